@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::Shutdown;
 
 use crate::config::Config;
-use crate::server::{Connection, Failure, unexpected};
+use crate::server::{Connection, ServerError, unexpected};
 
 /// Header of a message without P_Key index.
 const OLD_HEADER: usize = 56;
@@ -60,9 +60,9 @@ pub(crate) struct Umad {
 impl Umad {
     /// Opens `umadN`. Also returns the program's descriptor.
     pub(crate) fn open(config: &Config, index: u32) -> Result<(Self, OwnedFd), Errno> {
-        let connection = Connection::open(config).map_err(Failure::errno)?;
+        let connection = Connection::open(config).map_err(ServerError::errno)?;
         let result = connection.send_request(&Request::OpenUmad { index });
-        let (reply, fds) = result.map_err(Failure::errno)?;
+        let (reply, fds) = result.map_err(ServerError::errno)?;
         if reply != Reply::Opened {
             return Err(unexpected(&reply).errno());
         }
@@ -188,9 +188,9 @@ impl Umad {
 
 /// Opens `issmN`. The descriptor is the connection itself: IsSM is set until its last copy is closed.
 pub(crate) fn open_issm(config: &Config, index: u32, nonblock: bool) -> Result<OwnedFd, Errno> {
-    let connection = Connection::open(config).map_err(Failure::errno)?;
+    let connection = Connection::open(config).map_err(ServerError::errno)?;
     let result = connection.send_request(&Request::OpenIssm { index, nonblock });
-    let (reply, _) = result.map_err(Failure::errno)?;
+    let (reply, _) = result.map_err(ServerError::errno)?;
     if reply != Reply::Opened {
         return Err(unexpected(&reply).errno());
     }

@@ -12,14 +12,14 @@ use crate::config::Config;
 
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum ServerError {
     /// The server replied with an error number.
     Refused(Errno),
     /// The server cannot be reached, or has another protocol version.
     Unreachable,
 }
 
-impl Failure {
+impl ServerError {
     /// Error number for a program that opens or uses a device.
     pub(crate) fn errno(self) -> Errno {
         match self {
@@ -39,8 +39,8 @@ pub(crate) struct Connection {
 const MIN_LIBRARY_FD: i32 = 700;
 
 impl Connection {
-    pub(crate) fn open(config: &Config) -> Result<Self, Failure> {
-        let socket = connect(config).map_err(|_| Failure::Unreachable)?;
+    pub(crate) fn open(config: &Config) -> Result<Self, ServerError> {
+        let socket = connect(config).map_err(|_| ServerError::Unreachable)?;
         let connection = Self { socket };
         let hello = Request::Hello {
             version: VERSION,
@@ -52,41 +52,44 @@ impl Connection {
             (Reply::Done, _) => Ok(connection),
             (Reply::Refused(why), _) => {
                 print_rejection(&why);
-                Err(Failure::Unreachable)
+                Err(ServerError::Unreachable)
             }
             (other, _) => Err(unexpected(&other)),
         }
     }
 
     /// Sends a request and receives the reply.
-    pub(crate) fn send_request(&self, request: &Request) -> Result<(Reply, Vec<OwnedFd>), Failure> {
+    pub(crate) fn send_request(
+        &self,
+        request: &Request,
+    ) -> Result<(Reply, Vec<OwnedFd>), ServerError> {
         let sent = frames::send(&self.socket, &request.encode(), &[]);
-        sent.map_err(|_| Failure::Unreachable)?;
+        sent.map_err(|_| ServerError::Unreachable)?;
         let (frame, fds) = frames::receive(&self.socket)
             .ok()
             .flatten()
-            .ok_or(Failure::Unreachable)?;
-        let reply = Reply::decode(&frame).map_err(|_| Failure::Unreachable)?;
+            .ok_or(ServerError::Unreachable)?;
+        let reply = Reply::decode(&frame).map_err(|_| ServerError::Unreachable)?;
         Ok((reply, fds))
     }
 }
 
 /// The failure for an unexpected reply.
-pub(crate) fn unexpected(reply: &Reply) -> Failure {
+pub(crate) fn unexpected(reply: &Reply) -> ServerError {
     match reply {
-        Reply::Errno(errno) => Failure::Refused(Errno::from_raw_os_error(*errno)),
+        Reply::Errno(errno) => ServerError::Refused(Errno::from_raw_os_error(*errno)),
         Reply::Done
         | Reply::Refused(_)
         | Reply::Files(_)
         | Reply::File(_)
         | Reply::Opened
         | Reply::Ioctl { .. }
-        | Reply::Verbs(_) => Failure::Unreachable,
+        | Reply::Verbs(_) => ServerError::Unreachable,
     }
 }
 
 /// Reads a sysfs file. A process uses one connection for all files.
-pub(crate) fn read_file(config: &Config, path: &str) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_file(config: &Config, path: &str) -> Result<Vec<u8>, ServerError> {
     // A forked child must not share its parent's connection, or replies would be mixed up.
     static SHARED: Mutex<Option<(i32, Connection)>> = Mutex::new(None);
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +117,7 @@ pub(crate) fn read_file(config: &Config, path: &str) -> Result<Vec<u8>, Failure>
             }
         }
     }
-    Err(Failure::Unreachable)
+    Err(ServerError::Unreachable)
 }
 
 fn connect(config: &Config) -> std::io::Result<OwnedFd> {

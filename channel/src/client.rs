@@ -13,11 +13,11 @@ use rustix::net::RecvFlags;
 use rustix::thread::futex;
 
 use crate::layout::{
-    ARMED, Direction, FILE_BYTES, HUB_BYTES, QUIET, SIGNALLED, server_sleeping, to_client,
+    ARMED, ChannelDirection, FILE_BYTES, HUB_BYTES, QUIET, SIGNALLED, server_sleeping, to_client,
     to_server,
 };
 use crate::memory::Mapping;
-use crate::ring::Assembly;
+use crate::ring::MessageAssembly;
 use crate::{ChannelError, ClientFds, CorruptMemory, MAX_MESSAGE, SpinWait, hub};
 
 /// Interval at which a sender that waits for room checks whether the server is alive.
@@ -82,7 +82,7 @@ pub struct ClientEnd {
 
 #[derive(Debug, Default)]
 struct ReceiveState {
-    assembly: Assembly,
+    assembly: MessageAssembly,
     owed: u32,
     sleepers: u32,
     /// A thread called [`ClientEnd::begin_wait`]: stale bytes may remain in the socket until the next wait.
@@ -341,7 +341,7 @@ impl ClientEnd {
     }
 
     /// Wakes the server if it waits for room in the ring to the client.
-    fn notify_room(&self, direction: &Direction<'_>) {
+    fn notify_room(&self, direction: &ChannelDirection<'_>) {
         fence(Ordering::SeqCst);
         if direction.room_wanted.load(Ordering::Relaxed) != 0 {
             direction.room_wanted.store(0, Ordering::SeqCst);
@@ -401,7 +401,7 @@ impl ClientEnd {
 }
 
 /// Changes QUIET to ARMED. Messages already in the ring may not be announced; later ones are.
-fn arm(direction: &Direction<'_>) {
+fn arm(direction: &ChannelDirection<'_>) {
     // In any other state the server already sends bytes.
     let _ = direction
         .wake

@@ -23,7 +23,7 @@ pub(crate) const ARMED: u32 = 1;
 pub(crate) const SIGNALLED: u32 = 2;
 
 /// One direction of an opened file.
-pub(crate) struct Direction<'m> {
+pub(crate) struct ChannelDirection<'m> {
     pub(crate) ring: Ring<'m>,
     /// Whether the producer waits for room.
     pub(crate) room_wanted: &'m AtomicU32,
@@ -33,10 +33,10 @@ pub(crate) struct Direction<'m> {
     pub(crate) kick: &'m AtomicU32,
 }
 
-fn direction(mapping: &Mapping, first_line: usize, data: usize) -> Direction<'_> {
+fn direction(mapping: &Mapping, first_line: usize, data: usize) -> ChannelDirection<'_> {
     let word = |line: usize| &mapping.control()[(first_line + line) * LINE];
     let cells = RING_BYTES / 8;
-    Direction {
+    ChannelDirection {
         ring: Ring {
             tail: word(0),
             head: word(1),
@@ -49,12 +49,12 @@ fn direction(mapping: &Mapping, first_line: usize, data: usize) -> Direction<'_>
 }
 
 /// The ring written by the server.
-pub(crate) fn to_client(mapping: &Mapping) -> Direction<'_> {
+pub(crate) fn to_client(mapping: &Mapping) -> ChannelDirection<'_> {
     direction(mapping, 0, 0)
 }
 
 /// The ring written by the client.
-pub(crate) fn to_server(mapping: &Mapping) -> Direction<'_> {
+pub(crate) fn to_server(mapping: &Mapping) -> ChannelDirection<'_> {
     direction(mapping, 8, 1)
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Ring<'m> {
 
 /// The frame at the head of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(crate) struct RingFrame {
     /// Position of its bytes.
     start: u32,
     /// Length of this frame.
@@ -69,7 +69,7 @@ impl Ring<'_> {
     }
 
     /// Consumer: the frame at the head, with its header checked.
-    pub(crate) fn front(&self) -> Result<Option<Frame>, CorruptMemory> {
+    pub(crate) fn front(&self) -> Result<Option<RingFrame>, CorruptMemory> {
         let tail = self.tail.load(Ordering::Acquire);
         let head = self.head.load(Ordering::Relaxed);
         let used = self.used(tail, head)?;
@@ -88,7 +88,7 @@ impl Ring<'_> {
         if rest > 0 && len < MIN_SPLIT_FRAME {
             return Err(CorruptMemory("frames of a message too short"));
         }
-        Ok(Some(Frame {
+        Ok(Some(RingFrame {
             start: head.wrapping_add(8),
             len,
             rest,
@@ -96,7 +96,7 @@ impl Ring<'_> {
     }
 
     /// Consumer: copies the first bytes of a frame to `out`, at most `frame.len`.
-    pub(crate) fn copy(&self, frame: Frame, out: &mut [u8]) {
+    pub(crate) fn copy(&self, frame: RingFrame, out: &mut [u8]) {
         let len = out.len().min(frame.len);
         let first = (frame.start & (RING - 1)) as usize / 8;
         let (words, end) = out[..len].as_chunks_mut::<8>();
@@ -116,7 +116,7 @@ impl Ring<'_> {
     }
 
     /// Consumer: releases the frame's room.
-    pub(crate) fn release(&self, frame: Frame) {
+    pub(crate) fn release(&self, frame: RingFrame) {
         self.head.store(
             frame.start.wrapping_add(padded(frame.len)),
             Ordering::Release,
@@ -195,15 +195,15 @@ impl Ring<'_> {
 
 /// Reassembles messages of several frames.
 #[derive(Debug, Default)]
-pub(crate) struct Assembly {
+pub(crate) struct MessageAssembly {
     bytes: Vec<u8>,
     rest: usize,
     active: bool,
 }
 
-impl Assembly {
+impl MessageAssembly {
     /// Moves frames of a split message out of the ring. Returns true if a message is complete in
-    /// [`Assembly::whole`]. A message of a single frame remains in the ring.
+    /// [`MessageAssembly::whole`]. A message of a single frame remains in the ring.
     pub(crate) fn pull(
         &mut self,
         ring: &Ring<'_>,

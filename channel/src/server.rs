@@ -9,7 +9,7 @@ use rustix::thread::futex;
 
 use crate::layout::{ARMED, FILE_BYTES, SIGNALLED, to_client, to_server};
 use crate::memory::{Mapping, sealed_memfd};
-use crate::ring::Assembly;
+use crate::ring::MessageAssembly;
 use crate::{ClientFds, CorruptMemory, Hub, MAX_MESSAGE};
 
 /// Server end of the two rings of an opened file.
@@ -17,7 +17,7 @@ use crate::{ClientFds, CorruptMemory, Hub, MAX_MESSAGE};
 pub struct ServerEnd {
     mapping: Mapping,
     wake: OwnedFd,
-    assembly: Assembly,
+    assembly: MessageAssembly,
     /// Length of the current message that is already in the ring.
     offset: usize,
     /// Whether the last send found no room.
@@ -46,7 +46,7 @@ impl ServerEnd {
         let end = Self {
             mapping,
             wake: ours,
-            assembly: Assembly::default(),
+            assembly: MessageAssembly::default(),
             offset: 0,
             stuck: false,
             closed: false,

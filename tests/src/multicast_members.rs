@@ -17,8 +17,8 @@ use ferrosm_sim::oracle::{Expectations, ExpectedGroup};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{SmId, World};
 
-use crate::sa_wire::Ask;
-use crate::simulated::{Dice, Lab, Sm};
+use crate::sa_wire::WireRequest;
+use crate::simulated::{Lab, Sm, TestRng};
 
 /// Component mask of a join: MGID, PortGID and JoinState.
 pub const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
@@ -114,10 +114,10 @@ pub fn try_request(
     mask: u64,
     data: &[u8],
 ) -> Option<(Status, Vec<u8>)> {
-    let request = Ask {
+    let request = WireRequest {
         mask,
         data: data.to_vec(),
-        ..Ask::new(0, method.0, attr.0)
+        ..WireRequest::new(0, method.0, attr.0)
     };
     let bytes = request.to_bytes(tid);
     let from = Peer {
@@ -245,14 +245,14 @@ impl Members {
         lab: &mut Lab,
         all: &[PortAt],
         groups: &[Gid],
-        dice: &mut Dice,
+        rng: &mut TestRng,
     ) {
-        let (at, gid) = (all[dice.index(all.len())], groups[dice.index(groups.len())]);
+        let (at, gid) = (all[rng.index(all.len())], groups[rng.index(groups.len())]);
         let is_member = self
             .groups
             .get(&gid)
             .is_some_and(|g| g.members.contains_key(&at));
-        if is_member && !dice.one_in(4) {
+        if is_member && !rng.one_in(4) {
             let reply = self.leave(lab, at, gid);
             assert!(
                 reply.is_ok(),
@@ -261,7 +261,7 @@ impl Members {
             );
             return;
         }
-        let join_state = [1, 1, 1, 2, 4, 8][dice.index(6)];
+        let join_state = [1, 1, 1, 2, 4, 8][rng.index(6)];
         // Only full and send-only full members can create a group; the broadcast group always exists.
         let exists = self.groups.contains_key(&gid) || gid == BROADCAST;
         let reply = self.join(lab, at, gid, JoinState(join_state));

@@ -13,7 +13,7 @@ use ferrosm_mad::sa::tables::NodeRecord;
 use ferrosm_sim::spec::PortAt;
 
 use crate::multicast_members::{Members, ask};
-use crate::simulated::{Dice, Lab};
+use crate::simulated::{Lab, TestRng};
 
 /// DGID and SGID of a PathRecord.
 const PATH_MASK: u64 = 1 << 2 | 1 << 3;
@@ -45,7 +45,7 @@ pub struct ActionCounts {
 /// Hosts with their registrations.
 #[derive(Debug)]
 pub struct RandomClients {
-    dice: Dice,
+    rng: TestRng,
     hosts: Vec<PortAt>,
     lids: BTreeMap<PortAt, Lid>,
     groups: Vec<Gid>,
@@ -68,7 +68,7 @@ impl RandomClients {
             .filter(|p| !fabric.is_switch(p.node) && fabric.peer(*p).is_some())
             .collect();
         Self {
-            dice: Dice::new(lab.seed ^ 0x00C1_07E5),
+            rng: TestRng::new(lab.seed ^ 0x00C1_07E5),
             lids: hosts.iter().map(|p| (*p, fabric.lid(*p).0)).collect(),
             hosts,
             groups,
@@ -87,27 +87,27 @@ impl RandomClients {
     ///
     /// If a reply is wrong.
     pub fn run_action(&mut self, lab: &mut Lab) {
-        if self.dice.below(2000) < self.fault_rate {
-            if self.dice.one_in(5) {
+        if self.rng.below(2000) < self.fault_rate {
+            if self.rng.one_in(5) {
                 self.unplug_host(lab);
             } else {
                 self.toggle_link(lab);
             }
             return;
         }
-        match self.dice.below(2000) {
+        match self.rng.below(2000) {
             0..900 => {
                 let (hosts, groups) = (&self.hosts, &self.groups);
                 self.members
-                    .random_action(lab, hosts, groups, &mut self.dice);
+                    .random_action(lab, hosts, groups, &mut self.rng);
                 self.counts.groups += 1;
             }
             900..1500 => self.check_path(lab),
             1500..1750 => self.run_service_action(lab),
             _ => self.check_query(lab),
         }
-        if self.dice.one_in(4) {
-            let pause = Duration::from_micros(self.dice.below(2_000));
+        if self.rng.one_in(4) {
+            let pause = Duration::from_micros(self.rng.below(2_000));
             lab.world.run_for(pause);
         }
     }
@@ -136,7 +136,7 @@ impl RandomClients {
     }
 
     fn random_host(&mut self) -> PortAt {
-        self.hosts[self.dice.index(self.hosts.len())]
+        self.hosts[self.rng.index(self.hosts.len())]
     }
 
     fn gid(lab: &Lab, at: PortAt) -> Gid {
@@ -190,7 +190,7 @@ impl RandomClients {
     }
 
     fn run_service_action(&mut self, lab: &mut Lab) {
-        let (at, number) = (self.random_host(), 0x1000 + self.dice.below(5));
+        let (at, number) = (self.random_host(), 0x1000 + self.rng.below(5));
         let mut record = ServiceRecord {
             service_id: number,
             service_gid: Self::gid(lab, at),
@@ -200,7 +200,7 @@ impl RandomClients {
         };
         record.service_name[0] = b's';
         let is_registered = self.services.contains(&(at, number));
-        let (method, mask) = match self.dice.below(3) {
+        let (method, mask) = match self.rng.below(3) {
             0 => (Method::Set, SERVICE_MASK),
             1 => (Method::Delete, SERVICE_KEY_MASK),
             _ => (Method::Get, SERVICE_KEY_MASK),
@@ -229,7 +229,7 @@ impl RandomClients {
 
     fn check_query(&mut self, lab: &mut Lab) {
         let (from, of) = (self.random_host(), self.random_host());
-        if self.dice.one_in(4) {
+        if self.rng.one_in(4) {
             let what = (Method::GetTable, id::SM_INFO);
             let (status, data) = self.ask(lab, from, what, 0, &[]);
             assert!(
@@ -269,7 +269,7 @@ impl RandomClients {
         if let Some(at) = self.cut.take() {
             fabric(lab, at, true);
         } else {
-            let at = lab.redundant_link(self.dice.index(3));
+            let at = lab.redundant_link(self.rng.index(3));
             fabric(lab, at, false);
             self.cut = Some(at);
         }

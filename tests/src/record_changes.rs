@@ -8,35 +8,35 @@ use ferrosm_core::records::{Record, RecordKind, RecordUpdate};
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
 use ferrosm_sa::registry::registration::{RegisteredAlias, Registration};
 
-use crate::simulated::Dice;
+use crate::simulated::TestRng;
 
 const PORTS: u64 = 300;
 
 /// The changes of number `n`. The last of them stores `n` itself, for [`last_change`].
 #[must_use]
 pub fn changes(n: u64) -> Vec<RecordUpdate> {
-    let mut dice = Dice::new(n);
-    let mut updates: Vec<RecordUpdate> = (0..dice.below(6))
+    let mut rng = TestRng::new(n);
+    let mut updates: Vec<RecordUpdate> = (0..rng.below(6))
         .map(|_| {
-            let port = PortGuid(1 + dice.below(PORTS));
-            if dice.one_in(3) {
-                let index = 1 + u16::try_from(dice.below(3)).unwrap_or(0);
+            let port = PortGuid(1 + rng.below(PORTS));
+            if rng.one_in(3) {
+                let index = 1 + u16::try_from(rng.below(3)).unwrap_or(0);
                 let alias = PortGuid(n);
                 let alias = RegisteredAlias { port, index, alias };
                 return RecordUpdate::Put(Record::Registration(Registration::Alias(alias)));
             }
-            if dice.one_in(4) {
+            if rng.one_in(4) {
                 return RecordUpdate::Remove(Record::lid_key(port));
             }
-            let lid = Lid(1 + u16::try_from(dice.below(0xBFFF)).unwrap_or(0));
+            let lid = Lid(1 + u16::try_from(rng.below(0xBFFF)).unwrap_or(0));
             let lmc = Lmc(0);
             RecordUpdate::Put(Record::Lid { port, lid, lmc })
         })
         .collect();
-    if dice.one_in(500) {
+    if rng.one_in(500) {
         updates.push(RecordUpdate::Clear(RecordKind::Lid));
     }
-    if dice.one_in(500) {
+    if rng.one_in(500) {
         updates.push(RecordUpdate::Clear(RecordKind::Alias));
     }
     let (port, m_key) = (PortGuid(0), MKey::new(n));

@@ -273,7 +273,7 @@ fn count_hops(
         if to.port != 0 || has_senders {
             verdict.unreachable += 1;
             let how = if state == State::Loops {
-                "circles"
+                "loops"
             } else {
                 "does not arrive"
             };

@@ -33,7 +33,7 @@ fn code_at_most(limit: u32) -> u8 {
 
 /// Properties of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct PathProperties {
     /// MTU code.
     pub mtu: u8,
     /// Rate code.
@@ -129,13 +129,13 @@ pub fn met(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>
 
 /// Properties of the path from an end port to a LID; `None` if the path does not end at `to`.
 #[must_use]
-pub fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16, life: u8) -> Option<Way> {
+pub fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16, life: u8) -> Option<PathProperties> {
     let path = met(lab, from, to, dlid)?;
     let ports: Vec<(u8, u32)> = path.iter().map(|p| port(lab, *p)).collect();
     let mtu = ports.iter().map(|p| p.0).min()?;
     let rate = code_at_most(ports.iter().map(|p| p.1).min()?);
     let life = if from == to { 0 } else { life };
-    Some(Way { mtu, rate, life })
+    Some(PathProperties { mtu, rate, life })
 }
 
 /// A selector and its value; `None` unless the request has both.
@@ -169,7 +169,7 @@ impl Demand {
 
     /// The properties in the reply for a path; `None` if the path does not satisfy the request.
     #[must_use]
-    pub fn told(&self, way: Way) -> Option<Way> {
+    pub fn advertised(&self, way: PathProperties) -> Option<PathProperties> {
         let mtu = match self.mtu {
             None | Some((3, _)) => way.mtu,
             Some((0, v)) => Some(way.mtu).filter(|m| *m > v)?,
@@ -192,7 +192,7 @@ impl Demand {
             Some((1, v)) => Some(way.life).filter(|l| *l < v)?,
             Some((_, v)) => Some(v).filter(|v| way.life <= *v)?,
         };
-        Some(Way { mtu, rate, life })
+        Some(PathProperties { mtu, rate, life })
     }
 }
 
@@ -220,7 +220,7 @@ pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, asked: Option<u16>) -> Option<u
 
 /// A path in a reply, without NumbPath and Preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Told {
+pub struct PathReply {
     /// Source and destination LID.
     pub lids: (u16, u16),
     /// P_Key.
@@ -251,7 +251,7 @@ pub fn between(
     demand: &Demand,
     life: u8,
     sl: &dyn Fn(PortAt, u16) -> (u8, bool),
-) -> Vec<Told> {
+) -> Vec<PathReply> {
     let pairs = [(client, from), (client, to), (from, to)];
     if !pairs.iter().all(|(a, b)| share(lab, *a, *b)) {
         return Vec::new();
@@ -263,10 +263,11 @@ pub fn between(
     let mut all = Vec::new();
     for slid in one(slid, from) {
         for dlid in one(dlid, to) {
-            let Some(values) = walk(lab, from, to, dlid, life).and_then(|w| demand.told(w)) else {
+            let Some(values) = walk(lab, from, to, dlid, life).and_then(|w| demand.advertised(w))
+            else {
                 continue;
             };
-            let back = walk(lab, to, from, slid, life).and_then(|w| demand.told(w));
+            let back = walk(lab, to, from, slid, life).and_then(|w| demand.advertised(w));
             if demand.reversible && back.is_none() {
                 continue;
             }
@@ -276,7 +277,7 @@ pub fn between(
                 Some(_) => continue,
                 None => assigned,
             };
-            all.push(Told {
+            all.push(PathReply {
                 lids: (slid, dlid),
                 pkey,
                 sl,
@@ -306,7 +307,7 @@ pub fn gid(lab: &Lab, at: PortAt) -> u128 {
 /// # Panics
 /// If a field has an invalid value.
 #[must_use]
-pub fn decode(lab: &Lab, record: &[u8]) -> Told {
+pub fn decode(lab: &Lab, record: &[u8]) -> PathReply {
     let number = |at, width| field(record, at, width);
     let lid = |at| u16::try_from(number(at, 16)).unwrap_or(0);
     let byte = |at, width| u8::try_from(number(at, width)).unwrap_or(0xFF);
@@ -328,7 +329,7 @@ pub fn decode(lab: &Lab, record: &[u8]) -> Told {
         (number(352, 32), number(384, 8), number(416, 12)),
         (0, 0, 0)
     );
-    Told {
+    PathReply {
         lids: (lid(336), lid(320)),
         pkey: lid(400),
         sl: byte(428, 4),

@@ -48,7 +48,7 @@ pub mod status {
 
 /// A request.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct WireRequest {
     /// LID of the requester.
     pub from: u16,
     /// Method.
@@ -65,7 +65,7 @@ pub struct Ask {
     pub data: Vec<u8>,
 }
 
-impl Ask {
+impl WireRequest {
     /// A request with an empty component mask, without modifier and SM_Key.
     #[must_use]
     pub const fn new(from: u16, method: u8, attr: u16) -> Self {
@@ -98,17 +98,17 @@ impl Ask {
 /// Encodes a request of an untrusted client with TID 0.
 #[must_use]
 pub fn message(method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> {
-    let ask = Ask {
+    let ask = WireRequest {
         mask,
         data: data.to_vec(),
-        ..Ask::new(0, method.0, attr.0)
+        ..WireRequest::new(0, method.0, attr.0)
     };
     ask.to_bytes(0)
 }
 
 /// A reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct WireReply {
     /// Status.
     pub status: u16,
     /// Method, including the response bit.
@@ -119,7 +119,7 @@ pub struct Told {
     pub records: Vec<Vec<u8>>,
 }
 
-impl Told {
+impl WireReply {
     /// Decodes a reply to the request with this TID.
     ///
     /// # Panics
@@ -183,7 +183,7 @@ pub const LATE: [u16; 2] = [0x13, 0x36];
 ///
 /// # Panics
 /// If the reply is malformed, or there are several replies.
-pub fn try_ask(lab: &mut Lab, ask: &Ask) -> Option<Told> {
+pub fn try_query(lab: &mut Lab, ask: &WireRequest) -> Option<WireReply> {
     const TID: u64 = 0x1234_5678_9ABC_DEF0;
     let from = Peer {
         lid: Lid(ask.from),
@@ -202,15 +202,15 @@ pub fn try_ask(lab: &mut Lab, ask: &Ask) -> Option<Told> {
     assert!(replies.len() <= 1, "{} replies", replies.len());
     let (to, bytes) = replies.into_iter().next()?;
     assert_eq!(to, from, "destination of the reply");
-    Some(Told::parse(&bytes, TID))
+    Some(WireReply::parse(&bytes, TID))
 }
 
 /// The SA's reply to a request.
 ///
 /// # Panics
 /// If the SA does not reply, or the reply is malformed.
-pub fn ask(lab: &mut Lab, request: &Ask) -> Told {
-    try_ask(lab, request).unwrap_or_else(|| panic!("{} no reply to {request:?}", lab.repeat()))
+pub fn query(lab: &mut Lab, request: &WireRequest) -> WireReply {
+    try_query(lab, request).unwrap_or_else(|| panic!("{} no reply to {request:?}", lab.repeat()))
 }
 
 /// Reads an attribute (64 bytes) of the device at a LID by a Get; `None` if the device rejects the Get or cannot be reached.

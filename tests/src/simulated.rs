@@ -665,9 +665,9 @@ pub fn expect_of(world: &World<Sm>, sm: SmId, at: PortAt) -> Expectations {
 
 /// Random numbers from a seed (SplitMix64).
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     /// Starts with a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {

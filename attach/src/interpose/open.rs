@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::device::{Umad, open_issm};
 use crate::next::fail;
 use crate::paths::SimulatedPath;
-use crate::server::{Failure, read_file};
+use crate::server::{ServerError, read_file};
 use crate::table;
 
 use super::{simulated_path, skeleton_path};
@@ -48,10 +48,10 @@ fn open_simulated(config: &Config, path: &SimulatedPath, flags: c_int) -> Opened
         SimulatedPath::Sys(path) => match read_file(config, path) {
             Ok(contents) => memory_file(&contents, flags),
             // A directory, or the server cannot be reached: use the skeleton.
-            Err(Failure::Refused(Errno::NOENT | Errno::ISDIR) | Failure::Unreachable) => {
+            Err(ServerError::Refused(Errno::NOENT | Errno::ISDIR) | ServerError::Unreachable) => {
                 return Opened::Elsewhere;
             }
-            Err(Failure::Refused(errno)) => Err(errno),
+            Err(ServerError::Refused(errno)) => Err(errno),
         },
         SimulatedPath::Dev(_) => return Opened::Elsewhere,
     };

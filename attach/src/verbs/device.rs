@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::abi;
 use crate::config::Config;
-use crate::server::{Connection, Failure, unexpected};
+use crate::server::{Connection, ServerError, unexpected};
 
 /// Maximum message size: the payload of a packet in the fabric.
 const MAX_MESSAGE: u32 = 256;
@@ -21,7 +21,7 @@ const MAX_SGES: i32 = 32;
 /// A listed device; the first field is the program's structure.
 #[repr(C)]
 pub(crate) struct Device {
-    pub(crate) seen: abi::Device,
+    pub(crate) seen: abi::IbvDevice,
     pub(crate) index: u32,
     pub(crate) about: verbs::DeviceAttributes,
 }
@@ -34,7 +34,7 @@ pub(crate) fn send_request(
     let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
     let (reply, fds) = connection
         .send_request(&Request::Verbs(call))
-        .map_err(Failure::errno)?;
+        .map_err(ServerError::errno)?;
     if let Reply::Errno(errno) = reply {
         return Err(Errno::from_raw_os_error(errno));
     }
@@ -43,7 +43,7 @@ pub(crate) fn send_request(
 
 /// Queries the host's devices.
 pub(crate) fn devices(config: &Config) -> Result<Vec<verbs::DeviceAttributes>, Errno> {
-    let connection = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
+    let connection = Mutex::new(Connection::open(config).map_err(ServerError::errno)?);
     match send_request(&connection, VerbsRequest::Devices)? {
         (Reply::Verbs(VerbsReply::Devices(devices)), _) => Ok(devices),
         (other, _) => Err(unexpected(&other).errno()),
@@ -53,7 +53,7 @@ pub(crate) fn devices(config: &Config) -> Result<Vec<verbs::DeviceAttributes>, E
 impl Device {
     pub(crate) fn new(index: u32, about: verbs::DeviceAttributes) -> Self {
         Self {
-            seen: abi::Device {
+            seen: abi::IbvDevice {
                 ops: [0; 2],
                 node_type: about.node_type.cast_signed(),
                 transport_type: 0,
@@ -121,9 +121,9 @@ impl Context {
         config: &Config,
         device: *mut Device,
         index: u32,
-        functions: impl FnOnce(*mut abi::Device, i32) -> abi::VerbsContext,
+        functions: impl FnOnce(*mut abi::IbvDevice, i32) -> abi::VerbsContext,
     ) -> Result<Self, Errno> {
-        let requests = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
+        let requests = Mutex::new(Connection::open(config).map_err(ServerError::errno)?);
         let (reply, fds) = send_request(&requests, VerbsRequest::Watch { device: index })?;
         if reply != Reply::Opened {
             return Err(unexpected(&reply).errno());

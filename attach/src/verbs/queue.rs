@@ -26,7 +26,7 @@ use super::abi::{self, Wc, status};
 use super::device::send_request;
 use super::memory::BufferList;
 use crate::config::Config;
-use crate::server::{Connection, Failure, unexpected};
+use crate::server::{Connection, ServerError, unexpected};
 
 /// Space for the GRH before each message.
 pub(crate) const GRH_BYTES: usize = 40;
@@ -64,7 +64,7 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     pub(crate) fn create(config: &Config, device: u32, max_buffers: usize) -> Result<Self, Errno> {
-        let requests = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
+        let requests = Mutex::new(Connection::open(config).map_err(ServerError::errno)?);
         let (reply, fds) = send_request(&requests, VerbsRequest::CreateQueuePair { device })?;
         let Reply::Verbs(VerbsReply::QueuePair(qpn)) = reply else {
             return Err(unexpected(&reply).errno());

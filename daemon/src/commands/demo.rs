@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use crate::capture;
 use crate::cli::DemoArgs;
-use crate::commands::serve::{self, Options, Process, Service};
+use crate::commands::serve::{self, Process, ServeOptions, Service};
 use crate::commands::{config, fabric};
 use crate::config::Source;
 use crate::failure::Failure;
@@ -70,7 +70,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     )?;
     let port = SimulatedPort::new(net, sender, receiver);
     let recording = RecordingFile::from_args(&args.sm)?;
-    let options = Options {
+    let options = ServeOptions {
         once: args.sm.once,
         json: args.sm.json,
         tables: true,

@@ -39,7 +39,7 @@ use ferrosm_opensm_compat::view::FabricView;
 
 /// Options of a service.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct ServeOptions {
     /// Ends with the first sweep.
     pub once: bool,
     /// Reports as JSON on standard output.
@@ -59,7 +59,7 @@ pub struct Service {
     /// Command line flags, which override the source.
     pub overlay: Overlay,
     /// Options.
-    pub options: Options,
+    pub options: ServeOptions,
     /// The capture of MADs.
     pub capture: Option<Capture>,
     /// The recording of the subnet manager.
@@ -268,7 +268,7 @@ fn limited(mut cfg: SmConfig, window_limit: Option<usize>) -> SmConfig {
 /// The shell of a service.
 struct Operator {
     capture: Option<Capture>,
-    options: Options,
+    options: ServeOptions,
     writer: Option<Arc<StateWriter>>,
     /// Writes dumps on its own thread.
     dumps: DumpWorker,

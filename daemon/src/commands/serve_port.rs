@@ -5,7 +5,7 @@ use tracing::{info, warn};
 
 use super::port_wait::{self, WaitLimits};
 use super::ports;
-use super::serve::{self, Options, Process, Service};
+use super::serve::{self, Process, ServeOptions, Service};
 use crate::capture;
 use crate::cli::RunArgs;
 use crate::config::{RawConfig, Settings, Source};
@@ -99,7 +99,7 @@ pub(super) fn serve_one(
     let port = ThreadedPort::new(sender, receiver, inbox)
         .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
     let recording = RecordingFile::from_args(&args.sm)?;
-    let options = Options {
+    let options = ServeOptions {
         once: args.sm.once,
         json: args.sm.json,
         tables: args.sm.once,

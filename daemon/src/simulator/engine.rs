@@ -30,7 +30,7 @@ const BURST: usize = 32;
 const ROUNDS_PER_CHECK: u32 = 256;
 
 /// A umad device opened by a program.
-pub struct Device {
+pub struct OpenDevice {
     pub(super) conn: ConnId,
     pub(super) file: FileId,
     end: ServerEnd,
@@ -59,7 +59,7 @@ pub struct Engine {
     pub(super) verbs: Verbs,
     pub(super) spec: FabricSpec,
     pub(super) clients: BTreeMap<ConnId, AttachedProgram>,
-    pub(super) devices: Vec<Device>,
+    pub(super) devices: Vec<OpenDevice>,
     issms: BTreeMap<ConnId, IssmId>,
     /// Programs that wait for an issm device in use.
     issm_waiters: Vec<IssmWaiter>,
@@ -363,7 +363,7 @@ impl Engine {
         let at = self.port(conn, index)?;
         let (end, fds) = self.ring_pair()?;
         let file = self.umad.open(self.net.fabric_mut(), at)?;
-        self.devices.push(Device {
+        self.devices.push(OpenDevice {
             conn,
             file,
             end,

@@ -14,7 +14,7 @@ use ferrosm_channel::frames::{self, Reply, Request, VERSION};
 use ferrosm_sim::umad::Errno;
 use tracing::{debug, warn};
 
-use super::request::{ConnId, EngineRequest, Hello, ReplySender, RequestSender};
+use super::request::{ClientHello, ConnId, EngineRequest, ReplySender, RequestSender};
 
 /// Longest console line, in bytes.
 const LINE_MAX: u64 = 64 * 1024;
@@ -111,7 +111,7 @@ fn serve_program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(
                 );
                 return reject(stream, &why);
             }
-            let hello = Hello {
+            let hello = ClientHello {
                 nodes,
                 pid,
                 program,

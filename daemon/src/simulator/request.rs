@@ -14,7 +14,7 @@ pub struct ConnId(pub u64);
 
 /// Greeting of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hello {
+pub struct ClientHello {
     /// Its channel adapters by name or GUID; empty for the default.
     pub nodes: Vec<String>,
     /// Process ID.
@@ -33,7 +33,7 @@ pub type VerbsAnswer = (Option<VerbsReply>, Option<ClientFds>);
 #[derive(Debug)]
 pub enum EngineRequest {
     /// Greeting; rejected with a message if a node is unknown.
-    Hello(ConnId, Hello, ReplySender<Result<(), String>>),
+    Hello(ConnId, ClientHello, ReplySender<Result<(), String>>),
     /// Sysfs files of its host.
     Files(ConnId, ReplySender<Vec<(String, Vec<u8>)>>),
     /// Current contents of one of these files.

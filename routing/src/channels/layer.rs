@@ -249,12 +249,12 @@ mod tests {
         let index = mesh(6);
         let mut layer = VirtualLayer::new(&index);
         let mut taken = DiGraphMap::<u32, ()>::new();
-        let mut dice = 5u64;
+        let mut rng = 5u64;
         let mut below = |n: u32| {
-            dice = dice
+            rng = rng
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            u32::try_from(dice >> 33).unwrap_or(0) % n
+            u32::try_from(rng >> 33).unwrap_or(0) % n
         };
         let channels = u32::try_from(index.len()).unwrap();
         let (mut yes, mut no) = (0, 0);

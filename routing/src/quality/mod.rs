@@ -14,10 +14,10 @@
 //!
 //! Random figures depend on the seed only, not on the number of threads.
 
-mod dice;
 mod loads;
 mod paths;
 mod patterns;
+mod resample_rng;
 
 use std::fmt;
 

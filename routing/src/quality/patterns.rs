@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::dice::Dice;
 use super::paths::Paths;
+use super::resample_rng::ResampleRng;
 use super::{Effort, ShiftCongestion};
 
 /// Mean link share of a pair, for each random bisection: 1 / flows on the busiest channel of its path (ORCS). The first half sends to
@@ -19,7 +19,7 @@ pub(super) fn bisections(paths: &Paths<'_>, effort: &Effort, both_ways: bool) ->
             || Flows::new(paths),
             |flows, sample| {
                 let mut hosts: Vec<usize> = (0..paths.hosts.len()).collect();
-                Dice::new(effort.seed, sample).shuffle(&mut hosts);
+                ResampleRng::new(effort.seed, sample).shuffle(&mut hosts);
                 let (first, second) = hosts.split_at(half);
                 let there = first.iter().copied().zip(second.iter().copied());
                 let back = there.clone().map(|(a, b)| (b, a));
@@ -42,7 +42,7 @@ pub(super) fn permutations(paths: &Paths<'_>, effort: &Effort) -> Vec<u32> {
             |flows, sample| {
                 let mut hosts: Vec<usize> = (0..paths.hosts.len()).collect();
                 // A stream independent of the bisections.
-                Dice::new(!effort.seed, sample).shuffle(&mut hosts);
+                ResampleRng::new(!effort.seed, sample).shuffle(&mut hosts);
                 let pairs: Vec<(usize, usize)> = hosts.into_iter().enumerate().collect();
                 flows.send(paths, &pairs)
             },
@@ -60,7 +60,7 @@ pub(super) fn shifts(paths: &Paths<'_>, order: &[usize], effort: &Effort) -> Shi
             || (Flows::new(paths), Vec::with_capacity(order.len())),
             |(flows, pairs), stage| {
                 let (from, to) = (stage * all / stages, (stage + 1) * all / stages);
-                let by = 1 + from + Dice::new(effort.seed, stage).below(to - from);
+                let by = 1 + from + ResampleRng::new(effort.seed, stage).below(to - from);
                 let shifted = order.iter().cycle().skip(by).copied();
                 pairs.clear();
                 pairs.extend(order.iter().copied().zip(shifted));

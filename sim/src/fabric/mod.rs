@@ -36,8 +36,8 @@ use links::{Link, NO_LINK};
 pub use local::LocalChange;
 pub(crate) use node::{Node, POWER_ON_SL_TO_VL, Port, Switch, power_on_vl_arb};
 pub use packet::{Datagram, Delivery, Grh, Packet};
+pub(crate) use port_counters::{CounterWidth, PortTally, Sampler};
 pub use port_counters::{PortCounter, PortCounters};
-pub(crate) use port_counters::{PortTally, Sampler, View};
 use traps::PendingTrap;
 
 use crate::spec::{FabricSpec, LinkSpec, NodeIdx, NodeSpec, PortAt};

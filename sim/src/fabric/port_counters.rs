@@ -153,7 +153,7 @@ const UD_SEND_ONLY: u8 = 0x64;
 
 /// Which offset a read or write uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum CounterWidth {
     /// All attributes except PortCountersExtended.
     Narrow,
     /// PortCountersExtended.
@@ -288,21 +288,21 @@ impl PortTally {
     }
 
     /// The value in a view.
-    pub(crate) fn read(&self, which: PortCounter, view: View) -> u64 {
+    pub(crate) fn read(&self, which: PortCounter, view: CounterWidth) -> u64 {
         let base = self.rare.as_ref().map_or(0, |r| match view {
-            View::Narrow => r.narrow[which as usize],
-            View::Extended => r.extended.get(which as usize).copied().unwrap_or(0),
+            CounterWidth::Narrow => r.narrow[which as usize],
+            CounterWidth::Extended => r.extended.get(which as usize).copied().unwrap_or(0),
         });
         self.raw(which).wrapping_sub(base)
     }
 
     /// Sets the value in a view.
-    pub(crate) fn write(&mut self, which: PortCounter, view: View, value: u64) {
+    pub(crate) fn write(&mut self, which: PortCounter, view: CounterWidth, value: u64) {
         let raw = self.raw(which);
         let rare = self.rare_mut();
         let base = match view {
-            View::Narrow => Some(&mut rare.narrow[which as usize]),
-            View::Extended => rare.extended.get_mut(which as usize),
+            CounterWidth::Narrow => Some(&mut rare.narrow[which as usize]),
+            CounterWidth::Extended => rare.extended.get_mut(which as usize),
         };
         if let Some(base) = base {
             *base = raw.wrapping_sub(value);
@@ -428,14 +428,17 @@ mod tests {
     fn writing_one_view_does_not_change_the_other() {
         let mut tally = PortTally::default();
         tally.sent(72, false);
-        tally.write(PortCounter::XmitData, View::Narrow, 0);
+        tally.write(PortCounter::XmitData, CounterWidth::Narrow, 0);
         tally.sent(72, true);
-        assert_eq!(tally.read(PortCounter::XmitData, View::Narrow), 72);
-        assert_eq!(tally.read(PortCounter::XmitData, View::Extended), 144);
+        assert_eq!(tally.read(PortCounter::XmitData, CounterWidth::Narrow), 72);
+        assert_eq!(
+            tally.read(PortCounter::XmitData, CounterWidth::Extended),
+            144
+        );
         assert_eq!(tally.raw(PortCounter::XmitPkts), 2);
-        tally.write(PortCounter::XmitPkts, View::Extended, u64::MAX);
+        tally.write(PortCounter::XmitPkts, CounterWidth::Extended, u64::MAX);
         tally.sent(72, false);
-        assert_eq!(tally.read(PortCounter::XmitPkts, View::Extended), 0);
+        assert_eq!(tally.read(PortCounter::XmitPkts, CounterWidth::Extended), 0);
     }
 
     #[test]

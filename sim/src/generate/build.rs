@@ -3,7 +3,7 @@
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
-use super::extras::Options;
+use super::extras::TopologyOptions;
 use super::hardware;
 use super::plan::{Plan, PlanNode, PlanPort, below, shuffle};
 use crate::spec::{FabricSpec, LinkSpec, NodeOptions, NodeSpec, PortAt};
@@ -14,7 +14,7 @@ const SWITCH_GUIDS: u64 = 0x0002_c903_0000_0000;
 const CA_GUIDS: u64 = 0x0002_c904_0000_0000;
 
 /// Assigns GUIDs, device IDs, speeds and the order of nodes.
-pub(super) fn build(plan: &Plan, options: &Options, fastest: LinkSpeed) -> FabricSpec {
+pub(super) fn build(plan: &Plan, options: &TopologyOptions, fastest: LinkSpeed) -> FabricSpec {
     let mut rng = options.rng("build");
     let count = plan.nodes.len();
     let speeds: Vec<LinkSpeed> = if options.mixed_speeds {

@@ -13,7 +13,7 @@ const MAX_NODES: usize = 200_000;
 
 /// Parsed options with their defaults.
 #[derive(Debug, Clone)]
-pub(super) struct Options {
+pub(super) struct TopologyOptions {
     pub(super) sharp: bool,
     /// Fraction of switch-to-switch links to drop, in parts per million.
     pub(super) drop_ppm: usize,
@@ -31,7 +31,7 @@ pub(super) struct Options {
     pub(super) seed: u64,
 }
 
-impl Options {
+impl TopologyOptions {
     pub(super) fn parse<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Self, SpecProblem> {
         let mut o = Self {
             sharp: false,
@@ -117,7 +117,7 @@ fn speed(text: &str) -> Result<LinkSpeed, SpecProblem> {
 
 /// Applies the options in order of dependency: dropped links have no loopbacks, and aggregation nodes get the last
 /// port of the finished switch.
-pub(super) fn apply(plan: &mut Plan, o: &Options) -> Result<(), SpecProblem> {
+pub(super) fn apply(plan: &mut Plan, o: &TopologyOptions) -> Result<(), SpecProblem> {
     planes(plan, o.planes)?;
     parallel(plan, o.parallel)?;
     drop_cables(plan, o);
@@ -206,7 +206,7 @@ fn parallel(plan: &mut Plan, times: usize) -> Result<(), SpecProblem> {
     }
 }
 
-fn drop_cables(plan: &mut Plan, o: &Options) {
+fn drop_cables(plan: &mut Plan, o: &TopologyOptions) {
     let mut rng = o.rng("drop");
     let mut trunks: Vec<usize> = (0..plan.links.len())
         .filter(|i| plan.is_trunk(plan.links[*i]))

@@ -63,7 +63,7 @@ use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_mad::ids::Lid;
 
 use crate::spec::FabricSpec;
-use extras::Options;
+use extras::TopologyOptions;
 use plan::Plan;
 
 /// A text that does not describe a fabric.
@@ -149,7 +149,7 @@ fn parse(text: &str) -> Result<FabricSpec, SpecProblem> {
     let mut parts = text.split([';', '?']);
     let shape = parts.next().unwrap_or_default().trim();
     let (name, numbers) = shape.split_once(':').unwrap_or((shape, ""));
-    let options = Options::parse(parts)?;
+    let options = TopologyOptions::parse(parts)?;
     let mut plan = plan_shape(name.trim(), numbers.trim())?;
     extras::apply(&mut plan, &options)?;
     check(&plan)?;

@@ -7,11 +7,11 @@ use ferrosm_mad::ids::Lid;
 
 use super::error::{ReadErrorKind, WarningKind};
 use super::log::{Diagnostics, SourceLine};
-use super::read::{PortLine, Record, Records};
+use super::read::{IbnetRecord, IbnetRecords, PortLine};
 use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 
 /// The fabric that the records describe; reports contradictions.
-pub(super) fn join(records: Records<'_>, log: &mut Diagnostics) -> FabricSpec {
+pub(super) fn join(records: IbnetRecords<'_>, log: &mut Diagnostics) -> FabricSpec {
     let joiner = Joiner {
         peers: records
             .list
@@ -30,7 +30,7 @@ pub(super) fn join(records: Records<'_>, log: &mut Diagnostics) -> FabricSpec {
 }
 
 /// The ports at the other ends of a record's links.
-fn peer_ports(records: &Records<'_>, record: &Record<'_>) -> Vec<Option<PortAt>> {
+fn peer_ports(records: &IbnetRecords<'_>, record: &IbnetRecord<'_>) -> Vec<Option<PortAt>> {
     let by_alias = |name: &str| {
         let (node, port) = records.aliases.get(name).copied()?;
         Some(PortAt { node, port })
@@ -49,7 +49,7 @@ fn peer_ports(records: &Records<'_>, record: &Record<'_>) -> Vec<Option<PortAt>>
 }
 
 struct Joiner<'a, 'r> {
-    records: &'r Records<'a>,
+    records: &'r IbnetRecords<'a>,
     /// By record and port line: the port at the other end.
     peers: Vec<Vec<Option<PortAt>>>,
 }

@@ -7,7 +7,7 @@ use super::error::ReadErrorKind;
 
 /// A parsed line.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line<'a> {
+pub(super) enum IbnetLine<'a> {
     /// `Switch 36 "S-..."  # "name" enhanced port 0 lid 1 lmc 0`
     Node {
         kind: NodeType,
@@ -69,7 +69,7 @@ pub(super) struct Rate {
     pub(super) speed: Option<LinkSpeed>,
 }
 
-type Parsed<'a> = Result<Line<'a>, ReadErrorKind>;
+type Parsed<'a> = Result<IbnetLine<'a>, ReadErrorKind>;
 
 /// A keyword at the start of a line, and the parser of the line.
 type KeyParser = for<'a> fn(&'a str) -> Parsed<'a>;
@@ -83,37 +83,37 @@ const KEYS: &[(&str, KeyParser)] = &[
     ("rtguids", |v| guid_line(NodeType::Router, v)),
     ("rtguid", |v| guid_line(NodeType::Router, v)),
     ("vendid", |v| {
-        Ok(Line::Vendor(number("vendor id", value(v))?))
+        Ok(IbnetLine::Vendor(number("vendor id", value(v))?))
     }),
     ("devid", |v| {
-        Ok(Line::Device(number("device id", value(v))?))
+        Ok(IbnetLine::Device(number("device id", value(v))?))
     }),
     ("sysimgguid", |v| {
-        Ok(Line::SystemImage(number("GUID", value(v))?))
+        Ok(IbnetLine::SystemImage(number("GUID", value(v))?))
     }),
     ("width", |v| {
-        Ok(Line::Width(bits("width (1 to 31)", value(v), 31)?))
+        Ok(IbnetLine::Width(bits("width (1 to 31)", value(v), 31)?))
     }),
     ("speed", |v| {
-        Ok(Line::Speed(bits("speed (0 to 7)", value(v), 7)?))
+        Ok(IbnetLine::Speed(bits("speed (0 to 7)", value(v), 7)?))
     }),
     ("extspeed", |v| {
-        Ok(Line::ExtSpeed(bits(
+        Ok(IbnetLine::ExtSpeed(bits(
             "extended speed (0 to 31)",
             value(v),
             31,
         )?))
     }),
     ("module", |v| {
-        Ok(Line::Module(v[1..].trim().trim_matches('"')))
+        Ok(IbnetLine::Module(v[1..].trim().trim_matches('"')))
     }),
-    ("pdebug", |_| Ok(Line::Other)),
+    ("pdebug", |_| Ok(IbnetLine::Other)),
 ];
 
 /// Parses a line without surrounding blanks and comments.
 pub(super) fn parse(text: &str) -> Parsed<'_> {
     if text.is_empty() || text.starts_with('#') {
-        return Ok(Line::Other);
+        return Ok(IbnetLine::Other);
     }
     if let Some(rest) = text.strip_prefix('[') {
         let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -121,13 +121,13 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
             true if after.starts_with(']') => port_line(rest),
             true if after.contains('"') => Err(ReadErrorKind::BadPortLine),
             // A shell prompt such as `[root@head ~]#` or `[12:30] head>`.
-            _ => Ok(Line::Unknown),
+            _ => Ok(IbnetLine::Unknown),
         };
     }
     if let Some(rest) = text.strip_prefix("@[") {
         let (port, rest) = bracketed(rest).ok_or(ReadErrorKind::BadPortLine)?;
         let (name, _) = quoted(rest).ok_or(ReadErrorKind::BadPortLine)?;
-        return Ok(Line::Alias {
+        return Ok(IbnetLine::Alias {
             port: number("port", port)?,
             name,
         });
@@ -143,16 +143,16 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
         }
     }
     if let Some(name) = include(text) {
-        return Ok(Line::Include(name));
+        return Ok(IbnetLine::Include(name));
     }
     if text.starts_with("do ") || text.starts_with("do\t") {
-        return Ok(Line::Command(text));
+        return Ok(IbnetLine::Command(text));
     }
     // Grouping lines of ibnetdiscover between records.
     if text.starts_with("Chassis ") || text.starts_with("Non-Chassis Nodes") {
-        return Ok(Line::Other);
+        return Ok(IbnetLine::Other);
     }
-    Ok(Line::Unknown)
+    Ok(IbnetLine::Unknown)
 }
 
 /// The keyword and node type of a node record's first line, and the text after the keyword.
@@ -199,7 +199,7 @@ fn node_line<'a>(word: &'static str, kind: NodeType, rest: &'a str) -> Parsed<'a
     }
     let comment = rest.split_once('#').map_or("", |(_, c)| c);
     let (_, description, tail) = outer_quotes(comment);
-    Ok(Line::Node {
+    Ok(IbnetLine::Node {
         kind,
         ports,
         id,
@@ -243,7 +243,7 @@ fn port_line(rest: &str) -> Parsed<'_> {
         width: tail_rate.width.or(rate.width),
         speed: tail_rate.speed.or(rate.speed),
     };
-    Ok(Line::Port {
+    Ok(IbnetLine::Port {
         port,
         guid,
         peer,
@@ -441,7 +441,7 @@ fn guid_line(kind: NodeType, rest: &str) -> Parsed<'_> {
     };
     // ibnetdiscover prints the GUID of a switch's port 0 after the node GUID.
     let port0 = rest.split_once('(').and_then(|(_, p)| port_guid_text(p));
-    Ok(Line::Guid { kind, guid, port0 })
+    Ok(IbnetLine::Guid { kind, guid, port0 })
 }
 
 fn port_guid_text(text: &str) -> Option<u64> {

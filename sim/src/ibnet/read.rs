@@ -7,14 +7,14 @@ use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
 use super::error::{ReadErrorKind, WarningKind};
-use super::line::{self, Guid, Line, Rate};
+use super::line::{self, Guid, IbnetLine, Rate};
 use super::log::{Diagnostics, SourceLine};
 use super::source::{Sources, bare};
 use crate::spec::{NodeOptions, NodeSpec};
 
 /// A node record.
 #[derive(Debug)]
-pub(super) struct Record<'a> {
+pub(super) struct IbnetRecord<'a> {
     pub(super) at: SourceLine,
     pub(super) id: Cow<'a, str>,
     pub(super) spec: NodeSpec,
@@ -39,8 +39,8 @@ pub(super) struct PortLine<'a> {
 
 /// Records of a file before both ports of each link are combined.
 #[derive(Debug, Default)]
-pub(super) struct Records<'a> {
-    pub(super) list: Vec<Record<'a>>,
+pub(super) struct IbnetRecords<'a> {
+    pub(super) list: Vec<IbnetRecord<'a>>,
     pub(super) by_id: BTreeMap<Cow<'a, str>, usize>,
     /// Aliases of ports, without the leading `@`.
     pub(super) aliases: BTreeMap<&'a str, (usize, u8)>,
@@ -83,7 +83,7 @@ struct Reader<'a, 's> {
     /// Number of includes so far.
     includes: usize,
     log: &'s mut Diagnostics,
-    records: Records<'a>,
+    records: IbnetRecords<'a>,
     current: Current,
     switch_guids: GuidCounter,
     ca_guids: GuidCounter,
@@ -99,12 +99,12 @@ struct Reader<'a, 's> {
 }
 
 /// Reads all lines of a file and of its includes.
-pub(super) fn records<'a>(sources: &'a Sources, log: &mut Diagnostics) -> Records<'a> {
+pub(super) fn records<'a>(sources: &'a Sources, log: &mut Diagnostics) -> IbnetRecords<'a> {
     let mut reader = Reader {
         sources,
         includes: 0,
         log,
-        records: Records::default(),
+        records: IbnetRecords::default(),
         current: Current::None,
         // ibsim's base GUIDs.
         switch_guids: GuidCounter::from(0x20_0000),
@@ -149,9 +149,14 @@ impl<'a> Reader<'a, '_> {
         self.records.lost = true;
     }
 
-    fn line(&mut self, at: SourceLine, line: Line<'a>, depth: usize) -> Result<(), ReadErrorKind> {
+    fn line(
+        &mut self,
+        at: SourceLine,
+        line: IbnetLine<'a>,
+        depth: usize,
+    ) -> Result<(), ReadErrorKind> {
         match line {
-            Line::Node {
+            IbnetLine::Node {
                 kind,
                 ports,
                 id,
@@ -165,7 +170,7 @@ impl<'a> Reader<'a, '_> {
                 }
                 done?;
             }
-            Line::Port {
+            IbnetLine::Port {
                 port,
                 guid,
                 peer,
@@ -178,8 +183,8 @@ impl<'a> Reader<'a, '_> {
                 }
                 self.port(at, port, guid, peer, lid, rate, unknown_rate.is_some())?;
             }
-            Line::Alias { port, name } => self.alias(port, name)?,
-            Line::Guid { kind, guid, port0 } => {
+            IbnetLine::Alias { port, name } => self.alias(port, name)?,
+            IbnetLine::Guid { kind, guid, port0 } => {
                 let counter = self.guids(kind);
                 match guid {
                     Guid::At(base) => *counter = GuidCounter::from(base),
@@ -187,19 +192,21 @@ impl<'a> Reader<'a, '_> {
                 }
                 self.port0_guid = port0;
             }
-            Line::Vendor(vendor) => self.vendor = vendor,
-            Line::Device(device) => self.device = device,
-            Line::SystemImage(guid) => self.system_image = Some(guid),
-            Line::Width(bits) => self.rate.width = line::width_of(bits),
-            Line::Speed(bits) => self.rate.speed = line::speed_of(bits),
-            Line::ExtSpeed(bits) => self.rate.speed = line::ext_speed_of(bits).or(self.rate.speed),
-            Line::Module(prefix) => self.module = prefix,
-            Line::Include(name) => self.include(name, depth)?,
-            Line::Command(text) => self.log.warn(at, WarningKind::Command(text.to_owned())),
+            IbnetLine::Vendor(vendor) => self.vendor = vendor,
+            IbnetLine::Device(device) => self.device = device,
+            IbnetLine::SystemImage(guid) => self.system_image = Some(guid),
+            IbnetLine::Width(bits) => self.rate.width = line::width_of(bits),
+            IbnetLine::Speed(bits) => self.rate.speed = line::speed_of(bits),
+            IbnetLine::ExtSpeed(bits) => {
+                self.rate.speed = line::ext_speed_of(bits).or(self.rate.speed)
+            }
+            IbnetLine::Module(prefix) => self.module = prefix,
+            IbnetLine::Include(name) => self.include(name, depth)?,
+            IbnetLine::Command(text) => self.log.warn(at, WarningKind::Command(text.to_owned())),
             // Prompts and banners may precede the first record.
-            Line::Unknown if matches!(self.current, Current::None) => {}
-            Line::Unknown => self.log.warn(at, WarningKind::Unknown),
-            Line::Other => {}
+            IbnetLine::Unknown if matches!(self.current, Current::None) => {}
+            IbnetLine::Unknown => self.log.warn(at, WarningKind::Unknown),
+            IbnetLine::Other => {}
         }
         Ok(())
     }
@@ -298,7 +305,7 @@ impl<'a> Reader<'a, '_> {
         let index = self.records.list.len();
         self.records.by_id.insert(id.clone(), index);
         self.current = Current::Record(index);
-        self.records.list.push(Record {
+        self.records.list.push(IbnetRecord {
             at,
             id,
             spec,

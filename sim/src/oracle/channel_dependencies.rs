@@ -1,6 +1,6 @@
 //! The channel dependency graph and the search for credit loops (Dally and Seitz, 1987).
 
-use super::scope::{Peer, Scope};
+use super::scope::{LinkPeer, Scope};
 use super::state::PortSet;
 use crate::spec::{NodeIdx, PortAt};
 
@@ -43,7 +43,7 @@ impl<'a, 's> ChannelDependencies<'a, 's> {
         for node in &scope.switches {
             for (port, peer) in scope.connected_ports(*node) {
                 let at = PortAt { node: *node, port };
-                if let (Peer::Switch(_), Some(slot)) = (peer, scope.slot(at)) {
+                if let (LinkPeer::Switch(_), Some(slot)) = (peer, scope.slot(at)) {
                     base[slot] = u32::try_from(ports.len()).unwrap_or(NONE);
                     ports.push(at);
                 }
@@ -82,8 +82,8 @@ impl<'a, 's> ChannelDependencies<'a, 's> {
     /// The switch at the end of a channel.
     fn next_switch(&self, channel: usize) -> Option<NodeIdx> {
         match self.scope.peer_of(self.ports[channel / self.vls]) {
-            Peer::Switch(peer) => Some(peer.node),
-            Peer::None | Peer::EndPort(_) => None,
+            LinkPeer::Switch(peer) => Some(peer.node),
+            LinkPeer::None | LinkPeer::EndPort(_) => None,
         }
     }
 

@@ -12,7 +12,7 @@ use super::Verdict;
 use super::channel_dependencies::ChannelDependencies;
 use super::expectations::{Expectations, Traffic};
 use super::links::LidOwners;
-use super::scope::{Peer, Scope};
+use super::scope::{LinkPeer, Scope};
 use super::violation::{DeliveryFailure, Violation};
 use super::vl_map::{Injector, VlMap};
 use crate::spec::{NodeIdx, PortAt};
@@ -187,10 +187,10 @@ impl DeliveryTree<'_, '_> {
             }
         } else {
             match self.scope.peer_of(here) {
-                Peer::Switch(next) => Ok(Some(next)),
-                Peer::EndPort(end) if end == self.owner => Ok(None),
-                Peer::EndPort(end) => Err(Stop::WrongEndPort(end)),
-                Peer::None => Err(Stop::Unconnected(egress)),
+                LinkPeer::Switch(next) => Ok(Some(next)),
+                LinkPeer::EndPort(end) if end == self.owner => Ok(None),
+                LinkPeer::EndPort(end) => Err(Stop::WrongEndPort(end)),
+                LinkPeer::None => Err(Stop::Unconnected(egress)),
             }
         };
         (egress, step)

@@ -11,7 +11,7 @@ use super::Verdict;
 use super::channel_dependencies::ChannelDependencies;
 use super::delivery::VlFindings;
 use super::expectations::{Expectations, ExpectedGroup};
-use super::scope::{Peer, Scope};
+use super::scope::{LinkPeer, Scope};
 use super::violation::MulticastFault;
 use super::vl_map::{Injector, VlMap};
 use crate::spec::{NodeIdx, PortAt};
@@ -113,8 +113,8 @@ fn group_from_tables(scope: &Scope<'_>, mlid: Lid, switches: &[NodeIdx]) -> Expe
             let at = PortAt { node: *node, port };
             match scope.peer_of(at) {
                 _ if port == 0 => drop(group.members.insert(at)),
-                Peer::EndPort(end) => drop(group.members.insert(end)),
-                Peer::Switch(_) | Peer::None => {}
+                LinkPeer::EndPort(end) => drop(group.members.insert(end)),
+                LinkPeer::Switch(_) | LinkPeer::None => {}
             }
         }
     }
@@ -151,9 +151,9 @@ fn check_entries(
             let at = PortAt { node: *node, port };
             let end = match scope.peer_of(at) {
                 _ if port == 0 => at,
-                Peer::Switch(_) => continue,
-                Peer::EndPort(end) => end,
-                Peer::None => {
+                LinkPeer::Switch(_) => continue,
+                LinkPeer::EndPort(end) => end,
+                LinkPeer::None => {
                     let (switch, port) = (switch(), PortNum(port));
                     let fault = MulticastFault::UnconnectedPort { mlid, switch, port };
                     verdict.violations.push(fault.into());
@@ -223,8 +223,8 @@ impl MulticastCheck<'_, '_> {
         let ends = group.members.iter().chain(&group.senders);
         let at = ends.filter_map(|end| match self.scope.peer_of(*end) {
             _ if self.scope.state.nodes[end.node].is_switch() => Some(end.node),
-            Peer::Switch(port) => Some(port.node),
-            Peer::EndPort(_) | Peer::None => None,
+            LinkPeer::Switch(port) => Some(port.node),
+            LinkPeer::EndPort(_) | LinkPeer::None => None,
         });
         at.collect()
     }
@@ -308,7 +308,7 @@ impl MulticastCheck<'_, '_> {
                     self.count_copy(out, &mut copies);
                     continue;
                 }
-                let Some(slot) = self.scope.slot(out).filter(|_| peer != Peer::None) else {
+                let Some(slot) = self.scope.slot(out).filter(|_| peer != LinkPeer::None) else {
                     continue;
                 };
                 let table = self.vl_map.table_for(slot, at.port);
@@ -323,9 +323,9 @@ impl MulticastCheck<'_, '_> {
                     continue;
                 }
                 match peer {
-                    Peer::None => {}
-                    Peer::EndPort(end) => self.count_copy(end, &mut copies),
-                    Peer::Switch(next) => {
+                    LinkPeer::None => {}
+                    LinkPeer::EndPort(end) => self.count_copy(end, &mut copies),
+                    LinkPeer::Switch(next) => {
                         if let Some((channel, vl)) = from {
                             channels.add(channel, vl, port, vl);
                         }

@@ -20,12 +20,12 @@ pub(super) struct Scope<'a> {
     /// By node: slot of its port 0.
     base: Vec<usize>,
     /// By slot: the neighbour of the port.
-    peers: Vec<Peer>,
+    peers: Vec<LinkPeer>,
 }
 
 /// The neighbour of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Peer {
+pub(super) enum LinkPeer {
     /// No active link, or the neighbour is outside of the scope.
     None,
     /// A switch port.
@@ -101,14 +101,14 @@ impl<'a> Scope<'a> {
     }
 
     fn index_peers(&mut self, slots: usize) {
-        self.peers = vec![Peer::None; slots];
+        self.peers = vec![LinkPeer::None; slots];
         for (a, b) in &self.links {
             for (end, peer) in [(*a, *b), (*b, *a)] {
                 let slot = self.base[end.node] + usize::from(end.port);
                 self.peers[slot] = if self.state.nodes[peer.node].is_switch() {
-                    Peer::Switch(peer)
+                    LinkPeer::Switch(peer)
                 } else {
-                    Peer::EndPort(peer)
+                    LinkPeer::EndPort(peer)
                 };
             }
         }
@@ -119,9 +119,10 @@ impl<'a> Scope<'a> {
         &self.state.nodes[at.node].ports[usize::from(at.port)]
     }
 
-    /// The neighbour of a port; [`Peer::None`] if the port does not exist.
-    pub(super) fn peer_of(&self, at: PortAt) -> Peer {
-        self.slot(at).map_or(Peer::None, |slot| self.peers[slot])
+    /// The neighbour of a port; [`LinkPeer::None`] if the port does not exist.
+    pub(super) fn peer_of(&self, at: PortAt) -> LinkPeer {
+        self.slot(at)
+            .map_or(LinkPeer::None, |slot| self.peers[slot])
     }
 
     /// Index of a port in vectors over all ports.
@@ -139,11 +140,11 @@ impl<'a> Scope<'a> {
     pub(super) fn connected_ports(
         &self,
         node: NodeIdx,
-    ) -> impl Iterator<Item = (u8, Peer)> + use<'_, 'a> {
+    ) -> impl Iterator<Item = (u8, LinkPeer)> + use<'_, 'a> {
         let first = self.base[node];
         let peers = &self.peers[first..first + self.state.nodes[node].ports.len()];
         let all = (0u8..=254).zip(peers.iter().copied());
-        all.filter(|(_, peer)| *peer != Peer::None)
+        all.filter(|(_, peer)| *peer != LinkPeer::None)
     }
 
     /// The end ports attached to a switch, with its port numbers.
@@ -153,8 +154,8 @@ impl<'a> Scope<'a> {
     ) -> impl Iterator<Item = (u8, PortAt)> + use<'_, 'a> {
         self.connected_ports(node)
             .filter_map(|(port, peer)| match peer {
-                Peer::EndPort(end) => Some((port, end)),
-                Peer::None | Peer::Switch(_) => None,
+                LinkPeer::EndPort(end) => Some((port, end)),
+                LinkPeer::None | LinkPeer::Switch(_) => None,
             })
     }
 }

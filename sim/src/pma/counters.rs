@@ -8,7 +8,7 @@ use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::wire::{Field, get_bits, set_bits};
 
 use super::{AttributeData, PmaRequest};
-use crate::fabric::{Fabric, PortCounter as C, View};
+use crate::fabric::{CounterWidth, Fabric, PortCounter as C};
 
 /// A counter field of an attribute.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ struct CounterField {
 pub(super) struct CounterAttribute {
     entries: &'static [CounterField],
     select: &'static [Field],
-    view: View,
+    view: CounterWidth,
     /// Whether the first byte of the data is an OpCode.
     has_op_code: bool,
 }
@@ -63,7 +63,7 @@ macro_rules! counter_attribute {
                 select: $bit,
             }),*],
             select: &[$(const { field(<$layout>::FIELDS, $select) }),*],
-            view: View::$view,
+            view: CounterWidth::$view,
             has_op_code: $op_code,
         }
     };
@@ -205,8 +205,8 @@ impl Fabric {
                 .iter()
                 .map(|t| t.read(e.counter, counter_attribute.view));
             let value = match counter_attribute.view {
-                View::Extended => values.fold(0, u64::wrapping_add),
-                View::Narrow => {
+                CounterWidth::Extended => values.fold(0, u64::wrapping_add),
+                CounterWidth::Narrow => {
                     let most = (1 << e.field.width) - 1;
                     values.fold(0, u64::saturating_add).min(most)
                 }

@@ -40,7 +40,7 @@ use abi::{AgentRegistration, FLAG_USER_RMPP, FLAGS_SUPPORTED};
 pub use abi::{Errno, HeaderLayout, UserHeader};
 use queue::{Pushed, Queue};
 pub use queue::{QUEUE_LONG_BYTES, QUEUE_MESSAGES, ReadOutcome, UmadMessage};
-use register::{AgentIdx, Host};
+use register::{AgentIdx, HostAgents};
 use rmpp::receive::Receptions;
 use send::Sends;
 use store::Timers;
@@ -130,7 +130,7 @@ enum Outgoing {
 pub struct UmadLayer {
     files: Slab<File>,
     agents: Slab<Agent>,
-    hosts: BTreeMap<NodeIdx, Host>,
+    hosts: BTreeMap<NodeIdx, HostAgents>,
     sends: Sends,
     receptions: Receptions,
     timers: Timers<Timer>,

@@ -19,7 +19,7 @@ const ANY_HOPS: u8 = 0xFF;
 
 /// Source and destination of a received MAD.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Origin {
+pub(super) struct MadOrigin {
     /// The receiving port.
     pub(super) at: PortAt,
     /// The receiving QPN.
@@ -30,7 +30,7 @@ pub(super) struct Origin {
     pub(super) grh: Option<Grh>,
 }
 
-impl Origin {
+impl MadOrigin {
     const fn of(delivery: &Delivery) -> Self {
         Self {
             at: delivery.at,
@@ -67,14 +67,14 @@ impl UmadLayer {
         let at = delivery.at;
         let host = self.hosts.get(&at.node);
         let agent = host.and_then(|host| host.find_agent(at.port, mad));
-        let origin = Origin::of(delivery);
+        let origin = MadOrigin::of(delivery);
         match agent {
             Some(agent) => self.receive_for(fabric, agent, &origin, &delivery.mad.mad),
             None => self.reply_unmatched(fabric, &origin, &delivery.mad.mad),
         }
     }
 
-    fn receive_for(&mut self, fabric: &Fabric, index: AgentIdx, origin: &Origin, mad: &Mad) {
+    fn receive_for(&mut self, fabric: &Fabric, index: AgentIdx, origin: &MadOrigin, mad: &Mad) {
         let Some(agent) = self.agents.get(index) else {
             return;
         };
@@ -116,7 +116,7 @@ impl UmadLayer {
         &self,
         fabric: &Fabric,
         index: AgentIdx,
-        origin: &Origin,
+        origin: &MadOrigin,
         mad: &[u8; MAD_LEN],
     ) -> Option<usize> {
         let agent = self.agents.get(index)?;
@@ -124,7 +124,7 @@ impl UmadLayer {
         self.sends.find(index, agent.file, origin, mad, lmc)
     }
 
-    fn queue_for(&mut self, fabric: &Fabric, index: AgentIdx, origin: &Origin, body: Body) {
+    fn queue_for(&mut self, fabric: &Fabric, index: AgentIdx, origin: &MadOrigin, body: Body) {
         let Some(agent) = self.agents.get(index) else {
             return;
         };
@@ -159,7 +159,7 @@ impl UmadLayer {
     }
 
     /// Replies to a Get or Set without an agent, as the kernel does.
-    fn reply_unmatched(&mut self, fabric: &Fabric, origin: &Origin, mad: &Mad) {
+    fn reply_unmatched(&mut self, fabric: &Fabric, origin: &MadOrigin, mad: &Mad) {
         if mad.method() != Method::Get && mad.method() != Method::Set {
             return;
         }
@@ -173,7 +173,7 @@ impl UmadLayer {
     }
 
     /// Sends a MAD to the sender of another one.
-    pub(super) fn reply(&mut self, fabric: &Fabric, origin: &Origin, mad: Mad) {
+    pub(super) fn reply(&mut self, fabric: &Fabric, origin: &MadOrigin, mad: Mad) {
         let grh = match &origin.grh {
             None => None,
             Some(grh) => {

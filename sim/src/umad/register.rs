@@ -40,7 +40,7 @@ pub(super) struct Port {
 
 /// A node with open files.
 #[derive(Debug, Default)]
-pub(super) struct Host {
+pub(super) struct HostAgents {
     pub(super) ports: BTreeMap<u8, Port>,
     /// Agents by the high half of their TIDs.
     clients: BTreeMap<u32, AgentIdx>,
@@ -143,7 +143,7 @@ impl Port {
     }
 }
 
-impl Host {
+impl HostAgents {
     /// Assigns an unused high half of TIDs, cycling through all 24 bits.
     pub(super) fn new_hi_tid(&mut self, agent: AgentIdx) -> Result<u32, Errno> {
         if self.clients.len() as u64 >= u64::from(HI_TID_END) - 1 {
@@ -264,9 +264,9 @@ mod tests {
 
     #[test]
     fn high_halves_of_tids_wrap_and_skip_used_ones() {
-        let mut host = Host {
+        let mut host = HostAgents {
             last_hi_tid: HI_TID_END - 2,
-            ..Host::default()
+            ..HostAgents::default()
         };
         assert_eq!(host.new_hi_tid(1), Ok(HI_TID_END - 1));
         assert_eq!(host.new_hi_tid(2), Ok(1), "0 is never used");

@@ -13,7 +13,7 @@ use slab::Slab;
 use super::abi::{Errno, HEADER_MAX, UserHeader};
 use super::class::{self, MAD_HEADER, RMPP_HEADER};
 use super::queue::Body;
-use super::receive::Origin;
+use super::receive::MadOrigin;
 use super::register::AgentIdx;
 use super::rmpp::send::Segments;
 use super::store::{Index, TimerKey};
@@ -74,7 +74,7 @@ impl Send {
     /// Whether a received MAD with this TID and class belongs to the send by its addresses: a response must arrive
     /// at the address that the request was sent from; the acknowledgement of a response must come from its
     /// destination.
-    fn matches(&self, origin: &Origin, received_is_response: bool, lmc: u8) -> bool {
+    fn matches(&self, origin: &MadOrigin, received_is_response: bool, lmc: u8) -> bool {
         if self.packet.mad.mgmt_class() == MgmtClass::SubnDirected {
             return true;
         }
@@ -143,7 +143,7 @@ impl Sends {
         &self,
         agent: AgentIdx,
         file: FileId,
-        origin: &Origin,
+        origin: &MadOrigin,
         mad: &[u8; MAD_LEN],
         lmc: u8,
     ) -> Option<usize> {

@@ -9,7 +9,7 @@ use ferrosm_mad::attr::{LinkSpeed, NodeType, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::{Gid, PKey};
 
 use super::{abi, tables};
-use crate::fabric::{Fabric, PortCounter, View};
+use crate::fabric::{CounterWidth, Fabric, PortCounter};
 use crate::spec::{NodeIdx, PortAt};
 
 /// Firmware version of all adapters.
@@ -283,11 +283,11 @@ fn add_counters(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
     };
     let tally = fabric.current_tally(slot);
     for (name, which, most) in NARROW {
-        let value = tally.read(which, View::Narrow).min(most);
+        let value = tally.read(which, CounterWidth::Narrow).min(most);
         files.add(folder, name, format!("{value}\n"));
     }
     for (name, which) in EXTENDED {
-        let value = tally.read(which, View::Extended);
+        let value = tally.read(which, CounterWidth::Extended);
         files.add(folder, name, format!("{value}\n"));
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::multicast_members::{MEMBER, NEW_GROUP, join_record, multicast_sl, plain, try_request};
-use crate::simulated::{Dice, Sm};
+use crate::simulated::{Sm, TestRng};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PortGuid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
@@ -138,7 +138,7 @@ impl Clients {
     }
 
     /// Adds or withdraws a registration of a random host, and describes it.
-    pub(crate) fn change_registration(&mut self, d: &mut Dice) -> String {
+    pub(crate) fn change_registration(&mut self, d: &mut TestRng) -> String {
         self.changes += 1;
         let hosts = self.hosts();
         let at = hosts[d.index(hosts.len())];

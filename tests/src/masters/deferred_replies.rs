@@ -2,7 +2,7 @@
 //! may be lost with their SM.
 
 use crate::multicast_members::{NEW_GROUP, header};
-use crate::sa_wire::Ask;
+use crate::sa_wire::WireRequest;
 use crate::simulated::Sm;
 use ferrosm_core::Input;
 use ferrosm_mad::attr::SmState;
@@ -51,10 +51,10 @@ impl Clients {
         deferred.requests.insert(self.tid, request);
         let (method, attr) = message.what;
         let new_group = if creates_group { NEW_GROUP } else { 0 };
-        let ask = Ask {
+        let ask = WireRequest {
             mask: message.mask | new_group,
             data: message.data,
-            ..Ask::new(0, method.0, attr.0)
+            ..WireRequest::new(0, method.0, attr.0)
         };
         let bytes = ask.to_bytes(self.tid);
         let from = Peer {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::simulated::Dice;
+use crate::simulated::TestRng;
 use ferrosm_core::election::AfterHandover;
 use ferrosm_core::records::RecordKind;
 use ferrosm_core::{Command, Input};
@@ -17,13 +17,13 @@ use crate::masters::sm_disk::StoreState;
 /// Applies random events, and ends their faults.
 pub(crate) struct RandomEvents {
     calm: bool,
-    d: Dice,
+    d: TestRng,
     /// Links that are cut.
     cut: Vec<PortAt>,
 }
 
 impl RandomEvents {
-    pub(crate) const fn new(calm: bool, d: Dice) -> Self {
+    pub(crate) const fn new(calm: bool, d: TestRng) -> Self {
         Self {
             calm,
             d,

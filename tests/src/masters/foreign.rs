@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use crate::simulated::{Dice, Sm};
+use crate::simulated::{Sm, TestRng};
 use ferrosm_mad::attr::{CapMask, PortInfo, PortState, SmControl, SmInfo, SmState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadHeader, MadIn, MadOut, Method};
@@ -63,7 +63,7 @@ pub(crate) struct ScriptedSm {
 
 impl ScriptedSm {
     /// A stopped SM at one of these ports.
-    pub(crate) fn new(world: &World<Sm>, places: &[PortAt], d: &mut Dice) -> Option<Self> {
+    pub(crate) fn new(world: &World<Sm>, places: &[PortAt], d: &mut TestRng) -> Option<Self> {
         let at = *places.get(d.index(places.len()))?;
         let key = match d.below(6) {
             0 => MKey::NONE,
@@ -130,7 +130,7 @@ impl ScriptedSm {
     }
 
     /// Starts, kills or reprioritises the SM, and describes it.
-    pub(crate) fn apply_event(&mut self, world: &mut World<Sm>, d: &mut Dice) -> String {
+    pub(crate) fn apply_event(&mut self, world: &mut World<Sm>, d: &mut TestRng) -> String {
         match (self.id, d.below(4)) {
             (None, _) => {
                 self.start(world);

@@ -31,7 +31,7 @@ mod write_counts;
 
 use std::time::Duration;
 
-use crate::simulated::{Clock, Dice};
+use crate::simulated::{Clock, TestRng};
 use crate::tally::Tally;
 use ferrosm_core::SmConfig;
 
@@ -71,7 +71,7 @@ fn convergence_limit(plans: &[SmPlan]) -> Duration {
 #[derive(Default)]
 struct SeedExtension {
     power: Option<PowerEvents>,
-    foreign: Option<Dice>,
+    foreign: Option<TestRng>,
     phases: Option<PhaseKills>,
     stores: Option<StoreFaults>,
 }
@@ -100,7 +100,7 @@ impl SeedExtension {
                 ..Self::default()
             };
         }
-        let mut d = Dice::new(seed ^ 0xF0E1_0000_0000);
+        let mut d = TestRng::new(seed ^ 0xF0E1_0000_0000);
         let mut ports = sim.clients.hosts();
         ports.retain(|at| sim.slots.iter().all(|s| s.plan.at.node != at.node));
         sim.foreign = ScriptedSm::new(&sim.lab.world, &ports, &mut d);
@@ -182,7 +182,7 @@ fn print_plans(sim: &Simulation, plans: &[SmPlan]) {
 #[must_use]
 pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     let s = scenario(seed);
-    let mut d = s.dice.clone();
+    let mut d = s.rng.clone();
     let mut limit = convergence_limit(&s.plans);
     let leases = d.one_in(2);
     let mut sim = Simulation::new(&s, seed, leases, verbose);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::simulated::Dice;
+use crate::simulated::TestRng;
 use ferrosm_core::{Command, Phase};
 
 use crate::masters::power::PowerEvents;
@@ -30,13 +30,13 @@ const OFF_TIME: Duration = Duration::from_secs(12);
 
 /// Kills masters in chosen phases.
 pub(crate) struct PhaseKills {
-    d: Dice,
+    d: TestRng,
     next: usize,
 }
 
 impl PhaseKills {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut d = Dice::new(seed ^ 0x0FA5_E000_0000);
+        let mut d = TestRng::new(seed ^ 0x0FA5_E000_0000);
         let next = d.index(ALL.len());
         Self { d, next }
     }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::simulated::Dice;
+use crate::simulated::TestRng;
 use ferrosm_core::Command;
 use ferrosm_sim::spec::NodeIdx;
 
@@ -12,13 +12,13 @@ use crate::masters::simulation::Simulation;
 
 /// Applies host power events.
 pub(crate) struct PowerEvents {
-    d: Dice,
+    d: TestRng,
 }
 
 impl PowerEvents {
     pub(crate) const fn new(seed: u64) -> Self {
         Self {
-            d: Dice::new(seed ^ 0x0FF0_0000_0000),
+            d: TestRng::new(seed ^ 0x0FF0_0000_0000),
         }
     }
 

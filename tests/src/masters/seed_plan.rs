@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::simulated::{Clock, Dice};
+use crate::simulated::{Clock, TestRng};
 use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::NodeType;
 use ferrosm_sim::spec::{FabricSpec, PortAt};
@@ -46,10 +46,10 @@ pub(crate) struct Scenario {
     pub(crate) plans: Vec<SmPlan>,
     /// Only events that hosts must not notice: every SM has a replica, and the fabric does not change.
     pub(crate) calm: bool,
-    pub(crate) dice: Dice,
+    pub(crate) rng: TestRng,
 }
 
-fn shape(d: &mut Dice) -> String {
+fn shape(d: &mut TestRng) -> String {
     let seed = d.below(1000);
     let text = match d.below(10) {
         0 => format!("single-switch:{}", 3 + d.below(10)),
@@ -68,7 +68,7 @@ fn shape(d: &mut Dice) -> String {
     }
 }
 
-fn fabric(d: &mut Dice) -> (String, FabricSpec) {
+fn fabric(d: &mut TestRng) -> (String, FabricSpec) {
     loop {
         let shape = shape(d);
         let Ok(spec) = ferrosm_sim::generate::from_spec(&shape) else {
@@ -82,7 +82,7 @@ fn fabric(d: &mut Dice) -> (String, FabricSpec) {
 }
 
 /// Chooses ports for the SMs: mostly hosts, sometimes switches.
-fn choose_sm_ports(spec: &FabricSpec, d: &mut Dice) -> Vec<PortAt> {
+fn choose_sm_ports(spec: &FabricSpec, d: &mut TestRng) -> Vec<PortAt> {
     let of = |kind| {
         let nodes = spec.nodes.iter().enumerate();
         let nodes = nodes.filter(move |(_, n)| n.kind == kind);
@@ -106,7 +106,7 @@ fn choose_sm_ports(spec: &FabricSpec, d: &mut Dice) -> Vec<PortAt> {
 }
 
 pub(crate) fn scenario(seed: u64) -> Scenario {
-    let mut d = Dice::new(seed ^ 0x5EA7_0000_0000);
+    let mut d = TestRng::new(seed ^ 0x5EA7_0000_0000);
     let (shape, mut spec) = fabric(&mut d);
     for node in &mut spec.nodes {
         node.enhanced_port0 = d.one_in(4);
@@ -173,6 +173,6 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
         spec,
         plans,
         calm,
-        dice: d,
+        rng: d,
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::simulated::{Dice, Lab, Sm};
+use crate::simulated::{Lab, Sm, TestRng};
 use crate::store::StoreFault;
 use crate::tally::Tally;
 use ferrosm_core::records::{RecordKey, RecordKind};
@@ -674,7 +674,7 @@ impl Simulation {
     }
 
     /// Chooses an SM at random.
-    pub(crate) fn choose(d: &mut Dice, of: &[usize]) -> Option<usize> {
+    pub(crate) fn choose(d: &mut TestRng, of: &[usize]) -> Option<usize> {
         of.get(d.index(of.len().max(1))).copied()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::simulated::Dice;
+use crate::simulated::TestRng;
 use crate::store::StoreFault;
 use ferrosm_core::Command;
 
@@ -11,13 +11,13 @@ use crate::masters::simulation::Simulation;
 
 /// Applies store faults.
 pub(crate) struct StoreFaults {
-    d: Dice,
+    d: TestRng,
 }
 
 impl StoreFaults {
     pub(crate) const fn new(seed: u64) -> Self {
         Self {
-            d: Dice::new(seed ^ 0x0570_4E00_0000),
+            d: TestRng::new(seed ^ 0x0570_4E00_0000),
         }
     }
 

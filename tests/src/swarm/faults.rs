@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::simulated::{Dice, Lab, Sm};
+use crate::simulated::{Lab, Sm, TestRng};
 use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
 use ferrosm_mad::ids::{AttrId, NodeGuid, PortGuid};
@@ -31,7 +31,7 @@ const ATTRS: [AttrId; 6] = [
 ];
 
 pub(crate) struct RareFaults {
-    d: Dice,
+    d: TestRng,
     cfg: SmConfig,
     foreign_sms: Vec<SmId>,
     /// Original GUIDs of nodes that have another node's GUIDs.
@@ -48,7 +48,7 @@ struct OriginalGuids {
 impl RareFaults {
     pub(crate) const fn new(seed: u64, cfg: SmConfig) -> Self {
         Self {
-            d: Dice::new(seed ^ 0x57_11D0_0000),
+            d: TestRng::new(seed ^ 0x57_11D0_0000),
             cfg,
             foreign_sms: Vec::new(),
             duplicated_guids: Vec::new(),

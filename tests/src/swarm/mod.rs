@@ -64,7 +64,7 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     let uses_vls = (VLS..STORES).contains(&seed);
     let mut vl_events = uses_vls.then(|| VlEvents::new(seed));
     let s = scenario(seed, vl_events.as_mut());
-    let mut d = s.dice;
+    let mut d = s.rng;
     let log = |now: Instant, text: &str| {
         if verbose {
             println!("{now:?} {text}");

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::simulated::{Dice, Lab};
+use crate::simulated::{Lab, TestRng};
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, TrapNumber};
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
@@ -18,7 +18,7 @@ pub(crate) struct Scenario {
     pub(crate) spec: FabricSpec,
     pub(crate) cfg: SmConfig,
     pub(crate) at: Option<PortAt>,
-    pub(crate) dice: Dice,
+    pub(crate) rng: TestRng,
     /// The time at which all faults end.
     pub(crate) faults_end: Instant,
 }
@@ -27,7 +27,7 @@ pub(crate) fn seconds(s: f64) -> Duration {
     Duration::from_secs_f64(s)
 }
 
-fn shape(d: &mut Dice) -> String {
+fn shape(d: &mut TestRng) -> String {
     let seed = d.below(1000);
     let shape = match d.below(11) {
         0 => "back-to-back".to_owned(),
@@ -92,7 +92,7 @@ fn has_loops(shape: &str) -> bool {
 
 /// Draws a scenario; without `vl_events` it has one VL.
 pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario {
-    let mut d = Dice::new(seed);
+    let mut d = TestRng::new(seed);
     let (shape, mut spec) = loop {
         let shape = shape(&mut d);
         // Combinations that the topology generator rejects are drawn again.
@@ -143,7 +143,7 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
         spec,
         cfg,
         at,
-        dice: d,
+        rng: d,
         faults_end,
     }
 }
@@ -151,14 +151,14 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
 /// Additions of the third kind: engines, VLs, and switches without optimized SLtoVL writes. Draws from its own random
 /// numbers.
 pub(crate) struct VlEvents {
-    d: Dice,
+    d: TestRng,
     cfg: SmConfig,
 }
 
 impl VlEvents {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
-            d: Dice::new(seed ^ 0x1A7E_0000_0000),
+            d: TestRng::new(seed ^ 0x1A7E_0000_0000),
             cfg: SmConfig::default(),
         }
     }
@@ -198,7 +198,7 @@ impl VlEvents {
     }
 }
 
-pub(crate) fn fabric_faults(d: &mut Dice) -> Faults {
+pub(crate) fn fabric_faults(d: &mut TestRng) -> Faults {
     let mut f = Faults::NONE;
     if d.one_in(2) {
         f.loss = d.unit() * d.unit() * 0.3;
@@ -215,7 +215,7 @@ pub(crate) fn fabric_faults(d: &mut Dice) -> Faults {
     f
 }
 
-pub(crate) fn node_faults(d: &mut Dice) -> Faults {
+pub(crate) fn node_faults(d: &mut TestRng) -> Faults {
     match d.below(8) {
         0 | 1 => Faults::HUNG,
         2 => Faults::slow(seconds(d.unit() * 0.1)),
@@ -241,7 +241,7 @@ pub(crate) fn node_faults(d: &mut Dice) -> Faults {
 }
 
 /// A random unconnected switch port.
-pub(crate) fn free_port(lab: &Lab, d: &mut Dice) -> Option<PortAt> {
+pub(crate) fn free_port(lab: &Lab, d: &mut TestRng) -> Option<PortAt> {
     let fabric = lab.world.fabric();
     let switches: Vec<NodeIdx> = (0..fabric.num_nodes())
         .filter(|n| fabric.is_switch(*n))
@@ -252,13 +252,13 @@ pub(crate) fn free_port(lab: &Lab, d: &mut Dice) -> Option<PortAt> {
         .find(|p| fabric.cable_at(*p).is_none())
 }
 
-pub(crate) fn random_link(lab: &Lab, d: &mut Dice) -> Option<LinkSpec> {
+pub(crate) fn random_link(lab: &Lab, d: &mut TestRng) -> Option<LinkSpec> {
     let at = lab.spec.links[d.index(lab.spec.links.len())].a;
     lab.world.fabric().cable_at(at)
 }
 
 /// Draws and applies an event, and describes it.
-pub(crate) fn apply_event(lab: &mut Lab, d: &mut Dice) -> String {
+pub(crate) fn apply_event(lab: &mut Lab, d: &mut TestRng) -> String {
     let node = d.index(lab.world.fabric().num_nodes());
     let link = random_link(lab, d);
     let sm_node = lab.at.node;

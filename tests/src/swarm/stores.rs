@@ -1,7 +1,7 @@
 //! Additions of the fourth kind: the SM's store is slow, hangs or fails, and the SM is killed meanwhile. Draws from its
 //! own random numbers.
 
-use crate::simulated::{Dice, Lab};
+use crate::simulated::{Lab, TestRng};
 use crate::store::StoreFault;
 use ferrosm_core::SmConfig;
 
@@ -11,14 +11,14 @@ use crate::swarm::seed_plan::seconds;
 
 /// Applies store faults.
 pub(crate) struct StoreFaults {
-    d: Dice,
+    d: TestRng,
     cfg: SmConfig,
 }
 
 impl StoreFaults {
     pub(crate) const fn new(seed: u64, cfg: SmConfig) -> Self {
         Self {
-            d: Dice::new(seed ^ 0x5708_E000_0000),
+            d: TestRng::new(seed ^ 0x5708_E000_0000),
             cfg,
         }
     }

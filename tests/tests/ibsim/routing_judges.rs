@@ -160,7 +160,7 @@ fn both_judges_reject_altered_dumps() {
         judge(&altered)
             .faults
             .iter()
-            .any(|fault| fault.contains("circles"))
+            .any(|fault| fault.contains("loops"))
     );
 
     let mut altered = good.clone();

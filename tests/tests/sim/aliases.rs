@@ -47,16 +47,16 @@ struct SaRequest<'a> {
 }
 
 /// Sends a request to the SM.
-fn send(lab: &mut Lab, ask: &SaRequest<'_>, tid: u64) {
-    let request = sa_wire::Ask {
-        sm_key: ask.key.expose(),
-        mask: ask.mask,
-        data: ask.data.to_vec(),
-        ..sa_wire::Ask::new(0, ask.method.0, ask.attr.0)
+fn send(lab: &mut Lab, request: &SaRequest<'_>, tid: u64) {
+    let message = sa_wire::WireRequest {
+        sm_key: request.key.expose(),
+        mask: request.mask,
+        data: request.data.to_vec(),
+        ..sa_wire::WireRequest::new(0, request.method.0, request.attr.0)
     };
-    let bytes = request.to_bytes(tid);
+    let bytes = message.to_bytes(tid);
     let from = Peer {
-        lid: lab.world.fabric().lid(ask.from).0,
+        lid: lab.world.fabric().lid(request.from).0,
         ..Peer::default()
     };
     lab.world.with_sm(lab.sm, |sm, now| {
@@ -71,10 +71,10 @@ fn replies(lab: &Lab, tid: u64) -> Vec<&[u8]> {
 }
 
 /// Sends a request and runs the simulation until the SM replies.
-fn ask(lab: &mut Lab, ask: &SaRequest<'_>) -> (Status, Vec<u8>) {
+fn query_sa(lab: &mut Lab, request: &SaRequest<'_>) -> (Status, Vec<u8>) {
     const TID: u64 = 77;
     lab.world.with_sm(lab.sm, |sm, _| sm.replies.clear());
-    send(lab, ask, TID);
+    send(lab, request, TID);
     lab.until("a reply", 10, |lab| !replies(lab, TID).is_empty());
     let bytes = replies(lab, TID)[0];
     let data = bytes[sa::DATA_OFFSET..].to_vec();
@@ -102,7 +102,7 @@ fn change(
         data: &record.encode(),
         key: MKey::NONE,
     };
-    let (status, data) = ask(lab, &request);
+    let (status, data) = query_sa(lab, &request);
     if status.is_ok() {
         let record = GuidInfoRecord::decode_slice(&data).ok_or(status)?;
         Ok(record.guids.map(|g| g.0))
@@ -156,7 +156,7 @@ fn alias_guids_are_set_written_queried_and_deleted() {
         data: &path.encode(),
         key: MKey::NONE,
     };
-    let (status, data) = ask(&mut lab, &query);
+    let (status, data) = query_sa(&mut lab, &query);
     assert!(status.is_ok(), "{status}");
     let found = PathRecord::decode_slice(&data).unwrap();
     assert_eq!((found.sgid, found.dgid), (path.sgid, path.dgid));
@@ -174,7 +174,7 @@ fn alias_guids_are_set_written_queried_and_deleted() {
         data: &record.encode(),
         key: MKey::NONE,
     };
-    let (status, data) = ask(&mut lab, &query);
+    let (status, data) = query_sa(&mut lab, &query);
     assert!(status.is_ok(), "{status}");
     assert_eq!(
         GuidInfoRecord::decode_slice(&data)
@@ -310,7 +310,7 @@ fn invalid_alias_requests_are_rejected() {
         data: &record.encode(),
         key: KEY,
     };
-    let (status, data) = ask(&mut lab, &trusted_request);
+    let (status, data) = query_sa(&mut lab, &trusted_request);
     assert!(status.is_ok(), "{status}");
     assert_eq!(
         GuidInfoRecord::decode_slice(&data).unwrap().guids[0],
@@ -352,7 +352,7 @@ fn alias_that_is_a_group_member_is_not_deleted() {
             data: &record.encode(),
             key: MKey::NONE,
         };
-        let (status, _) = ask(&mut lab, &request);
+        let (status, _) = query_sa(&mut lab, &request);
         assert!(status.is_ok(), "{method:?}: {status}");
         let result = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
         assert_eq!(result.map(|_| ()), deleted);

@@ -13,7 +13,7 @@ use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
 use ferrosm_tests::multicast_members::hosts;
-use ferrosm_tests::simulated::{Dice, Lab, Sm};
+use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
 use crate::election::{order, stopped, with_foreign_standby};
 
@@ -256,15 +256,15 @@ fn restart_stopped(lab: &mut Lab, services: &mut [Service], cfg: &SmConfig, cont
     }
 }
 
-fn disturb(lab: &mut Lab, dice: &mut Dice, services: &[Service]) {
-    let [a, b] = [dice.index(2), dice.index(2)].map(|i| &services[i]);
+fn disturb(lab: &mut Lab, rng: &mut TestRng, services: &[Service]) {
+    let [a, b] = [rng.index(2), rng.index(2)].map(|i| &services[i]);
     let guid = lab.world.fabric().port_guid(b.at);
-    let input = match dice.below(8) {
+    let input = match rng.below(8) {
         0 => Input::Stalled,
         1 => Input::LeaseLost,
         2 => Input::LocalPort(LocalPortEvent::Down),
         3 if a.at != b.at => Input::Deposed(guid),
-        4 => Input::ReplicaIncomplete(dice.one_in(2)),
+        4 => Input::ReplicaIncomplete(rng.one_in(2)),
         5 => {
             let _ = lab.world.act(FabricAction::Cut(a.at));
             return;
@@ -283,7 +283,7 @@ fn disturb(lab: &mut Lab, dice: &mut Dice, services: &[Service]) {
 fn every_command_is_answered_exactly_once() {
     let mut total = 0;
     for seed in 0..100 {
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let (mut lab, at, second) = pair(seed);
         let cfg = config(&lab, at);
         let ids = [lab.sm, second];
@@ -294,8 +294,8 @@ fn every_command_is_answered_exactly_once() {
         });
         for n in 0..16 {
             let context = format!("seed {seed}, step {n}");
-            let service = &mut services[dice.index(2)];
-            let command = match dice.below(9) {
+            let service = &mut services[rng.index(2)];
+            let command = match rng.below(9) {
                 0..=2 => Command::Handover,
                 3 | 4 => Command::Sweep,
                 5 | 6 => Command::Reroute,
@@ -305,12 +305,12 @@ fn every_command_is_answered_exactly_once() {
             service.sent.push(CommandId(n));
             let id = service.id;
             send(&mut lab, id, command.with_id(n));
-            if dice.one_in(2) {
-                disturb(&mut lab, &mut dice, &services);
+            if rng.one_in(2) {
+                disturb(&mut lab, &mut rng, &services);
             }
-            let steps = if dice.one_in(3) { 0 } else { dice.below(30) };
+            let steps = if rng.one_in(3) { 0 } else { rng.below(30) };
             for _ in 0..steps {
-                lab.world.run_for(Duration::from_millis(dice.below(100)));
+                lab.world.run_for(Duration::from_millis(rng.below(100)));
                 restart_stopped(&mut lab, &mut services, &cfg, &context);
             }
         }

@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{AttrId, AttrMod, MKey, NodeGuid, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 const SPEC: &str = "fat-tree:4";
 /// A host other than the SM's.
@@ -286,7 +286,7 @@ fn m_keys_are_persisted_and_changed() {
 /// Random MADs, also with TIDs of outstanding requests: the SM does not panic, and the fabric comes up.
 #[test]
 fn garbage_on_qp0_is_harmless() {
-    let mut d = Dice::new(11);
+    let mut d = TestRng::new(11);
     let mut lab = Lab::new("torus:3,3,1,2", 5);
     for round in 0..3000 {
         let mut mad = Mad::new(&MadHeader {

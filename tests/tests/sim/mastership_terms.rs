@@ -17,7 +17,7 @@ use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
 use ferrosm_tests::multicast_members::{Members, hosts, plain};
-use ferrosm_tests::simulated::{Dice, Lab, Sm};
+use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
 /// A master on the first host and a standby on the last one.
 fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (SmId, PortAt)) {
@@ -76,12 +76,12 @@ fn second_term_starts_with_the_installed_trees() {
     for (spec, seeds) in [("fat-tree:4", 0..6), ("torus:4,4,1,1", 6..8)] {
         for seed in seeds {
             let (mut lab, mut other) = pair(spec, seed, SmConfig::default());
-            let (mut members, mut dice) = (Members::new(), Dice::new(seed));
+            let (mut members, mut rng) = (Members::new(), TestRng::new(seed));
             let all = hosts(&lab);
             let groups: Vec<Gid> = (1..5).map(plain).collect();
             for priority in 6..9 {
                 for _ in 0..20 {
-                    members.random_action(&mut lab, &all, &groups, &mut dice);
+                    members.random_action(&mut lab, &all, &groups, &mut rng);
                     lab.world.run_for(Duration::from_millis(50));
                 }
                 lab.world.run_for(Duration::from_secs(1));

@@ -17,7 +17,7 @@ use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{MulticastFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{BROADCAST, Members, ask, hosts, plain};
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 const FULL: JoinState = JoinState::FULL;
 
@@ -69,9 +69,9 @@ fn mft_sets(lab: &Lab) -> u32 {
     lab.world.fabric().all_counters().sets(id::MFT)
 }
 
-fn shuffled(mut all: Vec<PortAt>, dice: &mut Dice) -> Vec<PortAt> {
+fn shuffled(mut all: Vec<PortAt>, rng: &mut TestRng) -> Vec<PortAt> {
     for i in (1..all.len()).rev() {
-        let j = dice.index(i + 1);
+        let j = rng.index(i + 1);
         all.swap(i, j);
     }
     all
@@ -89,16 +89,16 @@ fn ports_join_in_random_order_then_leave_and_rejoin() {
     ];
     for (seed, spec) in (1..).zip(shapes) {
         let mut lab = up(spec, seed);
-        let (mut dice, mut members) = (Dice::new(seed), Members::new());
+        let (mut rng, mut members) = (TestRng::new(seed), Members::new());
         let all = hosts(&lab);
-        for at in shuffled(all.clone(), &mut dice) {
+        for at in shuffled(all.clone(), &mut rng) {
             members.join(&mut lab, at, BROADCAST, FULL).expect("joins");
-            lab.world.run_for(Duration::from_micros(dice.below(10_000)));
+            lab.world.run_for(Duration::from_micros(rng.below(10_000)));
         }
         settle(&mut lab, &members);
         assert_eq!(members.of(BROADCAST).len(), all.len());
         for _ in 0..10 * all.len() {
-            members.random_action(&mut lab, &all, &[BROADCAST], &mut dice);
+            members.random_action(&mut lab, &all, &[BROADCAST], &mut rng);
             lab.world.run_for(Duration::from_millis(1));
         }
         settle(&mut lab, &members);
@@ -106,7 +106,7 @@ fn ports_join_in_random_order_then_leave_and_rejoin() {
             members.join(&mut lab, *at, BROADCAST, FULL).expect("joins");
         }
         settle(&mut lab, &members);
-        for at in shuffled(all, &mut dice) {
+        for at in shuffled(all, &mut rng) {
             members.leave(&mut lab, at, BROADCAST).expect("leaves");
         }
         settle(&mut lab, &members);
@@ -120,7 +120,7 @@ fn ports_join_in_random_order_then_leave_and_rejoin() {
 fn many_groups_are_created_and_deleted() {
     for (seed, spec) in (11..).zip(["fat-tree:4", "torus:4,4,1", "random:8,4,2,5"]) {
         let mut lab = up(spec, seed);
-        let (mut dice, mut members) = (Dice::new(seed), Members::new());
+        let (mut rng, mut members) = (TestRng::new(seed), Members::new());
         let all: Vec<PortAt> = lab.world.fabric().end_ports().collect();
         let all: Vec<PortAt> = all
             .into_iter()
@@ -129,9 +129,9 @@ fn many_groups_are_created_and_deleted() {
         let groups: Vec<Gid> = (0..70).map(plain).collect();
         for round in 0..6 {
             for _ in 0..120 {
-                members.random_action(&mut lab, &all, &groups, &mut dice);
-                if dice.one_in(3) {
-                    lab.world.run_for(Duration::from_micros(dice.below(20_000)));
+                members.random_action(&mut lab, &all, &groups, &mut rng);
+                if rng.one_in(3) {
+                    lab.world.run_for(Duration::from_micros(rng.below(20_000)));
                 }
             }
             settle(&mut lab, &members);
@@ -162,11 +162,11 @@ fn trees_follow_lost_and_restored_links() {
         "random:9,5,2,7",
     ]) {
         let mut lab = up(spec, seed);
-        let (mut dice, mut members) = (Dice::new(seed), Members::new());
+        let (mut rng, mut members) = (TestRng::new(seed), Members::new());
         let all = hosts(&lab);
         for n in 0..12 {
             for at in &all {
-                if dice.one_in(2) || n == 0 {
+                if rng.one_in(2) || n == 0 {
                     members.join(&mut lab, *at, plain(n), FULL).expect("joins");
                 }
             }
@@ -176,7 +176,7 @@ fn trees_follow_lost_and_restored_links() {
             let cable = lab.redundant_link(round);
             lab.world.fabric_mut().cut(cable).expect("a cable");
             until_right(&mut lab, &members, 60);
-            members.random_action(&mut lab, &all, &[plain(0)], &mut dice);
+            members.random_action(&mut lab, &all, &[plain(0)], &mut rng);
             lab.world.fabric_mut().restore(cable).expect("a cable");
             until_right(&mut lab, &members, 60);
         }
@@ -210,7 +210,7 @@ fn trees_follow_lost_and_restored_links() {
 fn no_multicast_loop_while_mfts_are_written() {
     for (seed, spec) in (31..).zip(["torus:4,4,1", "mesh:3,3,1", "random:8,5,1,9", "fat-tree:4"]) {
         let mut lab = up(spec, seed);
-        let (mut dice, mut members) = (Dice::new(seed), Members::new());
+        let (mut rng, mut members) = (TestRng::new(seed), Members::new());
         let all = hosts(&lab);
         let written = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&written);
@@ -225,7 +225,7 @@ fn no_multicast_loop_while_mfts_are_written() {
         let mut checks = 0;
         for round in 0..60 {
             let same_routes = round % 10 != 8;
-            members.random_action(&mut lab, &all, &[plain(0), plain(1)], &mut dice);
+            members.random_action(&mut lab, &all, &[plain(0), plain(1)], &mut rng);
             let cable = lab.redundant_link(round / 20);
             match round % 20 {
                 8 => lab.world.fabric_mut().cut(cable).expect("a cable"),

@@ -143,12 +143,12 @@ fn host_leaves_by_another_of_its_lids() {
         join_state: FULL,
         ..McMemberRecord::default()
     };
-    let request = ferrosm_tests::sa_wire::Ask {
+    let request = ferrosm_tests::sa_wire::WireRequest {
         mask: 1 | 1 << 1 | 1 << 16,
         data: record.encode().to_vec(),
-        ..ferrosm_tests::sa_wire::Ask::new(base + 3, Method::Delete.0, id::MC_MEMBER.0)
+        ..ferrosm_tests::sa_wire::WireRequest::new(base + 3, Method::Delete.0, id::MC_MEMBER.0)
     };
-    let reply = ferrosm_tests::sa_wire::ask(&mut lab, &request);
+    let reply = ferrosm_tests::sa_wire::query(&mut lab, &request);
     assert_eq!(reply.status, 0);
     members.remove_port(at);
     settle(&mut lab, &members);

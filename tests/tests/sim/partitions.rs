@@ -20,7 +20,7 @@ use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::{self as sa, Disposition, SaRequest};
 use ferrosm_sim::oracle::{Expectations, PKeyEnforcement};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 const FULL: u16 = 0x8000;
 
@@ -257,14 +257,14 @@ fn table(lab: &Lab, request: &SaRequest<'_>) -> sa::SaReply {
 #[test]
 fn partition_members_see_shared_records_and_keep_their_p_keys() {
     for seed in 1..=4 {
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let paper = Lab::new("fat-tree:6", seed);
         let all: Vec<PortAt> = hosts(&paper);
         let own = paper.at;
         let group_of: BTreeMap<PortAt, u64> = all
             .iter()
             .filter(|p| **p != own)
-            .map(|p| (*p, dice.below(3)))
+            .map(|p| (*p, rng.below(3)))
             .collect();
         let keys_of = |group: u64| -> &[u16] {
             match group {
@@ -288,15 +288,15 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
         for (at, group) in &group_of {
             let mut before = vec![PKey(0); usize::from(lab.world.fabric().pkey_cap(*at))];
             before[0] = PKey::DEFAULT_FULL;
-            for filler in 1..dice.below(6) {
-                let index = 1 + dice.index(before.len() - 1);
+            for filler in 1..rng.below(6) {
+                let index = 1 + rng.index(before.len() - 1);
                 before[index] = PKey(0x100 + u16::try_from(filler).expect("fits into 16 bits"));
             }
             for key in keys_of(*group) {
-                if dice.one_in(3) {
+                if rng.one_in(3) {
                     continue;
                 }
-                let index = 1 + dice.index(before.len() - 1);
+                let index = 1 + rng.index(before.len() - 1);
                 before[index] = PKey(*key);
             }
             let there = before.iter().enumerate();
@@ -334,7 +334,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
             seen.map(|p| guid(lab, p)).collect()
         };
         for _ in 0..5 {
-            let from = all[dice.index(all.len())];
+            let from = all[rng.index(all.len())];
             let expected: BTreeSet<PortGuid> = lab
                 .world
                 .fabric()

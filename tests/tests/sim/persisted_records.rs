@@ -16,7 +16,7 @@ use ferrosm_sa::registry::registration::Registration;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{BROADCAST, ask, hosts, plain};
 use ferrosm_tests::random_activity::RandomClients;
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 /// Persisted records by key, decoded at time 0: the remaining lease of a record is its expiry.
 fn persisted_records(lab: &Lab) -> BTreeMap<RecordKey, Record> {
@@ -89,13 +89,13 @@ fn assert_adds_up(lab: &Lab) {
 }
 
 /// Subscribes or unsubscribes. The subscription may not exist.
-fn subscribe(lab: &mut Lab, at: PortAt, dice: &mut Dice, tid: u64) {
+fn subscribe(lab: &mut Lab, at: PortAt, rng: &mut TestRng, tid: u64) {
     let info = InformInfo {
         lid_range_begin: InformInfo::ALL_LIDS,
         is_generic: 1,
-        subscribe: u8::from(!dice.one_in(3)),
+        subscribe: u8::from(!rng.one_in(3)),
         notice_type: 0xFFFF,
-        trap_number: 64 + u16::try_from(dice.below(4)).unwrap_or(0),
+        trap_number: 64 + u16::try_from(rng.below(4)).unwrap_or(0),
         qpn: Qpn(1),
         producer_type: 0xFF_FFFF,
         ..InformInfo::default()
@@ -105,15 +105,15 @@ fn subscribe(lab: &mut Lab, at: PortAt, dice: &mut Dice, tid: u64) {
 }
 
 /// Sets or deletes an alias GUID, which may belong to another port.
-fn alias(lab: &mut Lab, at: PortAt, dice: &mut Dice, tid: u64) {
-    let place = 1 + dice.index(7);
+fn alias(lab: &mut Lab, at: PortAt, rng: &mut TestRng, tid: u64) {
+    let place = 1 + rng.index(7);
     let mut record = GuidInfoRecord {
         lid: lab.world.fabric().lid(at).0,
         ..GuidInfoRecord::default()
     };
-    record.guids[place] = PortGuid(0x0200_0000_0000_0000 + dice.below(12));
+    record.guids[place] = PortGuid(0x0200_0000_0000_0000 + rng.below(12));
     let mask = 0b11 | 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + place);
-    let method = if dice.one_in(3) {
+    let method = if rng.one_in(3) {
         Method::Delete
     } else {
         Method::Set
@@ -139,14 +139,14 @@ fn persisted_changes_add_up_to_the_state() {
         let mut lab = Lab::up(spec, seed, SmConfig::default());
         let groups = (0..10).map(plain).chain([BROADCAST]).collect();
         let mut clients = RandomClients::new(&lab, groups, 40);
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let all = hosts(&lab);
         for n in 0..200 {
             clients.run_action(&mut lab);
-            let at = all[dice.index(all.len())];
-            match dice.below(6) {
-                0 => subscribe(&mut lab, at, &mut dice, n + 1),
-                1 => alias(&mut lab, at, &mut dice, n + 1),
+            let at = all[rng.index(all.len())];
+            match rng.below(6) {
+                0 => subscribe(&mut lab, at, &mut rng, n + 1),
+                1 => alias(&mut lab, at, &mut rng, n + 1),
                 _ => {}
             }
             assert_adds_up(&lab);

@@ -18,8 +18,8 @@ use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::admission::{AdmissionLimits, RequestCounts};
 use ferrosm_sa::registry::Registry;
 use ferrosm_tests::sa_expected as world;
-use ferrosm_tests::sa_wire::{Ask, method};
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::sa_wire::{WireRequest, method};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 const MESSAGES: u64 = 20_000;
 /// Status of the reply to a query whose result is too large.
@@ -56,23 +56,23 @@ impl GmpSender for Outbox {
 }
 
 /// A random message from a host.
-fn message(dice: &mut Dice, from: u16, to: u16) -> Vec<u8> {
-    let mut path = Ask {
+fn message(rng: &mut TestRng, from: u16, to: u16) -> Vec<u8> {
+    let mut path = WireRequest {
         // Source and destination LID.
         mask: 1 << 4 | 1 << 5,
         data: vec![0; 64],
-        ..Ask::new(from, method::GET, PATH)
+        ..WireRequest::new(from, method::GET, PATH)
     };
     path.data[40..42].copy_from_slice(&to.to_be_bytes());
     path.data[42..44].copy_from_slice(&from.to_be_bytes());
-    match dice.below(8) {
-        0 => (0..dice.below(300))
-            .map(|_| dice.next().to_be_bytes()[0])
+    match rng.below(8) {
+        0 => (0..rng.below(300))
+            .map(|_| rng.next().to_be_bytes()[0])
             .collect(),
-        1 => Ask::new(from, method::GET | method::RESPONSE, PATH).to_bytes(1),
-        2 => Ask { sm_key: 99, ..path }.to_bytes(2),
-        3 => Ask::new(from, method::GET_TABLE, NODE).to_bytes(3),
-        4 => Ask::new(from, method::SET, MEMBER).to_bytes(4),
+        1 => WireRequest::new(from, method::GET | method::RESPONSE, PATH).to_bytes(1),
+        2 => WireRequest { sm_key: 99, ..path }.to_bytes(2),
+        3 => WireRequest::new(from, method::GET_TABLE, NODE).to_bytes(3),
+        4 => WireRequest::new(from, method::SET, MEMBER).to_bytes(4),
         _ => path.to_bytes(5),
     }
 }
@@ -99,11 +99,11 @@ fn each_message_is_counted_once() {
         SaServer::start(outbox, Box::new(Inbox(inbox)), limits).expect("server threads started");
     server.publish(view);
 
-    let mut dice = Dice::new(7);
+    let mut rng = TestRng::new(7);
     let mut requests: BTreeMap<Lid, u64> = BTreeMap::new();
     for _ in 0..MESSAGES {
-        let [from, to] = [0; 2].map(|_| lids[dice.index(lids.len())]);
-        let bytes = message(&mut dice, from, to);
+        let [from, to] = [0; 2].map(|_| lids[rng.index(lids.len())]);
+        let bytes = message(&mut rng, from, to);
         *requests.entry(Lid(from)).or_default() += 1;
         let from = Peer {
             lid: Lid(from),
@@ -177,7 +177,7 @@ fn registry_reads_wait_for_a_current_snapshot() {
             lid: Lid(lid),
             ..Peer::default()
         };
-        let bytes = Ask::new(lid, method::GET_TABLE, MEMBER).to_bytes(revision);
+        let bytes = WireRequest::new(lid, method::GET_TABLE, MEMBER).to_bytes(revision);
         to_server.send((from, bytes)).expect("running server");
         let until = std::time::Instant::now() + Duration::from_secs(30);
         while !server.wants_snapshot() {

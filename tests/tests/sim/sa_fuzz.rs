@@ -10,9 +10,11 @@ use ferrosm_mad::transport::gmp::{Grh, Peer};
 use ferrosm_sa::answer_bytes;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_expected as world;
-use ferrosm_tests::sa_wire::{Ask, LATE, Told, ask, deliver, method, put_field, status};
+use ferrosm_tests::sa_wire::{
+    LATE, WireReply, WireRequest, deliver, method, put_field, query, status,
+};
 use ferrosm_tests::seeds;
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 /// Requests of each kind per seed.
 const REQUESTS: u64 = 1500;
@@ -28,7 +30,7 @@ fn up(spec: &str) -> Lab {
     // From here on the SM has a view and replies immediately.
     for attr in LATE {
         let from = world::lid(&lab, lab.at);
-        ask(&mut lab, &Ask::new(from, method::GET_TABLE, attr));
+        query(&mut lab, &WireRequest::new(from, method::GET_TABLE, attr));
     }
     lab
 }
@@ -66,7 +68,7 @@ fn registered(lab: &Lab) -> (usize, usize, usize, usize) {
 }
 
 /// Sends a message and checks the reply. Returns the reply, if any.
-fn send(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Option<Told> {
+fn send(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Option<WireReply> {
     let dropped = is_dropped(lab, from.lid, &bytes);
     let sent = bytes.clone();
     let view = lab.manager().core().view().cloned();
@@ -81,7 +83,7 @@ fn send(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Option<Told> {
             "the view's reply differs from the SM's reply"
         );
     }
-    let parsed = Told::parse(&reply, tid(&sent));
+    let parsed = WireReply::parse(&reply, tid(&sent));
     assert!(
         reply.len() < 1 << 20,
         "{} bytes for {sent:02x?}",
@@ -90,14 +92,14 @@ fn send(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Option<Told> {
     Some(parsed)
 }
 
-fn peer(lab: &Lab, dice: &mut Dice) -> Peer {
+fn peer(lab: &Lab, rng: &mut TestRng) -> Peer {
     let ends = world::end_ports(lab);
-    let lid = match dice.below(8) {
-        0 => u16::try_from(dice.below(0x1_0000)).unwrap_or(0),
-        _ => world::lid(lab, ends[dice.index(ends.len())]),
+    let lid = match rng.below(8) {
+        0 => u16::try_from(rng.below(0x1_0000)).unwrap_or(0),
+        _ => world::lid(lab, ends[rng.index(ends.len())]),
     };
-    let grh = dice.one_in(8).then(|| Grh {
-        gid: Gid(u128::from(dice.next()).to_be_bytes()),
+    let grh = rng.one_in(8).then(|| Grh {
+        gid: Gid(u128::from(rng.next()).to_be_bytes()),
         ..Grh::default()
     });
     Peer {
@@ -108,21 +110,21 @@ fn peer(lab: &Lab, dice: &mut Dice) -> Peer {
     }
 }
 
-fn random_bytes(dice: &mut Dice, len: u64) -> Vec<u8> {
-    (0..len).map(|_| dice.next().to_le_bytes()[0]).collect()
+fn random_bytes(rng: &mut TestRng, len: u64) -> Vec<u8> {
+    (0..len).map(|_| rng.next().to_le_bytes()[0]).collect()
 }
 
 /// Random bytes, most of them with a plausible header.
-fn any_bytes(dice: &mut Dice) -> Vec<u8> {
-    let len = if dice.one_in(3) { dice.below(600) } else { 256 };
-    let mut bytes = random_bytes(dice, len);
-    if !dice.one_in(8) {
+fn any_bytes(rng: &mut TestRng) -> Vec<u8> {
+    let len = if rng.one_in(3) { rng.below(600) } else { 256 };
+    let mut bytes = random_bytes(rng, len);
+    if !rng.one_in(8) {
         for (at, value) in [(0, 1), (1, 3), (2, 2)] {
             if let Some(b) = bytes.get_mut(at) {
                 *b = value;
             }
         }
-        if let Some(key) = bytes.get_mut(36..44).filter(|_| !dice.one_in(8)) {
+        if let Some(key) = bytes.get_mut(36..44).filter(|_| !rng.one_in(8)) {
             key.fill(0);
         }
     }
@@ -143,61 +145,61 @@ const METHODS: [u8; 6] = [
 ];
 
 /// A valid request with a random record.
-fn request(dice: &mut Dice) -> Ask {
+fn request(rng: &mut TestRng) -> WireRequest {
     let small = |v: u64| u8::try_from(v).unwrap_or(0);
-    let mut data = random_bytes(dice, 200);
-    if dice.one_in(2) {
+    let mut data = random_bytes(rng, 200);
+    if rng.one_in(2) {
         for byte in &mut data {
             *byte = small(u64::from(*byte) & 3);
         }
     }
     // GIDs of the subnet and of multicast groups.
     for at in [0usize, 8, 16, 24, 40] {
-        if dice.one_in(3) {
-            let prefix = if dice.one_in(2) { 0xFE80 } else { 0xFF12 };
+        if rng.one_in(3) {
+            let prefix = if rng.one_in(2) { 0xFE80 } else { 0xFF12 };
             put_field(&mut data, 8 * at, 64, prefix << 48);
         }
     }
-    Ask {
-        modifier: if dice.one_in(4) { 1 << 31 } else { 0 },
-        sm_key: if dice.one_in(4) { SM_KEY } else { 0 },
-        mask: match dice.below(4) {
-            0 => dice.next(),
+    WireRequest {
+        modifier: if rng.one_in(4) { 1 << 31 } else { 0 },
+        sm_key: if rng.one_in(4) { SM_KEY } else { 0 },
+        mask: match rng.below(4) {
+            0 => rng.next(),
             1 => u64::MAX,
-            2 => dice.next() & dice.next() & dice.next(),
-            _ => 1 << dice.below(64),
+            2 => rng.next() & rng.next() & rng.next(),
+            _ => 1 << rng.below(64),
         },
         data,
-        ..Ask::new(
+        ..WireRequest::new(
             0,
-            METHODS[dice.index(METHODS.len())],
-            ATTRIBUTES[dice.index(ATTRIBUTES.len())],
+            METHODS[rng.index(METHODS.len())],
+            ATTRIBUTES[rng.index(ATTRIBUTES.len())],
         )
     }
 }
 
 /// A valid request with corrupted bits, length, RMPP header or AttributeOffset.
-fn mutated(dice: &mut Dice) -> Vec<u8> {
-    let number = dice.next();
-    let mut bytes = request(dice).to_bytes(number);
-    for _ in 0..dice.upto(4) {
-        match dice.below(5) {
+fn mutated(rng: &mut TestRng) -> Vec<u8> {
+    let number = rng.next();
+    let mut bytes = request(rng).to_bytes(number);
+    for _ in 0..rng.upto(4) {
+        match rng.below(5) {
             0 => {
-                let at = dice.index(bytes.len());
-                bytes[at] ^= 1 << dice.below(8);
+                let at = rng.index(bytes.len());
+                bytes[at] ^= 1 << rng.below(8);
             }
             1 => {
-                let len = dice.index(700);
+                let len = rng.index(700);
                 bytes.resize(len.max(1), 0xA5);
             }
             2 => {
                 for at in 24..36.min(bytes.len()) {
-                    bytes[at] = dice.next().to_le_bytes()[0];
+                    bytes[at] = rng.next().to_le_bytes()[0];
                 }
             }
             3 => {
                 for at in 44..46.min(bytes.len()) {
-                    bytes[at] = dice.next().to_le_bytes()[0];
+                    bytes[at] = rng.next().to_le_bytes()[0];
                 }
             }
             _ => {
@@ -217,16 +219,16 @@ fn random_bytes_and_malformed_requests() {
         "sa_fuzz::random_bytes_and_malformed_requests",
         seeds,
         |seed| {
-            let mut dice = Dice::new(seed);
+            let mut rng = TestRng::new(seed);
             let mut lab = up("ring:4,2");
             let mut answered = 0u64;
             for n in 0..2 * REQUESTS {
                 let bytes = if n % 2 == 0 {
-                    any_bytes(&mut dice)
+                    any_bytes(&mut rng)
                 } else {
-                    mutated(&mut dice)
+                    mutated(&mut rng)
                 };
-                let from = peer(&lab, &mut dice);
+                let from = peer(&lab, &mut rng);
                 answered += u64::from(send(&mut lab, from, bytes).is_some());
             }
             assert!(answered > REQUESTS / 2, "seed {seed}: {answered} replies");
@@ -240,10 +242,10 @@ fn port_gid(lab: &Lab, at: PortAt) -> [u8; 16] {
 }
 
 /// A registration or deregistration with a small random key, so that requests collide.
-fn registration(lab: &Lab, about: PortAt, dice: &mut Dice) -> Ask {
+fn registration(lab: &Lab, about: PortAt, rng: &mut TestRng) -> WireRequest {
     let gid = port_gid(lab, about);
-    let n = dice.below(6);
-    let (attr, mask, data) = match dice.below(3) {
+    let n = rng.below(6);
+    let (attr, mask, data) = match rng.below(3) {
         0 => {
             let mut data = vec![0; 56];
             data[..2].copy_from_slice(&[0xFF, 0x12]);
@@ -254,11 +256,11 @@ fn registration(lab: &Lab, about: PortAt, dice: &mut Dice) -> Ask {
                 (320, 16, 0xFFFF),
                 (304, 8, 2 << 6 | 4),
                 (336, 8, 2 << 6 | 3),
-                (388, 4, 1 << dice.below(4)),
+                (388, 4, 1 << rng.below(4)),
             ] {
                 put_field(&mut data, at, width, value);
             }
-            if dice.one_in(10) {
+            if rng.one_in(10) {
                 // The SA has to assign the MGID.
                 data[..16].fill(0);
             }
@@ -273,7 +275,7 @@ fn registration(lab: &Lab, about: PortAt, dice: &mut Dice) -> Ask {
         }
         _ => {
             let mut data = vec![0; 40];
-            let subscribe = u64::from(!dice.one_in(3));
+            let subscribe = u64::from(!rng.one_in(3));
             for (at, width, value) in [
                 (128, 16, 0xFFFF),
                 (176, 8, 1),
@@ -287,25 +289,25 @@ fn registration(lab: &Lab, about: PortAt, dice: &mut Dice) -> Ask {
             (0x03, 0, data)
         }
     };
-    let how = if attr != 0x03 && dice.one_in(3) {
+    let how = if attr != 0x03 && rng.one_in(3) {
         method::DELETE
     } else {
         method::SET
     };
-    Ask {
+    WireRequest {
         mask,
         data,
-        ..Ask::new(0, how, attr)
+        ..WireRequest::new(0, how, attr)
     }
 }
 
 /// A spoofed sender: an unassigned LID, or the GID of another port with its own LID.
-fn spoofed_peer(lab: &Lab, about: PortAt, dice: &mut Dice) -> Peer {
+fn spoofed_peer(lab: &Lab, about: PortAt, rng: &mut TestRng) -> Peer {
     let ends = world::end_ports(lab);
     let others: Vec<PortAt> = ends.into_iter().filter(|e| *e != about).collect();
-    let other = others[dice.index(others.len())];
-    if dice.one_in(2) {
-        let lid = [0, 0x3000, 0xBFFF, 0xC001, 0xFFFF][dice.index(5)];
+    let other = others[rng.index(others.len())];
+    if rng.one_in(2) {
+        let lid = [0, 0x3000, 0xBFFF, 0xC001, 0xFFFF][rng.index(5)];
         return Peer {
             lid: Lid(lid),
             qpn: Qpn(1),
@@ -327,16 +329,16 @@ fn spoofed_peer(lab: &Lab, about: PortAt, dice: &mut Dice) -> Peer {
 fn random_registrations() {
     let seeds = seeds::named_or(SAVED_SEEDS, SEED_COUNT);
     seeds::run_all("sa_fuzz::random_registrations", seeds, |seed| {
-        let mut dice = Dice::new(seed ^ 0x5A);
+        let mut rng = TestRng::new(seed ^ 0x5A);
         let mut lab = up("ring:4,2");
         let ends = world::end_ports(&lab);
         let mut done = 0u64;
         for _ in 0..REQUESTS {
-            let about = ends[dice.index(ends.len())];
-            let request = registration(&lab, about, &mut dice);
-            let spoofed = dice.one_in(4);
+            let about = ends[rng.index(ends.len())];
+            let request = registration(&lab, about, &mut rng);
+            let spoofed = rng.one_in(4);
             let from = if spoofed {
-                spoofed_peer(&lab, about, &mut dice)
+                spoofed_peer(&lab, about, &mut rng)
             } else {
                 Peer {
                     lid: Lid(world::lid(&lab, about)),
@@ -345,7 +347,7 @@ fn random_registrations() {
                 }
             };
             let before = registered(&lab);
-            let number = dice.next();
+            let number = rng.next();
             let outcome = send(&mut lab, from, request.to_bytes(number));
             let outcome = outcome.map(|outcome| outcome.status);
             if spoofed {
@@ -378,12 +380,12 @@ fn one_port_cannot_exhaust_registrations() {
         let mut data = vec![0; 176];
         put_field(&mut data, 0, 64, n);
         data[8..24].copy_from_slice(&port_gid(&lab, at));
-        let request = Ask {
+        let request = WireRequest {
             mask: 0b11,
             data,
-            ..Ask::new(world::lid(&lab, at), method::SET, 0x31)
+            ..WireRequest::new(world::lid(&lab, at), method::SET, 0x31)
         };
-        ask(&mut lab, &request).status
+        query(&mut lab, &request).status
     };
     let accepted = (0..9000).filter(|n| offer(heavy, *n) == status::OK).count();
     assert_eq!(accepted, 8192);
@@ -398,11 +400,11 @@ fn one_port_cannot_exhaust_registrations() {
         let mut data = vec![0; 40];
         put_field(&mut data, 128, 16, 1 + n);
         put_field(&mut data, 176, 16, 0x0101);
-        let request = Ask {
+        let request = WireRequest {
             data,
-            ..Ask::new(world::lid(&lab, at), method::SET, 0x03)
+            ..WireRequest::new(world::lid(&lab, at), method::SET, 0x03)
         };
-        ask(&mut lab, &request).status
+        query(&mut lab, &request).status
     };
     let accepted = (0..1100)
         .filter(|n| subscribe(heavy, *n) == status::OK)

@@ -19,7 +19,7 @@ use ferrosm_sa::admission::{
 use ferrosm_sa::path::scan::{PathQuery, Progress};
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_tests::sa_expected as world;
-use ferrosm_tests::sa_wire::{Ask, method};
+use ferrosm_tests::sa_wire::{WireRequest, method};
 use ferrosm_tests::simulated::Lab;
 
 const PATH: u16 = 0x35;
@@ -47,10 +47,10 @@ fn peer(lid: u16) -> Peer {
 
 /// `saquery PR --rate 2:2` as Get or GetTable, with an SL that no path has, so that a Get scans without a match.
 fn hostile(lid: u16, how: u8) -> Vec<u8> {
-    let mut ask = Ask {
+    let mut ask = WireRequest {
         mask: RATE | SL,
         data: vec![0; 64],
-        ..Ask::new(lid, how, PATH)
+        ..WireRequest::new(lid, how, PATH)
     };
     // Selector "exactly" and 2.5 Gb/s.
     ask.data[55] = 2 << 6 | 2;
@@ -58,10 +58,10 @@ fn hostile(lid: u16, how: u8) -> Vec<u8> {
 }
 
 fn path_query(from: u16, to: u16) -> Vec<u8> {
-    let mut ask = Ask {
+    let mut ask = WireRequest {
         mask: DLID | SLID,
         data: vec![0; 64],
-        ..Ask::new(from, method::GET, PATH)
+        ..WireRequest::new(from, method::GET, PATH)
     };
     ask.data[40..42].copy_from_slice(&to.to_be_bytes());
     ask.data[42..44].copy_from_slice(&from.to_be_bytes());
@@ -161,7 +161,7 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
 #[test]
 fn slices_do_not_change_the_reply() {
     let (view, lids) = view_of("fat-tree:4");
-    let ask = Ask::new(lids[0], method::GET_TABLE, PATH).to_bytes(1);
+    let ask = WireRequest::new(lids[0], method::GET_TABLE, PATH).to_bytes(1);
     let request = SaRequest::parse(peer(lids[0]), &ask).expect("valid request");
     let Disposition::Reply(whole) = answer(&view, &request) else {
         panic!("expected a reply from the view");

@@ -17,8 +17,10 @@ use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_expected::{self as world, Should};
 use ferrosm_tests::sa_layout::{self as layout, Component, Layout};
-use ferrosm_tests::sa_wire::{Ask, Told, ask, bit, field, method, put_field, status};
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::sa_wire::{
+    WireReply, WireRequest, bit, field, method, put_field, query, status,
+};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 const SM_KEY: u64 = 1;
 
@@ -32,7 +34,7 @@ fn from_env(name: &str, default: u64) -> u64 {
 /// A fabric after bring-up, with client registrations.
 struct TestSubnet {
     lab: Lab,
-    dice: Dice,
+    rng: TestRng,
     /// Host that sends the queries.
     client: PortAt,
 }
@@ -45,7 +47,7 @@ impl TestSubnet {
         let mut subnet = Self {
             client: lab.at,
             lab,
-            dice: Dice::new(seed),
+            rng: TestRng::new(seed),
         };
         subnet.register();
         // Wait until the MFTs are written and the view is published.
@@ -75,19 +77,19 @@ impl TestSubnet {
         ranges.find(|(base, count)| (*base..base.saturating_add(*count)).contains(&lid))
     }
 
-    fn ask(&mut self, layout: &Layout, how: u8, key: u64, mask: u64, data: &[u8]) -> Told {
-        let request = Ask {
+    fn query(&mut self, layout: &Layout, how: u8, key: u64, mask: u64, data: &[u8]) -> WireReply {
+        let request = WireRequest {
             sm_key: key,
             mask,
             data: data.to_vec(),
-            ..Ask::new(world::lid(&self.lab, self.client), how, layout.attr)
+            ..WireRequest::new(world::lid(&self.lab, self.client), how, layout.attr)
         };
-        ask(&mut self.lab, &request)
+        query(&mut self.lab, &request)
     }
 
     /// Records of a GetTable reply.
     fn table(&mut self, layout: &Layout, key: u64, mask: u64, data: &[u8]) -> Vec<Vec<u8>> {
-        let reply = self.ask(layout, method::GET_TABLE, key, mask, data);
+        let reply = self.query(layout, method::GET_TABLE, key, mask, data);
         assert_eq!(
             (reply.status, reply.method),
             (status::OK, 0x92),
@@ -104,9 +106,7 @@ impl TestSubnet {
     }
 
     fn random_record(&mut self, layout: &Layout) -> Vec<u8> {
-        let mut data: Vec<u8> = (0..200)
-            .map(|_| self.dice.next().to_le_bytes()[0])
-            .collect();
+        let mut data: Vec<u8> = (0..200).map(|_| self.rng.next().to_le_bytes()[0]).collect();
         if layout.attr == 0x12 {
             // Options is no criterion: it selects how speeds are reported.
             data[3] = 0;
@@ -128,12 +128,12 @@ impl TestSubnet {
         let members: Vec<PortAt> = members.collect();
         for n in 0..6u64 {
             for _ in 0..3 {
-                let at = members[self.dice.index(members.len())];
+                let at = members[self.rng.index(members.len())];
                 self.join(at, n);
             }
         }
         for n in 0..12u64 {
-            let at = hosts[self.dice.index(hosts.len())];
+            let at = hosts[self.rng.index(hosts.len())];
             self.offer(at, n);
             self.subscribe(at, n);
         }
@@ -147,12 +147,12 @@ impl TestSubnet {
     }
 
     fn set(&mut self, at: PortAt, attr: u16, mask: u64, data: Vec<u8>) {
-        let request = Ask {
+        let request = WireRequest {
             mask,
             data,
-            ..Ask::new(world::lid(&self.lab, at), method::SET, attr)
+            ..WireRequest::new(world::lid(&self.lab, at), method::SET, attr)
         };
-        let reply = ask(&mut self.lab, &request);
+        let reply = query(&mut self.lab, &request);
         assert_eq!(
             reply.status,
             status::OK,
@@ -202,7 +202,7 @@ impl TestSubnet {
         data[48..53].copy_from_slice(b"name0");
         data[52] += u8::try_from(n % 3).unwrap_or(0);
         for byte in &mut data[112..] {
-            *byte = self.dice.next().to_le_bytes()[0] & 3;
+            *byte = self.rng.next().to_le_bytes()[0] & 3;
         }
         self.set(at, 0x31, 0b111_0011, data);
     }
@@ -251,7 +251,7 @@ fn check_query(
         if mask >> component & 1 != 0
             && let Some((base, count)) = subnet.range_of(lid)
         {
-            let other = usize::from(base) + subnet.dice.index(usize::from(count));
+            let other = usize::from(base) + subnet.rng.index(usize::from(count));
             put_field(&mut data, *at, 16, u64::from(base));
             put_field(&mut asked, *at, 16, other as u64);
         }
@@ -261,7 +261,7 @@ fn check_query(
     let matches = |r: &&Vec<u8>| kind.matches(mask & !meaningless(kind, r, &switches), data, r);
     let expected: Vec<&Vec<u8>> = all.iter().filter(matches).collect();
     let found = subnet.table(kind, key, mask, &asked);
-    let reply = subnet.ask(kind, method::GET, key, mask, &asked);
+    let reply = subnet.query(kind, method::GET, key, mask, &asked);
     let why = || {
         format!(
             "{} {} mask {mask:#x} asked {:02x?}",
@@ -295,9 +295,9 @@ fn meaningless(kind: &Layout, record: &[u8], switches: &[u16]) -> u64 {
 }
 
 /// A component value that occurs in no record, if one exists.
-fn absent(dice: &mut Dice, component: &Component, all: &[Vec<u8>]) -> Option<Vec<u8>> {
+fn absent(rng: &mut TestRng, component: &Component, all: &[Vec<u8>]) -> Option<Vec<u8>> {
     (0..16).find_map(|_| {
-        let random_record: Vec<u8> = (0..200).map(|_| dice.next().to_le_bytes()[0]).collect();
+        let random_record: Vec<u8> = (0..200).map(|_| rng.next().to_le_bytes()[0]).collect();
         let taken = all.iter().any(|r| component.same(r, &random_record));
         (!taken).then_some(random_record)
     })
@@ -313,14 +313,14 @@ fn single_components(subnet: &mut TestSubnet, kind: &Layout, key: u64, all: &[Ve
                 values.push(record);
             }
         }
-        let skip = subnet.dice.index(values.len().saturating_sub(VALUES) + 1);
+        let skip = subnet.rng.index(values.len().saturating_sub(VALUES) + 1);
         let mut donors: Vec<Vec<u8>> = values
             .into_iter()
             .skip(skip)
             .take(VALUES)
             .cloned()
             .collect();
-        donors.extend(absent(&mut subnet.dice, component, all));
+        donors.extend(absent(&mut subnet.rng, component, all));
         for donor in donors {
             let mut data = subnet.random_record(kind);
             component.copy(&donor, &mut data);
@@ -338,21 +338,21 @@ fn random_masks(subnet: &mut TestSubnet, kind: &Layout, key: u64, all: &[Vec<u8>
     for _ in 0..how_many {
         let mut data = subnet.random_record(kind);
         let mut mask = 0;
-        let donor = subnet.dice.index(all.len());
-        for _ in 0..1 + subnet.dice.upto(7) {
-            let component = kind.components[subnet.dice.index(kind.components.len())];
-            let other = if subnet.dice.one_in(8) {
-                subnet.dice.index(all.len())
+        let donor = subnet.rng.index(all.len());
+        for _ in 0..1 + subnet.rng.upto(7) {
+            let component = kind.components[subnet.rng.index(kind.components.len())];
+            let other = if subnet.rng.one_in(8) {
+                subnet.rng.index(all.len())
             } else {
                 donor
             };
-            if let Some(record) = all.get(other).filter(|_| !subnet.dice.one_in(20)) {
+            if let Some(record) = all.get(other).filter(|_| !subnet.rng.one_in(20)) {
                 component.copy(record, &mut data);
             }
             mask |= 1 << component.number;
         }
-        if subnet.dice.one_in(4) && !kind.no_criterion.is_empty() {
-            mask |= 1 << kind.no_criterion[subnet.dice.index(kind.no_criterion.len())];
+        if subnet.rng.one_in(4) && !kind.no_criterion.is_empty() {
+            mask |= 1 << kind.no_criterion[subnet.rng.index(kind.no_criterion.len())];
         }
         check_query(subnet, kind, key, all, mask, &data);
     }
@@ -580,17 +580,17 @@ fn port_info_records_by_capability_mask_bits() {
         for wanted in (0..width).map(|i| 1u64 << i).chain([0, u64::MAX, 0x0802]) {
             let mut data = subnet.random_record(&kind);
             put_field(&mut data, at, width, wanted);
-            let request = Ask {
+            let request = WireRequest {
                 modifier: 1 << 31,
                 mask: 1 << number,
                 data: data.clone(),
-                ..Ask::new(
+                ..WireRequest::new(
                     world::lid(&subnet.lab, subnet.client),
                     method::GET_TABLE,
                     kind.attr,
                 )
             };
-            let mut found = ask(&mut subnet.lab, &request).records;
+            let mut found = query(&mut subnet.lab, &request).records;
             found.sort();
             let has = |r: &&Vec<u8>| (at..at + width).all(|i| !bit(&data, i) || bit(r, i));
             let expected: Vec<Vec<u8>> = all.iter().filter(has).cloned().collect();

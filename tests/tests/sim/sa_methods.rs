@@ -6,7 +6,7 @@ use core::time::Duration;
 use ferrosm_core::SmConfig;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_expected as world;
-use ferrosm_tests::sa_wire::{Ask, ask, method, put_field, status, try_ask};
+use ferrosm_tests::sa_wire::{WireRequest, method, put_field, query, status, try_query};
 use ferrosm_tests::simulated::Lab;
 
 /// Get and GetTable.
@@ -60,12 +60,12 @@ fn every_method_with_every_attribute() {
     for attr in attributes {
         for how in 0..=u8::MAX {
             for mask in [0, u64::MAX] {
-                let request = Ask {
+                let request = WireRequest {
                     mask,
                     data: vec![0; 200],
-                    ..Ask::new(from, how, attr)
+                    ..WireRequest::new(from, how, attr)
                 };
-                let reply = try_ask(&mut lab, &request);
+                let reply = try_query(&mut lab, &request);
                 if how & method::RESPONSE != 0 || how == TRAP_REPRESS {
                     assert_eq!(reply, None, "{how:#x} of {attr:#x}");
                     continue;
@@ -98,14 +98,14 @@ fn unknown_sources_and_wrong_keys_are_dropped() {
     let (mut lab, from) = up();
     for (attr, methods) in SUPPORTED {
         for how in methods {
-            let mut request = Ask::new(0x2FFF, *how, attr);
+            let mut request = WireRequest::new(0x2FFF, *how, attr);
             request.mask = 0x3_FFFF;
-            let reply = try_ask(&mut lab, &request).map(|reply| reply.status);
+            let reply = try_query(&mut lab, &request).map(|reply| reply.status);
             let expected = (attr == 0x01).then_some(status::OK);
             assert_eq!(reply, expected, "{how:#x} of {attr:#x}");
             request.from = from;
             request.sm_key = 0xBAD;
-            assert_eq!(try_ask(&mut lab, &request), None);
+            assert_eq!(try_query(&mut lab, &request), None);
         }
     }
     let core = lab.manager().core();
@@ -117,10 +117,10 @@ fn unknown_sources_and_wrong_keys_are_dropped() {
 #[test]
 fn only_trusted_clients_see_members_and_keys() {
     let (mut lab, from) = up();
-    let mut request = Ask::new(from, method::GET_TABLE, 0x33);
-    assert_eq!(ask(&mut lab, &request).status, status::REQ_INVALID);
+    let mut request = WireRequest::new(from, method::GET_TABLE, 0x33);
+    assert_eq!(query(&mut lab, &request).status, status::REQ_INVALID);
     request.sm_key = 1;
-    let reply = ask(&mut lab, &request);
+    let reply = query(&mut lab, &request);
     assert_eq!(reply.status, status::OK);
     assert!(!reply.records.is_empty());
 }
@@ -144,12 +144,12 @@ fn client_cannot_delete_the_service_of_another() {
     let ends = world::end_ports(&lab);
     let (owner, service_port, stranger) = (ends[0], ends[1], ends[2]);
     let set = |lab: &mut Lab, at: PortAt, how: u8, key: u64| {
-        let request = Ask {
+        let request = WireRequest {
             mask: MASK,
             data: service(lab, service_port, key, 100),
-            ..Ask::new(world::lid(lab, at), how, 0x31)
+            ..WireRequest::new(world::lid(lab, at), how, 0x31)
         };
-        ask(lab, &request).status
+        query(lab, &request).status
     };
     const DENIED: u16 = 0x0700;
     assert_eq!(set(&mut lab, owner, method::SET, 5), status::OK);
@@ -160,9 +160,9 @@ fn client_cannot_delete_the_service_of_another() {
     assert_eq!(set(&mut lab, owner, method::DELETE, 5), status::NO_RECORDS);
     assert_eq!(set(&mut lab, owner, method::SET, 0), status::OK);
     lab.world.run_for(Duration::from_secs(40));
-    let request = Ask::new(world::lid(&lab, stranger), method::GET, 0x31);
-    let reply = ask(&mut lab, &request);
+    let request = WireRequest::new(world::lid(&lab, stranger), method::GET, 0x31);
+    let reply = query(&mut lab, &request);
     assert_eq!(reply.records[0][28..32], 60u32.to_be_bytes());
     lab.world.run_for(Duration::from_secs(61));
-    assert_eq!(ask(&mut lab, &request).status, status::NO_RECORDS);
+    assert_eq!(query(&mut lab, &request).status, status::NO_RECORDS);
 }

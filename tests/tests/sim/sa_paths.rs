@@ -8,10 +8,10 @@ use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_paths::{
-    self as paths, Demand, LIFE_TIME, MTU, RATE, Told, decode, gid, lids, sl,
+    self as paths, Demand, LIFE_TIME, MTU, PathReply, RATE, decode, gid, lids, sl,
 };
-use ferrosm_tests::sa_wire::{Ask, ask, method, put_field, status};
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::sa_wire::{self, WireRequest, method, put_field, status};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 const PATH: u16 = 0x35;
 /// Default packet life time of paths between ports.
@@ -34,8 +34,8 @@ struct Query {
 }
 
 /// Encodes the record and component mask of a query. Fields outside the mask contain random bits.
-fn encode(lab: &Lab, query: &Query, dice: &mut Dice) -> (u64, Vec<u8>) {
-    let mut data: Vec<u8> = (0..64).map(|_| dice.next().to_le_bytes()[0]).collect();
+fn encode(lab: &Lab, query: &Query, rng: &mut TestRng) -> (u64, Vec<u8>) {
+    let mut data: Vec<u8> = (0..64).map(|_| rng.next().to_le_bytes()[0]).collect();
     let mut mask = 0u64;
     for (end, gid_at, gid_bit, lid_at, lid_bit) in
         [(query.to, 64, 2, 320, 4), (query.from, 192, 3, 336, 5)]
@@ -59,9 +59,9 @@ fn encode(lab: &Lab, query: &Query, dice: &mut Dice) -> (u64, Vec<u8>) {
             mask |= 0b11 << number;
             put_field(&mut data, at, 2, u64::from(selector));
             put_field(&mut data, at + 2, 6, u64::from(value));
-        } else if dice.one_in(4) {
+        } else if rng.one_in(4) {
             // A selector without its value, or a value without its selector, has no effect.
-            mask |= 1 << (u64::from(number) + dice.below(2));
+            mask |= 1 << (u64::from(number) + rng.below(2));
         }
     }
     let mut give = |number: u32, at, width, value: Option<u64>| {
@@ -78,17 +78,17 @@ fn encode(lab: &Lab, query: &Query, dice: &mut Dice) -> (u64, Vec<u8>) {
 }
 
 /// Sends a query and compares the reply with the expected paths.
-fn check(lab: &mut Lab, client: PortAt, query: &Query, dice: &mut Dice) -> usize {
-    let (mask, data) = encode(lab, query, dice);
+fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usize {
+    let (mask, data) = encode(lab, query, rng);
     let from = world::lid(lab, client);
-    let mut request = Ask {
+    let mut request = WireRequest {
         mask,
         data,
-        ..Ask::new(from, method::GET_TABLE, PATH)
+        ..WireRequest::new(from, method::GET_TABLE, PATH)
     };
-    let reply = ask(lab, &request);
+    let reply = sa_wire::query(lab, &request);
     request.method = method::GET;
-    let one = ask(lab, &request);
+    let one = sa_wire::query(lab, &request);
     let why = format!("{} from {client:?} {query:?}", lab.repeat());
     if !query.demand.is_legal() {
         assert_eq!(
@@ -101,8 +101,8 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, dice: &mut Dice) -> usize
     assert_eq!(reply.status, status::OK, "{why}");
     let all = world::end_ports(lab);
     let ends = |end: &End| end.port.map_or_else(|| all.clone(), |p| vec![p]);
-    let mut found: Vec<Told> = reply.records.iter().map(|r| decode(lab, r)).collect();
-    let distinct: BTreeSet<Told> = found.iter().copied().collect();
+    let mut found: Vec<PathReply> = reply.records.iter().map(|r| decode(lab, r)).collect();
+    let distinct: BTreeSet<PathReply> = found.iter().copied().collect();
     assert_eq!(distinct.len(), found.len(), "{why}: duplicate path");
     let mut expected = Vec::new();
     for a in ends(&query.from) {
@@ -115,7 +115,7 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, dice: &mut Dice) -> usize
                 });
             if let Some(most) = query.numb_path {
                 // NumbPath limits the paths of each pair of ports, in any selection.
-                let of_pair = |t: &&Told| exist.contains(t);
+                let of_pair = |t: &&PathReply| exist.contains(t);
                 let got = found.iter().filter(of_pair).count();
                 assert_eq!(
                     got,
@@ -141,11 +141,11 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, dice: &mut Dice) -> usize
     found.len()
 }
 
-fn draw_end(lab: &Lab, all: &[PortAt], dice: &mut Dice) -> End {
-    let port = all[dice.index(all.len())];
+fn draw_end(lab: &Lab, all: &[PortAt], rng: &mut TestRng) -> End {
+    let port = all[rng.index(all.len())];
     let of_it = lids(lab, port);
-    let lid = of_it[dice.index(of_it.len())];
-    match dice.below(3) {
+    let lid = of_it[rng.index(of_it.len())];
+    match rng.below(3) {
         0 => End {
             port: Some(port),
             by_gid: true,
@@ -164,53 +164,50 @@ fn draw_end(lab: &Lab, all: &[PortAt], dice: &mut Dice) -> End {
     }
 }
 
-fn draw_limit(dice: &mut Dice, values: u64) -> Option<(u8, u8)> {
+fn draw_limit(rng: &mut TestRng, values: u64) -> Option<(u8, u8)> {
     let small = |v: u64| u8::try_from(v).unwrap_or(0);
-    dice.one_in(3)
-        .then(|| (small(dice.below(4)), small(dice.below(values))))
+    rng.one_in(3)
+        .then(|| (small(rng.below(4)), small(rng.below(values))))
 }
 
 fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], how_many: u64) {
-    let mut dice = Dice::new(seed);
+    let mut rng = TestRng::new(seed);
     let all = world::end_ports(lab);
     let mut answered = 0;
     for _ in 0..how_many {
-        let (from, to) = (
-            draw_end(lab, &all, &mut dice),
-            draw_end(lab, &all, &mut dice),
-        );
-        let wide = dice.one_in(12);
+        let (from, to) = (draw_end(lab, &all, &mut rng), draw_end(lab, &all, &mut rng));
+        let wide = rng.one_in(12);
         let demand = Demand {
-            mtu: draw_limit(&mut dice, 7),
-            rate: draw_limit(&mut dice, 27),
-            life: draw_limit(&mut dice, 25),
-            pkey: dice.one_in(4).then(|| pkeys[dice.index(pkeys.len())]),
-            sl: dice
+            mtu: draw_limit(&mut rng, 7),
+            rate: draw_limit(&mut rng, 27),
+            life: draw_limit(&mut rng, 25),
+            pkey: rng.one_in(4).then(|| pkeys[rng.index(pkeys.len())]),
+            sl: rng
                 .one_in(5)
-                .then(|| u8::try_from(dice.below(4)).unwrap_or(0)),
-            reversible: dice.one_in(3),
+                .then(|| u8::try_from(rng.below(4)).unwrap_or(0)),
+            reversible: rng.one_in(3),
         };
         let query = Query {
-            from: if wide && dice.one_in(2) {
+            from: if wide && rng.one_in(2) {
                 End::default()
             } else {
                 from
             },
             to: if wide { End::default() } else { to },
             demand,
-            numb_path: dice
+            numb_path: rng
                 .one_in(3)
-                .then(|| u8::try_from(1 + dice.below(5)).unwrap_or(1)),
+                .then(|| u8::try_from(1 + rng.below(5)).unwrap_or(1)),
         };
-        let client = all[dice.index(all.len())];
-        answered += usize::from(check(lab, client, &query, &mut dice) > 0);
+        let client = all[rng.index(all.len())];
+        answered += usize::from(check(lab, client, &query, &mut rng) > 0);
     }
     assert!(answered > 20, "{} only {answered} replies", lab.repeat());
 }
 
 /// Every selector with every value, between two hosts.
 fn selectors(lab: &mut Lab) {
-    let mut dice = Dice::new(3);
+    let mut rng = TestRng::new(3);
     let all = world::end_ports(lab);
     let (client, far) = (lab.at, all[all.len() / 2]);
     let end = |at| End {
@@ -242,7 +239,7 @@ fn selectors(lab: &mut Lab) {
                         demand,
                         numb_path: None,
                     };
-                    check(lab, client, &query, &mut dice);
+                    check(lab, client, &query, &mut rng);
                 }
             }
         }
@@ -320,14 +317,18 @@ fn path_queries_for_unknown_ends() {
         let mut data = vec![0; 64];
         data[8..24].copy_from_slice(&dgid.to_be_bytes());
         put_field(&mut data, 320, 16, u64::from(dlid));
-        let mut request = Ask {
+        let mut request = WireRequest {
             mask,
             data,
-            ..Ask::new(from, method::GET, PATH)
+            ..WireRequest::new(from, method::GET, PATH)
         };
-        assert_eq!(ask(&mut lab, &request).status, expected, "{mask:#x}");
+        assert_eq!(
+            sa_wire::query(&mut lab, &request).status,
+            expected,
+            "{mask:#x}"
+        );
         request.method = method::GET_TABLE;
-        let reply = ask(&mut lab, &request);
+        let reply = sa_wire::query(&mut lab, &request);
         let is_nobody = expected == status::NO_RECORDS || expected == status::INVALID_GID;
         let table = if is_nobody { status::OK } else { expected };
         assert_eq!((reply.status, reply.records.len()), (table, 0), "{mask:#x}");

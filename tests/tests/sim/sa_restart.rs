@@ -20,9 +20,11 @@ use ferrosm_tests::multicast_members::{Members, hosts, try_join_broadcast};
 use ferrosm_tests::persisted_view::snapshot_of;
 use ferrosm_tests::sa_expected::{self as world, Free, Should};
 use ferrosm_tests::sa_paths::{self as paths, Demand};
-use ferrosm_tests::sa_wire::{Ask, Told, ask, field, method, put_field, status, try_ask};
+use ferrosm_tests::sa_wire::{
+    WireReply, WireRequest, field, method, put_field, query, status, try_query,
+};
 use ferrosm_tests::scratch::Scratch;
-use ferrosm_tests::simulated::{Dice, Lab, Sm};
+use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
 const LIFE: u8 = 18;
 /// LocalPortNum in a NodeRecord depends on the path of discovery.
@@ -69,7 +71,7 @@ fn has_notice(lab: &Lab, is_it: impl Fn(&Notice) -> bool) -> bool {
         .any(|e| matches!(e, Event::Notice(notice) if is_it(notice)))
 }
 
-fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> Told {
+fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> WireReply {
     let fabric = lab.world.fabric();
     let mut data = vec![0; 64];
     for (at, port) in [(8, b), (24, a)] {
@@ -77,12 +79,12 @@ fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> Told {
         data[at + 8..at + 16].copy_from_slice(&fabric.port_guid(port).0.to_be_bytes());
     }
     put_field(&mut data, 392, 1, 1);
-    let request = Ask {
+    let request = WireRequest {
         mask: 0b11 << 2 | 1 << 11,
         data,
-        ..Ask::new(world::lid(lab, a), method::GET, id::PATH.0)
+        ..WireRequest::new(world::lid(lab, a), method::GET, id::PATH.0)
     };
-    ask(lab, &request)
+    query(lab, &request)
 }
 
 /// Queries a path and checks that the fabric has it.
@@ -112,7 +114,7 @@ fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
 
 fn table(lab: &mut Lab, client: PortAt, attr: u16) -> Vec<Vec<u8>> {
     let lid = world::lid(lab, client);
-    let reply = ask(lab, &Ask::new(lid, method::GET_TABLE, attr));
+    let reply = query(lab, &WireRequest::new(lid, method::GET_TABLE, attr));
     assert_eq!(reply.status, status::OK);
     let mut records = reply.records;
     records.sort();
@@ -154,10 +156,10 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
         run_until_first_reply(&mut lab);
         let waited = lab.world.now().since(begun);
         assert!(waited < Duration::from_millis(50), "{waited:?}");
-        let mut dice = Dice::new(3);
+        let mut rng = TestRng::new(3);
         let mut checks = 0;
         while lab.manager().reports().is_empty() {
-            let (a, b) = (all[dice.index(all.len())], all[dice.index(all.len())]);
+            let (a, b) = (all[rng.index(all.len())], all[rng.index(all.len())]);
             assert_path(&mut lab, (a, b));
             let nodes = world::nodes(&mut lab);
             assert_table(&mut lab, a, id::NODE.0, &nodes, &NODE_FREE);
@@ -215,20 +217,20 @@ fn registrations_wait_for_decided_mastership() {
 fn changed_devices_are_removed_from_the_restored_view() {
     for seed in 0..12 {
         let mut lab = up("fat-tree:4");
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let all = hosts(&lab);
         let restored = kill(&mut lab);
         let own = lab.at;
         let mut others: Vec<PortAt> = all.iter().copied().filter(|at| *at != own).collect();
         let now = lab.world.now();
         let removed: Vec<PortAt> = (0..3)
-            .map(|_| others.swap_remove(dice.index(others.len())))
+            .map(|_| others.swap_remove(rng.index(others.len())))
             .collect();
         for at in &removed {
             lab.world.schedule(now, FabricAction::Cut(*at));
         }
         // Two hosts swapped their LIDs, a third has none.
-        let [x, y, z] = [0, 1, 2].map(|_| others.swap_remove(dice.index(others.len())));
+        let [x, y, z] = [0, 1, 2].map(|_| others.swap_remove(rng.index(others.len())));
         let (lx, ly) = (lab.world.fabric().lid(x), lab.world.fabric().lid(y));
         lab.world.run_for(Duration::from_millis(1));
         let fabric = lab.world.fabric_mut();
@@ -265,7 +267,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
                         "[seed {seed}] {at:?} left the subnet"
                     );
                 }
-                let pair = (others[dice.index(others.len())], own);
+                let pair = (others[rng.index(others.len())], own);
                 assert_path(&mut lab, pair);
             }
             lab.world.step();
@@ -428,20 +430,20 @@ fn damaged_store_is_quarantined() {
     let intact = std::fs::read(&file).expect("store file");
     let (mut quarantined, mut restored_views) = (0, 0);
     for seed in 0..200 {
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let mut torn = intact.clone();
-        match dice.index(3) {
-            0 => torn.truncate(dice.index(torn.len())),
+        match rng.index(3) {
+            0 => torn.truncate(rng.index(torn.len())),
             1 => {
-                for _ in 0..=dice.index(4) {
-                    let at = dice.index(torn.len());
-                    torn[at] ^= 1 << dice.index(8);
+                for _ in 0..=rng.index(4) {
+                    let at = rng.index(torn.len());
+                    torn[at] ^= 1 << rng.index(8);
                 }
             }
             _ => {
-                let at = dice.index(torn.len());
-                let len = dice.index(4096).min(torn.len() - at);
-                torn[at..at + len].fill(u8::try_from(dice.index(256)).unwrap_or(0));
+                let at = rng.index(torn.len());
+                let len = rng.index(4096).min(torn.len() - at);
+                torn[at..at + len].fill(u8::try_from(rng.index(256)).unwrap_or(0));
             }
         }
         std::fs::remove_dir_all(&dir).expect("removed");
@@ -496,6 +498,12 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     lab.world.run_for(Duration::from_secs(1));
     assert!(lab.manager().core().view().is_none());
     let own_lid = world::lid(&lab, own);
-    assert!(try_ask(&mut lab, &Ask::new(own_lid, method::GET_TABLE, id::NODE.0)).is_none());
+    assert!(
+        try_query(
+            &mut lab,
+            &WireRequest::new(own_lid, method::GET_TABLE, id::NODE.0)
+        )
+        .is_none()
+    );
     assert!(lab.manager().persisted_view.is_none());
 }

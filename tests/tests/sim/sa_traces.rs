@@ -7,9 +7,9 @@ use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_expected as world;
-use ferrosm_tests::sa_paths::{self as paths, Demand, Told, decode, gid, lids, sl};
-use ferrosm_tests::sa_wire::{Ask, ask, field, method, status};
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::sa_paths::{self as paths, Demand, PathReply, decode, gid, lids, sl};
+use ferrosm_tests::sa_wire::{WireRequest, field, method, query, status};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 const TRACE: u16 = 0x39;
 const MULTI_PATH: u16 = 0x3A;
@@ -42,13 +42,13 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
     let mut data = vec![0; 64];
     data[24..40].copy_from_slice(&gid(lab, from).to_be_bytes());
     data[40..42].copy_from_slice(&dlid.to_be_bytes());
-    let request = Ask {
+    let request = WireRequest {
         // SGID, DLID.
         mask: 1 << 3 | 1 << 4,
         data,
-        ..Ask::new(world::lid(lab, client), method::GET_TRACE_TABLE, PATH)
+        ..WireRequest::new(world::lid(lab, client), method::GET_TRACE_TABLE, PATH)
     };
-    let reply = ask(lab, &request);
+    let reply = query(lab, &request);
     if reply.status == status::NO_RECORDS {
         return None;
     }
@@ -111,10 +111,10 @@ fn trace_records_follow_the_lfts() {
 }
 
 /// Draws this many distinct ports.
-fn draw(all: &[PortAt], how_many: u64, dice: &mut Dice) -> Vec<PortAt> {
+fn draw(all: &[PortAt], how_many: u64, rng: &mut TestRng) -> Vec<PortAt> {
     let mut left = all.to_vec();
     (0..how_many)
-        .map(|_| left.swap_remove(dice.index(left.len())))
+        .map(|_| left.swap_remove(rng.index(left.len())))
         .collect()
 }
 
@@ -125,7 +125,7 @@ fn multi(
     (sources, destinations): (&[PortAt], &[PortAt]),
     numb_path: Option<u8>,
     reversible: bool,
-) -> Vec<Told> {
+) -> Vec<PathReply> {
     let mut data = vec![0; 24];
     data[5] = u8::from(reversible) << 7 | numb_path.unwrap_or(0);
     data[15] = u8::try_from(sources.len()).unwrap_or(0);
@@ -135,12 +135,12 @@ fn multi(
     }
     let mut mask = 1 << 19 | 1 << 20;
     mask |= u64::from(reversible) << 5 | u64::from(numb_path.is_some()) << 6;
-    let request = Ask {
+    let request = WireRequest {
         mask,
         data,
-        ..Ask::new(world::lid(lab, client), method::GET_MULTI, MULTI_PATH)
+        ..WireRequest::new(world::lid(lab, client), method::GET_MULTI, MULTI_PATH)
     };
-    let reply = ask(lab, &request);
+    let reply = query(lab, &request);
     assert_eq!(
         (reply.status, reply.attr),
         (status::OK, PATH),
@@ -151,16 +151,16 @@ fn multi(
 }
 
 fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
-    let mut dice = Dice::new(seed);
+    let mut rng = TestRng::new(seed);
     let all = world::end_ports(lab);
     let mut apart = 0;
     for _ in 0..how_many {
-        let client = all[dice.index(all.len())];
-        let (s, d) = (1 + dice.below(4), 1 + dice.below(4));
-        let ends = draw(&all, s + d, &mut dice);
+        let client = all[rng.index(all.len())];
+        let (s, d) = (1 + rng.below(4), 1 + rng.below(4));
+        let ends = draw(&all, s + d, &mut rng);
         let (sources, destinations) = ends.split_at(usize::try_from(s).unwrap_or(1));
-        let numb_path = (!dice.one_in(4)).then(|| u8::try_from(1 + dice.below(8)).unwrap_or(1));
-        let reversible = dice.one_in(2);
+        let numb_path = (!rng.one_in(4)).then(|| u8::try_from(1 + rng.below(8)).unwrap_or(1));
+        let reversible = rng.one_in(2);
         let reply = multi(lab, client, (sources, destinations), numb_path, reversible);
         let demand = Demand {
             reversible,
@@ -181,7 +181,7 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
             "{} {sources:?} {destinations:?} {numb_path:?}",
             lab.repeat()
         );
-        let distinct: BTreeSet<Told> = reply.iter().copied().collect();
+        let distinct: BTreeSet<PathReply> = reply.iter().copied().collect();
         assert_eq!(distinct.len(), reply.len(), "{why}: duplicate path");
         assert!(distinct.is_subset(&there), "{why}");
         let most = numb_path.map_or(127, usize::from);

@@ -7,7 +7,7 @@ use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_wire::message;
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 /// The reply to a client at the SM's own port that queries all records of a kind, if the view serves it.
 fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
@@ -62,19 +62,19 @@ fn shared_view_parts_are_current() {
         let mut lab = Lab::new(spec, seed);
         lab.next_sweep(60);
         assert_same(&lab, "the first sweep");
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let mut cut: Vec<PortAt> = Vec::new();
         let own = lab.at.node;
         for step in 0..10 {
-            let mend = !cut.is_empty() && dice.one_in(2);
+            let mend = !cut.is_empty() && rng.one_in(2);
             let what = if mend {
-                let at = cut.swap_remove(dice.index(cut.len()));
+                let at = cut.swap_remove(rng.index(cut.len()));
                 lab.world.fabric_mut().restore(at).expect("link");
                 format!("step {step}, {at:?} restored")
             } else {
                 // Cut host links too, so that hosts and whole subtrees come and go, but not the SM's own link.
                 let links = &lab.spec.links;
-                let link = links[dice.index(links.len())];
+                let link = links[rng.index(links.len())];
                 if link.a.node == own || link.b.node == own || cut.contains(&link.a) {
                     continue;
                 }

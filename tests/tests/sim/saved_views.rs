@@ -15,8 +15,8 @@ use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::Members;
 use ferrosm_tests::persisted_view::Records;
-use ferrosm_tests::sa_wire::{Ask, ask, message, method, put_field};
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::sa_wire::{WireRequest, message, method, put_field, query};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 const TABLES: [AttrId; 12] = [
     id::NODE,
@@ -124,7 +124,7 @@ fn group(n: u8) -> Gid {
 fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
     let mut lab = Lab::with(spec, seed, engine(engine_name));
     lab.next_sweep(600);
-    let mut dice = Dice::new(seed);
+    let mut rng = TestRng::new(seed);
     let mut members = Members::new();
     let mut records = Records::default();
     let mut cut: Vec<PortAt> = Vec::new();
@@ -134,9 +134,9 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
     let hosts: Vec<PortAt> = hosts.filter(|p| fabric.peer(*p).is_some()).collect();
     let groups: Vec<Gid> = (0..4).map(group).collect();
     for step in 0..steps {
-        let what = match dice.index(4) {
+        let what = match rng.index(4) {
             0 => {
-                let (at, to) = (dice.index(hosts.len()), dice.index(groups.len()));
+                let (at, to) = (rng.index(hosts.len()), rng.index(groups.len()));
                 // The SA drops requests of isolated hosts.
                 let lid = lab.world.fabric().lid(hosts[at]).0;
                 let view = lab.manager().core().view().cloned();
@@ -149,21 +149,21 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
             }
             1 => {
                 let lid = lab.world.fabric().lid(lab.at).0.0;
-                let _ = ask(
+                let _ = query(
                     &mut lab,
-                    &Ask::new(lid, method::GET_TABLE, id::VL_ARBITRATION.0),
+                    &WireRequest::new(lid, method::GET_TABLE, id::VL_ARBITRATION.0),
                 );
                 "VL arbitration tables queried"
             }
             2 if !cut.is_empty() => {
-                let at = cut.swap_remove(dice.index(cut.len()));
+                let at = cut.swap_remove(rng.index(cut.len()));
                 lab.world.fabric_mut().restore(at).expect("link");
                 lab.next_sweep(600);
                 "link restored"
             }
             _ => {
                 let links = &lab.spec.links;
-                let link = links[dice.index(links.len())];
+                let link = links[rng.index(links.len())];
                 let fabric = lab.world.fabric();
                 let inside = fabric.is_switch(link.a.node) && fabric.is_switch(link.b.node);
                 if !inside || link.a.node == own || link.b.node == own || cut.contains(&link.a) {
@@ -248,30 +248,30 @@ fn damaged_records_cause_no_panic() {
     records.save(&view);
     let mut views = 0;
     for seed in 0..600 {
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let mut broken = Records::default();
         broken.all.clone_from(&records.all);
         broken.head.clone_from(&records.head);
-        for _ in 0..=dice.index(3) {
+        for _ in 0..=rng.index(3) {
             let keys: Vec<_> = broken.all.keys().copied().collect();
-            let key = keys[dice.index(keys.len())];
+            let key = keys[rng.index(keys.len())];
             let bytes = broken.all.get_mut(&key).expect("record");
-            match dice.index(8) {
-                0 => bytes.truncate(dice.index(bytes.len())),
+            match rng.index(8) {
+                0 => bytes.truncate(rng.index(bytes.len())),
                 1 => {
                     broken.all.remove(&key);
                 }
                 2 => {
-                    let at = dice.index(broken.head.len());
-                    broken.head[at] ^= 1 << dice.index(8);
+                    let at = rng.index(broken.head.len());
+                    broken.head[at] ^= 1 << rng.index(8);
                 }
                 3 => {
-                    let other = broken.all[&keys[dice.index(keys.len())]].clone();
+                    let other = broken.all[&keys[rng.index(keys.len())]].clone();
                     broken.all.insert(key, other);
                 }
                 _ => {
-                    let at = dice.index(bytes.len());
-                    bytes[at] ^= 1 << dice.index(8);
+                    let at = rng.index(bytes.len());
+                    bytes[at] ^= 1 << rng.index(8);
                 }
             }
         }

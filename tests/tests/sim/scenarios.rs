@@ -15,7 +15,7 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{BROADCAST, Members, plain};
 use ferrosm_tests::random_activity::RandomClients;
-use ferrosm_tests::simulated::{Dice, Lab};
+use ferrosm_tests::simulated::{Lab, TestRng};
 
 fn up(spec: &str, seed: u64) -> Lab {
     let mut lab = Lab::with(spec, seed, SmConfig::default());
@@ -155,8 +155,8 @@ fn all_hosts_join_register_again_and_leave_at_once() {
     assert!(differ >= 36 && sets <= 2 * differ, "{sets} {differ}");
     assert!(blocks(&lab, 1024).is_empty(), "MFT entries remain");
     // Half of the hosts leave while the others join.
-    let mut dice = Dice::new(7);
-    let first: Vec<bool> = hosts.iter().map(|_| dice.one_in(2)).collect();
+    let mut rng = TestRng::new(7);
+    let first: Vec<bool> = hosts.iter().map(|_| rng.one_in(2)).collect();
     let some = |lab: &mut Lab, members: &mut Members, host: usize| {
         if first[host] {
             join(lab, members, host);

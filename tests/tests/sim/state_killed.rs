@@ -14,7 +14,7 @@ use ferrosm::state::StateDir;
 use ferrosm_core::records::{RecordBatch, RecordKey};
 use ferrosm_tests::record_changes::{changes, last_change};
 use ferrosm_tests::scratch::Scratch;
-use ferrosm_tests::simulated::Dice;
+use ferrosm_tests::simulated::TestRng;
 
 type Records = BTreeMap<RecordKey, Box<[u8]>>;
 
@@ -26,14 +26,14 @@ fn acknowledged_records_survive_kill_9() {
     let (mut model, mut done) = (Records::new(), 0);
     let mut sequence = 0;
     for seed in 0..kills {
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let mut child = Command::new(env!("CARGO_BIN_EXE_state-writer"))
             .arg(scratch.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("started");
-        let lines = dice.upto(30);
+        let lines = rng.upto(30);
         let mut acknowledged = done;
         let mut out = BufReader::new(child.stdout.take().expect("piped stdout"));
         let mut take = |line: &str| {
@@ -53,7 +53,7 @@ fn acknowledged_records_survive_kill_9() {
             lines_read == lines,
             "[seed {seed}] the writer exited before the kill"
         );
-        for _ in 0..dice.upto(200_000) {
+        for _ in 0..rng.upto(200_000) {
             core::hint::spin_loop();
         }
         child.kill().expect("killed");

@@ -20,7 +20,7 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{
     MEMBER, NEW_GROUP, header, hosts, join_record, multicast_sl, plain,
 };
-use ferrosm_tests::sa_wire::Ask;
+use ferrosm_tests::sa_wire::WireRequest;
 use ferrosm_tests::simulated::Lab;
 use ferrosm_tests::store::StoreFault;
 
@@ -40,10 +40,10 @@ fn join(lab: &mut Lab, at: PortAt, group: u8, tid: u64) {
     let gid = Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at));
     let sl = multicast_sl(lab.manager().core());
     let record = join_record(plain(group), gid, JoinState::FULL, sl);
-    let request = Ask {
+    let request = WireRequest {
         mask: MEMBER | NEW_GROUP,
         data: record.encode().to_vec(),
-        ..Ask::new(0, Method::Set.0, id::MC_MEMBER.0)
+        ..WireRequest::new(0, Method::Set.0, id::MC_MEMBER.0)
     };
     let bytes = request.to_bytes(tid);
     let from = Peer {

@@ -18,7 +18,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{LinkSpec, PortAt};
 use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, plain};
-use ferrosm_tests::simulated::{Dice, Lab, Sm};
+use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
 /// Attributes that a takeover of an unchanged fabric does not write.
 const TABLES: [(&str, AttrId); 5] = [
@@ -58,7 +58,7 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
     let mut lab = Lab::with(spec, seed, with(engine));
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
-    let mut dice = Dice::new(seed);
+    let mut rng = TestRng::new(seed);
     let mut members = Members::new();
     let all = hosts(&lab);
     for at in &all {
@@ -71,17 +71,17 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
     let mut cut: Vec<PortAt> = Vec::new();
     for _ in 0..6 {
         for _ in 0..12 {
-            members.random_action(&mut lab, &all, &groups, &mut dice);
+            members.random_action(&mut lab, &all, &groups, &mut rng);
         }
         lab.world.run_for(Duration::from_secs(1));
         if cut.len() < 2 {
-            let at = lab.redundant_link(dice.index(4));
+            let at = lab.redundant_link(rng.index(4));
             if !cut.contains(&at) {
                 lab.world.act(FabricAction::Cut(at)).expect("link");
                 cut.push(at);
             }
         } else {
-            let at = cut.swap_remove(dice.index(cut.len()));
+            let at = cut.swap_remove(rng.index(cut.len()));
             lab.world.act(FabricAction::Restore(at)).expect("link");
         }
         lab.world.run_for(Duration::from_secs(2));
@@ -396,22 +396,18 @@ fn links_lost_meanwhile_are_repaired() {
 fn takeover_from_a_master_that_died_while_writing() {
     for seed in 0..8u64 {
         let (mut lab, members) = fabric_with_history("fat-tree:6", "auto", seed);
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let sweeps = lab.manager().reports().len();
         let at = (0..).map(|skip| lab.redundant_link(skip));
         let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
         let at = up.next().expect("link");
         lab.world.act(FabricAction::Cut(at)).expect("link");
-        for _ in 0..dice.below(400) {
+        for _ in 0..rng.below(400) {
             if lab.manager().reports().len() == sweeps {
                 lab.world.step();
             }
         }
-        let case = if dice.one_in(2) {
-            SAME_HOST
-        } else {
-            OTHER_HOST
-        };
+        let case = if rng.one_in(2) { SAME_HOST } else { OTHER_HOST };
         take_over(&mut lab, &members, with("auto"), case, &unchanged);
         lab.world.run_for(Duration::from_secs(20));
         lab.assert_correct();

@@ -10,7 +10,7 @@ pub(crate) type Absent = usize;
 
 /// `struct ibv_device`.
 #[repr(C)]
-pub(crate) struct Device {
+pub(crate) struct IbvDevice {
     pub(crate) ops: [Absent; 2],
     pub(crate) node_type: c_int,
     pub(crate) transport_type: c_int,
@@ -24,9 +24,10 @@ pub(crate) type PollCq = unsafe extern "C" fn(*mut Cq, c_int, *mut Wc) -> c_int;
 pub(crate) type ReqNotifyCq = unsafe extern "C" fn(*mut Cq, c_int) -> c_int;
 pub(crate) type PostSend = unsafe extern "C" fn(*mut Qp, *mut SendWr, *mut *mut SendWr) -> c_int;
 pub(crate) type PostRecv = unsafe extern "C" fn(*mut Qp, *mut RecvWr, *mut *mut RecvWr) -> c_int;
-pub(crate) type QueryPort = unsafe extern "C" fn(*mut Context, u8, *mut PortAttr, usize) -> c_int;
+pub(crate) type QueryPort =
+    unsafe extern "C" fn(*mut IbvContext, u8, *mut PortAttr, usize) -> c_int;
 pub(crate) type QueryDeviceEx =
-    unsafe extern "C" fn(*mut Context, *const c_void, *mut DeviceAttrEx, usize) -> c_int;
+    unsafe extern "C" fn(*mut IbvContext, *const c_void, *mut DeviceAttrEx, usize) -> c_int;
 
 /// `struct ibv_context_ops`: 32 entries.
 #[repr(C)]
@@ -42,8 +43,8 @@ pub(crate) struct ContextOps {
 
 /// `struct ibv_context`.
 #[repr(C)]
-pub(crate) struct Context {
-    pub(crate) device: *mut Device,
+pub(crate) struct IbvContext {
+    pub(crate) device: *mut IbvDevice,
     pub(crate) ops: ContextOps,
     pub(crate) cmd_fd: c_int,
     pub(crate) async_fd: c_int,
@@ -61,7 +62,7 @@ pub(crate) struct VerbsContext {
     pub(crate) query_device_ex: QueryDeviceEx,
     pub(crate) after_query: [Absent; 11],
     pub(crate) size: usize,
-    pub(crate) context: Context,
+    pub(crate) context: IbvContext,
 }
 
 /// `__VERBS_ABI_IS_EXTENDED`.
@@ -156,7 +157,7 @@ pub(crate) struct GidEntry {
 /// `struct ibv_async_event` of a port.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct AsyncEvent {
+pub(crate) struct IbvAsyncEvent {
     pub(crate) port_num: c_int,
     pub(crate) rest: u32,
     pub(crate) event_type: c_int,
@@ -200,14 +201,14 @@ pub(crate) const SEND_SIGNALED: u32 = 2;
 /// `struct ibv_pd`.
 #[repr(C)]
 pub(crate) struct Pd {
-    pub(crate) context: *mut Context,
+    pub(crate) context: *mut IbvContext,
     pub(crate) handle: u32,
 }
 
 /// `struct ibv_mr`.
 #[repr(C)]
 pub(crate) struct Mr {
-    pub(crate) context: *mut Context,
+    pub(crate) context: *mut IbvContext,
     pub(crate) pd: *mut Pd,
     pub(crate) addr: *mut c_void,
     pub(crate) length: usize,
@@ -219,7 +220,7 @@ pub(crate) struct Mr {
 /// `struct ibv_global_route`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-pub(crate) struct GlobalRoute {
+pub(crate) struct IbvGlobalRoute {
     pub(crate) dgid: [u64; 2],
     pub(crate) flow_label: u32,
     pub(crate) sgid_index: u8,
@@ -231,7 +232,7 @@ pub(crate) struct GlobalRoute {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct AhAttr {
-    pub(crate) grh: GlobalRoute,
+    pub(crate) grh: IbvGlobalRoute,
     pub(crate) dlid: u16,
     pub(crate) sl: u8,
     pub(crate) src_path_bits: u8,
@@ -243,7 +244,7 @@ pub(crate) struct AhAttr {
 /// `struct ibv_ah`.
 #[repr(C)]
 pub(crate) struct Ah {
-    pub(crate) context: *mut Context,
+    pub(crate) context: *mut IbvContext,
     pub(crate) pd: *mut Pd,
     pub(crate) handle: u32,
 }
@@ -347,7 +348,7 @@ pub(crate) struct RecvWr {
 /// `struct ibv_qp`.
 #[repr(C)]
 pub(crate) struct Qp {
-    pub(crate) context: *mut Context,
+    pub(crate) context: *mut IbvContext,
     pub(crate) qp_context: *mut c_void,
     pub(crate) pd: *mut Pd,
     pub(crate) send_cq: *mut Cq,
@@ -365,7 +366,7 @@ pub(crate) struct Qp {
 /// `struct ibv_comp_channel`.
 #[repr(C)]
 pub(crate) struct CompChannel {
-    pub(crate) context: *mut Context,
+    pub(crate) context: *mut IbvContext,
     pub(crate) fd: c_int,
     pub(crate) refcnt: c_int,
 }
@@ -373,7 +374,7 @@ pub(crate) struct CompChannel {
 /// `struct ibv_cq`.
 #[repr(C)]
 pub(crate) struct Cq {
-    pub(crate) context: *mut Context,
+    pub(crate) context: *mut IbvContext,
     pub(crate) channel: *mut CompChannel,
     pub(crate) cq_context: *mut c_void,
     pub(crate) handle: u32,
@@ -440,7 +441,7 @@ mod tests {
             };
         }
         compare! {
-            Device = "ibv_device" {
+            IbvDevice = "ibv_device" {
                 node_type = "node_type", transport_type = "transport_type", name = "name",
                 dev_name = "dev_name", dev_path = "dev_path", ibdev_path = "ibdev_path"
             }
@@ -448,7 +449,7 @@ mod tests {
                 poll_cq = "poll_cq", req_notify_cq = "req_notify_cq", post_send = "post_send",
                 post_recv = "post_recv"
             }
-            Context = "ibv_context" {
+            IbvContext = "ibv_context" {
                 device = "device", ops = "ops", cmd_fd = "cmd_fd", async_fd = "async_fd",
                 num_comp_vectors = "num_comp_vectors", mutex = "mutex", abi_compat = "abi_compat"
             }
@@ -485,7 +486,7 @@ mod tests {
                 gid_index = "gid_index", port_num = "port_num", gid_type = "gid_type",
                 ndev_ifindex = "ndev_ifindex"
             }
-            AsyncEvent = "ibv_async_event" { port_num = "element", event_type = "event_type" }
+            IbvAsyncEvent = "ibv_async_event" { port_num = "element", event_type = "event_type" }
             Wc = "ibv_wc" {
                 status = "status", opcode = "opcode", vendor_err = "vendor_err", byte_len = "byte_len",
                 imm_data = "imm_data", qp_num = "qp_num", src_qp = "src_qp", wc_flags = "wc_flags",
@@ -495,7 +496,7 @@ mod tests {
             Mr = "ibv_mr" {
                 pd = "pd", addr = "addr", length = "length", handle = "handle", lkey = "lkey", rkey = "rkey"
             }
-            GlobalRoute = "ibv_global_route" {
+            IbvGlobalRoute = "ibv_global_route" {
                 flow_label = "flow_label", sgid_index = "sgid_index", hop_limit = "hop_limit",
                 traffic_class = "traffic_class"
             }

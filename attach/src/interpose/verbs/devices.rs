@@ -31,7 +31,7 @@ fn listed_device(index: u32, about: ferrosm_channel::verbs::DeviceAttributes) ->
 }
 
 /// The functions that programs call through the context.
-fn functions(device: *mut abi::Device, async_fd: c_int) -> abi::VerbsContext {
+fn functions(device: *mut abi::IbvDevice, async_fd: c_int) -> abi::VerbsContext {
     abi::VerbsContext {
         query_port,
         before_private: [0; 25],
@@ -39,7 +39,7 @@ fn functions(device: *mut abi::Device, async_fd: c_int) -> abi::VerbsContext {
         query_device_ex,
         after_query: [0; 11],
         size: size_of::<abi::VerbsContext>(),
-        context: abi::Context {
+        context: abi::IbvContext {
             device,
             ops: abi::ContextOps {
                 before_poll: [0; 11],
@@ -64,7 +64,12 @@ fn functions(device: *mut abi::Device, async_fd: c_int) -> abi::VerbsContext {
 /// # Safety
 ///
 /// An open context, room for `len` bytes.
-unsafe fn port_into(context: *mut abi::Context, port: u8, out: *mut c_void, len: usize) -> c_int {
+unsafe fn port_into(
+    context: *mut abi::IbvContext,
+    port: u8,
+    out: *mut c_void,
+    len: usize,
+) -> c_int {
     // SAFETY: promised by the caller.
     let context = unsafe { context_of(context) };
     error_number(context.port(port.into()).map(|port| {
@@ -82,7 +87,7 @@ unsafe fn port_into(context: *mut abi::Context, port: u8, out: *mut c_void, len:
 }
 
 unsafe extern "C" fn query_port(
-    context: *mut abi::Context,
+    context: *mut abi::IbvContext,
     port: u8,
     out: *mut abi::PortAttr,
     len: usize,
@@ -92,7 +97,7 @@ unsafe extern "C" fn query_port(
 }
 
 unsafe extern "C" fn query_device_ex(
-    context: *mut abi::Context,
+    context: *mut abi::IbvContext,
     _input: *const c_void,
     out: *mut abi::DeviceAttrEx,
     len: usize,
@@ -122,7 +127,7 @@ unsafe extern "C" fn query_device_ex(
 /// # Safety
 ///
 /// An open context.
-unsafe fn gid(context: *mut abi::Context, port: u32, index: u32) -> Result<[u8; 16], Errno> {
+unsafe fn gid(context: *mut abi::IbvContext, port: u32, index: u32) -> Result<[u8; 16], Errno> {
     // SAFETY: promised by the caller.
     let gids = unsafe { context_of(context) }.port(port)?.gids;
     gids.get(index as usize).copied().ok_or(Errno::INVAL)
@@ -139,7 +144,7 @@ fn entry(port: u32, index: u32, gid: [u8; 16]) -> abi::GidEntry {
 
 replace! {
     /// Returns the null-terminated list of devices.
-    fn ibv_get_device_list(next; count: *mut c_int) -> *mut *mut abi::Device, else null_mut(); {
+    fn ibv_get_device_list(next; count: *mut c_int) -> *mut *mut abi::IbvDevice, else null_mut(); {
         let Some(config) = config() else {
             // SAFETY: the program's arguments, as in all that follows.
             return unsafe { next(count) };
@@ -152,8 +157,8 @@ replace! {
             }
         };
         // SAFETY: room for all entries and the terminator; freed by `ibv_free_device_list`.
-        let list = unsafe { libc::calloc(found.len() + 1, size_of::<*mut abi::Device>()) }
-            .cast::<*mut abi::Device>();
+        let list = unsafe { libc::calloc(found.len() + 1, size_of::<*mut abi::IbvDevice>()) }
+            .cast::<*mut abi::IbvDevice>();
         if list.is_null() {
             return list;
         }
@@ -172,7 +177,7 @@ replace! {
     }
 
     /// Frees the list without its devices.
-    fn ibv_free_device_list(next; list: *mut *mut abi::Device) -> (), else (); {
+    fn ibv_free_device_list(next; list: *mut *mut abi::IbvDevice) -> (), else (); {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(list) };
@@ -182,7 +187,7 @@ replace! {
     }
 
     /// The name, as in sysfs.
-    fn ibv_get_device_name(next; device: *mut abi::Device) -> *const c_char, else null(); {
+    fn ibv_get_device_name(next; device: *mut abi::IbvDevice) -> *const c_char, else null(); {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(device) };
@@ -192,7 +197,7 @@ replace! {
     }
 
     /// The node GUID in network byte order.
-    fn ibv_get_device_guid(next; device: *mut abi::Device) -> u64, else 0; {
+    fn ibv_get_device_guid(next; device: *mut abi::IbvDevice) -> u64, else 0; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(device) };
@@ -202,7 +207,7 @@ replace! {
     }
 
     /// The index of the device.
-    fn ibv_get_device_index(next; device: *mut abi::Device) -> c_int, else -1; {
+    fn ibv_get_device_index(next; device: *mut abi::IbvDevice) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(device) };
@@ -212,7 +217,7 @@ replace! {
     }
 
     /// Opens a device.
-    fn ibv_open_device(next; device: *mut abi::Device) -> *mut abi::Context, else null_mut(); {
+    fn ibv_open_device(next; device: *mut abi::IbvDevice) -> *mut abi::IbvContext, else null_mut(); {
         let Some(config) = config() else {
             // SAFETY: passed on.
             return unsafe { next(device) };
@@ -229,7 +234,7 @@ replace! {
     }
 
     /// Closes a device.
-    fn ibv_close_device(next; context: *mut abi::Context) -> c_int, else -1; {
+    fn ibv_close_device(next; context: *mut abi::IbvContext) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context) };
@@ -243,7 +248,7 @@ replace! {
     }
 
     /// Queries the device attributes.
-    fn ibv_query_device(next; context: *mut abi::Context, out: *mut abi::DeviceAttr) -> c_int, else libc::ENOSYS; {
+    fn ibv_query_device(next; context: *mut abi::IbvContext, out: *mut abi::DeviceAttr) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, out) };
@@ -254,7 +259,7 @@ replace! {
     }
 
     /// Queries a port, without the fields that were added later.
-    fn ibv_query_port(next; context: *mut abi::Context, port: u8, out: *mut c_void) -> c_int, else libc::ENOSYS; {
+    fn ibv_query_port(next; context: *mut abi::IbvContext, port: u8, out: *mut c_void) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, port, out) };
@@ -264,7 +269,7 @@ replace! {
     }
 
     /// Queries a GID table entry.
-    fn ibv_query_gid(next; context: *mut abi::Context, port: u8, index: c_int, out: *mut [u8; 16]) -> c_int, else -1; {
+    fn ibv_query_gid(next; context: *mut abi::IbvContext, port: u8, index: c_int, out: *mut [u8; 16]) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, port, index, out) };
@@ -274,7 +279,7 @@ replace! {
     }
 
     /// Queries the type of a GID table entry: IB.
-    fn ibv_query_gid_type(next; context: *mut abi::Context, port: u8, index: u32, out: *mut c_int) -> c_int, else -1; {
+    fn ibv_query_gid_type(next; context: *mut abi::IbvContext, port: u8, index: u32, out: *mut c_int) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, port, index, out) };
@@ -285,7 +290,7 @@ replace! {
 
     /// Queries a GID table entry with its index.
     fn _ibv_query_gid_ex(
-        next; context: *mut abi::Context, port: u32, index: u32, out: *mut abi::GidEntry, flags: u32, size: usize
+        next; context: *mut abi::IbvContext, port: u32, index: u32, out: *mut abi::GidEntry, flags: u32, size: usize
     ) -> c_int, else libc::ENOSYS; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -306,7 +311,7 @@ replace! {
 
     /// Queries all non-empty GID table entries of all ports.
     fn _ibv_query_gid_table(
-        next; context: *mut abi::Context, out: *mut abi::GidEntry, most: usize, flags: u32, size: usize
+        next; context: *mut abi::IbvContext, out: *mut abi::GidEntry, most: usize, flags: u32, size: usize
     ) -> ssize_t, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
@@ -335,7 +340,7 @@ replace! {
     }
 
     /// Queries a P_Key table entry, in network byte order.
-    fn ibv_query_pkey(next; context: *mut abi::Context, port: u8, index: c_int, out: *mut u16) -> c_int, else -1; {
+    fn ibv_query_pkey(next; context: *mut abi::IbvContext, port: u8, index: c_int, out: *mut u16) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, port, index, out) };
@@ -350,7 +355,7 @@ replace! {
     }
 
     /// The index of a P_Key.
-    fn ibv_get_pkey_index(next; context: *mut abi::Context, port: u8, pkey: u16) -> c_int, else -1; {
+    fn ibv_get_pkey_index(next; context: *mut abi::IbvContext, port: u8, pkey: u16) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, port, pkey) };
@@ -362,7 +367,7 @@ replace! {
     }
 
     /// The next port event; waits in libc's `poll`, a cancellation point.
-    fn ibv_get_async_event(next; context: *mut abi::Context, out: *mut abi::AsyncEvent) -> c_int, else -1; {
+    fn ibv_get_async_event(next; context: *mut abi::IbvContext, out: *mut abi::IbvAsyncEvent) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context, out) };
@@ -373,7 +378,7 @@ replace! {
                 Ok(Some(event)) => {
                     // SAFETY: room for an event.
                     unsafe {
-                        out.write(abi::AsyncEvent {
+                        out.write(abi::IbvAsyncEvent {
                             port_num: event.port.cast_signed(),
                             rest: 0,
                             event_type: event.kind.cast_signed(),
@@ -405,7 +410,7 @@ replace! {
     }
 
     /// No effect: no call waits for acknowledgements.
-    fn ibv_ack_async_event(next; event: *mut abi::AsyncEvent) -> (), else (); {
+    fn ibv_ack_async_event(next; event: *mut abi::IbvAsyncEvent) -> (), else (); {
         if config().is_none() {
             // SAFETY: passed on.
             unsafe { next(event) }

@@ -25,7 +25,7 @@ use crate::verbs::device::Context;
 /// # Safety
 ///
 /// `context` came from `ibv_open_device` of this library and is open.
-unsafe fn context_of<'a>(context: *mut abi::Context) -> &'a Context {
+unsafe fn context_of<'a>(context: *mut abi::IbvContext) -> &'a Context {
     let offset = std::mem::offset_of!(abi::VerbsContext, context);
     // SAFETY: a context is at this offset of a `VerbsContext`, which is the first field of a `Context`.
     unsafe { &*context.byte_sub(offset).cast::<Context>() }

@@ -258,7 +258,7 @@ fn apply_attributes(now: QpParameters, attr: &abi::QpAttr, mask: c_int) -> QpPar
 ///
 /// An open context; `grh` is the GRH before the message, if the completion has the flag.
 unsafe fn sender_address(
-    context: *mut abi::Context,
+    context: *mut abi::IbvContext,
     port: u8,
     wc: &Wc,
     grh: *const u8,
@@ -279,7 +279,7 @@ unsafe fn sender_address(
         let own = gids.iter().position(|gid| *gid == half(24));
         let first = u32::from_be_bytes([grh[0], grh[1], grh[2], grh[3]]);
         attr.is_global = 1;
-        attr.grh = abi::GlobalRoute {
+        attr.grh = abi::IbvGlobalRoute {
             dgid: abi::gid_words(half(8)),
             flow_label: first & 0xF_FFFF,
             sgid_index: own.and_then(|i| u8::try_from(i).ok()).ok_or(Errno::INVAL)?,
@@ -334,7 +334,7 @@ unsafe fn free<T>(object: *mut c_void) -> c_int {
 
 replace! {
     /// Creates a protection domain.
-    fn ibv_alloc_pd(next; context: *mut abi::Context) -> *mut abi::Pd, else null_mut(); {
+    fn ibv_alloc_pd(next; context: *mut abi::IbvContext) -> *mut abi::Pd, else null_mut(); {
         if config().is_none() {
             // SAFETY: passed on, as in all that follows.
             return unsafe { next(context) };
@@ -403,7 +403,7 @@ replace! {
     }
 
     /// Creates a completion channel.
-    fn ibv_create_comp_channel(next; context: *mut abi::Context) -> *mut abi::CompChannel, else null_mut(); {
+    fn ibv_create_comp_channel(next; context: *mut abi::IbvContext) -> *mut abi::CompChannel, else null_mut(); {
         if config().is_none() {
             // SAFETY: passed on.
             return unsafe { next(context) };
@@ -426,7 +426,7 @@ replace! {
 
     /// Creates a completion queue.
     fn ibv_create_cq(
-        next; context: *mut abi::Context, cqe: c_int, cq_context: *mut c_void, channel: *mut abi::CompChannel,
+        next; context: *mut abi::IbvContext, cqe: c_int, cq_context: *mut c_void, channel: *mut abi::CompChannel,
         vector: c_int
     ) -> *mut abi::Cq, else null_mut(); {
         if config().is_none() {
@@ -619,7 +619,7 @@ replace! {
 
     /// The address of a message's sender.
     fn ibv_init_ah_from_wc(
-        next; context: *mut abi::Context, port: u8, wc: *mut Wc, grh: *mut u8, attr: *mut abi::AhAttr
+        next; context: *mut abi::IbvContext, port: u8, wc: *mut Wc, grh: *mut u8, attr: *mut abi::AhAttr
     ) -> c_int, else -1; {
         if config().is_none() {
             // SAFETY: passed on.

@@ -11,7 +11,7 @@ use ferrosm_mad::mad::{Mad, MadHeader};
 use ferrosm_mad::sa::{RmppHeader, RmppStatus, RmppType};
 
 use super::queue::Body;
-use super::receive::Origin;
+use super::receive::MadOrigin;
 use super::register::AgentIdx;
 use super::{UmadLayer, class};
 use crate::fabric::{Fabric, Packet};
@@ -26,9 +26,9 @@ impl UmadLayer {
         &mut self,
         fabric: &Fabric,
         agent: AgentIdx,
-        origin: &Origin,
+        origin: &MadOrigin,
         mad: &Mad,
-    ) -> Option<(Origin, Body)> {
+    ) -> Option<(MadOrigin, Body)> {
         let header = RmppHeader::from_mad(mad.as_bytes());
         let abort = |reason| Some((reason, true));
         let failed = if header.version != RmppHeader::VERSION {
@@ -57,7 +57,7 @@ impl UmadLayer {
     }
 
     /// Aborts the segmented send that a packet belongs to, without notice to the program.
-    fn abort_send(&mut self, fabric: &Fabric, agent: AgentIdx, origin: &Origin, mad: &Mad) {
+    fn abort_send(&mut self, fabric: &Fabric, agent: AgentIdx, origin: &MadOrigin, mad: &Mad) {
         let Some(slot) = self.find_send(fabric, agent, origin, mad.as_bytes()) else {
             return;
         };
@@ -73,7 +73,7 @@ impl UmadLayer {
         &mut self,
         fabric: &Fabric,
         agent: AgentIdx,
-        origin: &Origin,
+        origin: &MadOrigin,
         mad: &Mad,
         header: &RmppHeader,
     ) -> Option<(RmppStatus, bool)> {

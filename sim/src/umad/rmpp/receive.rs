@@ -13,7 +13,7 @@ use slab::Slab;
 use super::{WINDOW, abort_reply, acknowledgement};
 use crate::fabric::{Fabric, Packet};
 use crate::umad::queue::{Body, QUEUE_LONG_BYTES};
-use crate::umad::receive::Origin;
+use crate::umad::receive::MadOrigin;
 use crate::umad::register::AgentIdx;
 use crate::umad::store::TimerKey;
 use crate::umad::{Timer, UmadLayer, class};
@@ -47,7 +47,7 @@ struct Reception {
 
 #[derive(Debug)]
 struct PartialMessage {
-    origin: Origin,
+    origin: MadOrigin,
     first: Mad,
     /// The first segment, then the data of the following segments without a gap.
     bytes: Vec<u8>,
@@ -64,7 +64,7 @@ pub(in crate::umad) struct Receptions {
     keys: BTreeMap<ReceptionKey, usize>,
 }
 
-fn key(agent: AgentIdx, origin: &Origin, mad: &Mad) -> ReceptionKey {
+fn key(agent: AgentIdx, origin: &MadOrigin, mad: &Mad) -> ReceptionKey {
     let b = mad.as_bytes();
     let (lid, qpn) = (origin.from.lid.0, origin.from.qpn.0);
     (agent, class::tid(b), b[1], b[2], b[3], lid, qpn)
@@ -90,7 +90,7 @@ impl Receptions {
     pub(super) fn set_reply_window(
         &mut self,
         agent: AgentIdx,
-        origin: &Origin,
+        origin: &MadOrigin,
         mad: &Mad,
         window: u32,
     ) {
@@ -132,10 +132,10 @@ impl UmadLayer {
         &mut self,
         fabric: &Fabric,
         agent: AgentIdx,
-        origin: &Origin,
+        origin: &MadOrigin,
         mad: &Mad,
         header: &RmppHeader,
-    ) -> Option<(Origin, Body)> {
+    ) -> Option<(MadOrigin, Body)> {
         let refused = if header.status != 0 {
             Some(RmppStatus::IllegalStatus)
         } else if header.first != (header.segment_number == 1) {
@@ -158,10 +158,10 @@ impl UmadLayer {
         &mut self,
         fabric: &Fabric,
         agent: AgentIdx,
-        origin: &Origin,
+        origin: &MadOrigin,
         mad: &Mad,
         header: &RmppHeader,
-    ) -> Option<(Origin, Body)> {
+    ) -> Option<(MadOrigin, Body)> {
         let owner = self.agents.get_mut(agent)?;
         if owner.receptions >= MAX_RECEPTIONS {
             return None;
@@ -204,11 +204,11 @@ impl UmadLayer {
         &mut self,
         fabric: &Fabric,
         agent: AgentIdx,
-        origin: &Origin,
+        origin: &MadOrigin,
         mad: &Mad,
         header: &RmppHeader,
         slot: usize,
-    ) -> Option<(Origin, Body)> {
+    ) -> Option<(MadOrigin, Body)> {
         let number = header.segment_number;
         let recv = self.receptions.slab.get_mut(slot)?;
         if number > recv.window {
@@ -267,7 +267,7 @@ impl UmadLayer {
         fabric: &Fabric,
         slot: usize,
         offset: usize,
-    ) -> Option<(Origin, Body)> {
+    ) -> Option<(MadOrigin, Body)> {
         let recv = self.receptions.slab.get_mut(slot)?;
         let partial = *recv.partial.take()?;
         recv.acknowledged = recv.segment;

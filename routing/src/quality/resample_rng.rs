@@ -2,9 +2,9 @@
 //! can draw samples in any order.
 
 /// A stream of random numbers.
-pub(super) struct Dice(u64);
+pub(super) struct ResampleRng(u64);
 
-impl Dice {
+impl ResampleRng {
     /// The stream of one sample.
     pub(super) fn new(seed: u64, sample: usize) -> Self {
         let mut start = Self(seed ^ (sample as u64).wrapping_mul(0xD1B5_4A32_D192_ED03));
@@ -42,7 +42,7 @@ mod tests {
         let mut count = std::collections::BTreeMap::new();
         for sample in 0..24_000 {
             let mut items = [0, 1, 2, 3];
-            Dice::new(7, sample).shuffle(&mut items);
+            ResampleRng::new(7, sample).shuffle(&mut items);
             *count.entry(items).or_insert(0) += 1;
         }
         assert_eq!(count.len(), 24);
