@@ -38,7 +38,7 @@
 //! | `shuffle` | GUIDs and records in random order (a host stays first) |
 //! | `seed=N` | random seed; default 1 |
 //!
-//! docs/topologies.md has pictures, counts and sources.
+//! docs/topologies.md has counts and sources.
 //!
 //! Options may make a switch larger than its radix, up to 254 ports. Hosts come first, then switches, routers and
 //! aggregation nodes. The GUID of a CA's port n is its node GUID + n; that of a switch's port 0 is the node GUID.
