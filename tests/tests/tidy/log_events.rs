@@ -1,4 +1,5 @@
-//! Log events: each message of a log macro is a constant, and the table "Log events" of `docs/operations.md` lists all of them.
+//! Log events: each message of a log macro is a constant, and the table "Log events" of `docs/operations.md` lists all of them, except
+//! debug events.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +36,10 @@ fn documented_log_events_are_those_of_the_code() {
     assert!(logged.len() > 50, "only {} events found", logged.len());
     let text = fs::read_to_string(workspace().join("docs/operations.md")).unwrap();
     let documented = documented_events(&text);
-    let undocumented: Vec<_> = logged.difference(&documented).collect();
+    let undocumented: Vec<_> = logged
+        .difference(&documented)
+        .filter(|(_, severity)| *severity != "debug")
+        .collect();
     let stale: Vec<_> = documented.difference(&logged).collect();
     assert!(
         undocumented.is_empty() && stale.is_empty(),
