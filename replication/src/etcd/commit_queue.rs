@@ -297,10 +297,12 @@ impl CommitQueue {
         }
     }
 
-    /// The claim that etcd is complete is about to be written.
-    pub(super) const fn begin_claim(&mut self, now: NodeTime) {
-        self.claim = KeyClaim::Unknown;
-        self.last_renewal = now;
+    /// The claim that etcd is complete is about to be written. Leases renewed before it count from now on. The claim itself renews none, so
+    /// a repeated one does not extend the wait for old leases.
+    pub(super) fn begin_claim(&mut self, now: NodeTime) {
+        if core::mem::replace(&mut self.claim, KeyClaim::Unknown) == KeyClaim::Incomplete {
+            self.last_renewal = now;
+        }
     }
 
     /// The claim that etcd is complete is written.

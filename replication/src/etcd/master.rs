@@ -404,9 +404,7 @@ impl Writer<'_> {
             ..self.held.holder
         };
         let holder_update = put_leased(shared.keys.leader(), &holder_update)?;
-        let done = self.fenced(member, vec![holder_update]).await;
-        shared.queue(|queue| queue.on_renewal(shared.node.now()));
-        done?;
+        self.fenced(member, vec![holder_update]).await?;
         shared.queue(CommitQueue::end_claim);
         Ok(())
     }

@@ -196,6 +196,24 @@ fn unconfirmed_claim_counts_as_made() {
     assert_eq!(l.acknowledged(), Some(8));
 }
 
+/// etcd hangs before it confirms the claim, and the claim is repeated.
+#[test]
+fn repeated_claim_does_not_delay_the_alarm() {
+    let mut l = queue();
+    l.on_key_held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
+    let _ = l.take_events();
+    l.committed(8, body(), ms(10));
+    for n in 1..8 {
+        assert_eq!(l.work(), Work::ClaimComplete);
+        l.begin_claim(ms(n * 500));
+        l.on_failure("timed out".to_owned(), ms(n * 500 + 400));
+        l.tick(ms(n * 500 + 499));
+    }
+    let alarm = Event::ProtectionLost("timed out".to_owned());
+    assert_eq!(l.take_events(), [alarm]);
+    assert_eq!(l.acknowledged(), Some(8));
+}
+
 #[test]
 fn lease_loss_is_reported_once_per_renewal() {
     let mut l = queue();
