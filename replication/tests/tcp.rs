@@ -375,6 +375,10 @@ fn peers_of_other_fabrics_and_cas_are_rejected_with_a_reason() {
         stranger.rejection(),
         "peer serves fabric \"fe80000000000000 test\""
     );
+    assert_eq!(
+        master.rejection(),
+        "incoming connection: peer serves fabric \"another\""
+    );
     drop(stranger);
 
     let mut settings = site.settings(1);

@@ -9,13 +9,14 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::frames::{ConnectionError, exchange_preambles, receive, send};
 use super::shared::{NextAction, Shared};
 use crate::follower::{ProtocolError, RawRecord};
 use crate::leader::{ConnectionId, Leader, Outgoing};
 use crate::log::Position;
-use crate::wire::{Bytes, CHUNK, FRAME_MAX, HELLO_MAX, Hello, Message, NodeRole, Refusal, decode};
+use crate::wire::{Bytes, CHUNK, FRAME_MAX, HELLO_MAX, Message, NodeRole, Refusal, decode};
 
 /// Limit of concurrent connections; further ones wait in the system's backlog.
 const CONNECTIONS_MAX: usize = 64;
@@ -86,15 +87,34 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
     if itself || !master {
         return Ok(());
     }
-    let joined = check_fabric(shared, &hello).and_then(|()| shared.accept_follower(&hello));
-    let conn = match joined {
-        Ok(conn) => conn,
-        Err(why) => {
-            send(&mut stream, &Message::Refused(why.clone())).await?;
-            stream.flush().await?;
-            return Err(why.into());
+    let own_fabric = &shared.settings.fabric;
+    // A refusal names the fabric of the node that sends it; the local report names the peer's.
+    let (refusal, why) = if hello.fabric == *own_fabric {
+        match shared.accept_follower(&hello) {
+            Ok(conn) => return serve_follower(shared, stream, conn, peer).await,
+            Err(why) => (why.clone(), why),
         }
+    } else {
+        let refusal = Refusal::Fabric(own_fabric.clone());
+        (refusal, Refusal::Fabric(hello.fabric))
     };
+    let refused = async {
+        send(&mut stream, &Message::Refused(refusal)).await?;
+        stream.flush().await?;
+        Ok::<_, ConnectionError>(())
+    };
+    // A peer that found the reason in the hello may have closed the connection.
+    let _ = refused.await;
+    Err(why.into())
+}
+
+/// Serves a follower until the connection ends.
+async fn serve_follower(
+    shared: &Arc<Shared>,
+    stream: TlsStream<TcpStream>,
+    conn: ConnectionId,
+    peer: &str,
+) -> Result<(), ConnectionError> {
     shared.clear_peer_error(peer);
     let (reader, writer) = tokio::io::split(stream);
     let is_over = || {
@@ -109,14 +129,6 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
     };
     shared.change(|core, now| core.leader.as_mut().map(|l| l.on_disconnected(conn, now)));
     done
-}
-
-fn check_fabric(shared: &Shared, hello: &Hello) -> Result<(), Refusal> {
-    if hello.fabric == shared.settings.fabric {
-        Ok(())
-    } else {
-        Err(Refusal::Fabric(shared.settings.fabric.clone()))
-    }
 }
 
 /// Receives the follower's messages.
