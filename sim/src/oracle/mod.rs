@@ -1,26 +1,29 @@
-//! Oracles: checks that the devices of a fabric are configured correctly, from the values in the devices alone.
+//! Oracles: checks that the devices of a quiet fabric are configured correctly, from the values in the devices alone.
 //!
-//! The oracles share no code with the SM. They forward packets by the LFTs and MFTs in the switches, never modify
-//! a fabric, and judge correctness, not routing quality. [`judge`] takes a [`FabricSnapshot`], which is copied
-//! from a [`Fabric`](crate::fabric::Fabric) or built by hand.
+//! The oracles share no code with the SM. They forward packets by the LFTs and MFTs in the switches, never modify a fabric, and judge
+//! correctness, not routing quality. [`judge`] takes a [`FabricSnapshot`], which is copied from a [`Fabric`](crate::fabric::Fabric) or
+//! built by hand. The scope is what the SM's port reaches over active links, without quarantined nodes. Within it:
 //!
-//! The scope is what the SM's port reaches over active links, without quarantined nodes. Within it:
+//! | oracle | verifies | does not see |
+//! |---|---|---|
+//! | LIDs | LID ranges of end ports are unicast, aligned to the LMC, and unique | LID changes (compare two states) |
+//! | links | both ports are Active and use the largest MTU and number of VLs that both support | width, speed |
+//! | delivery | switches with hosts reach every LID, by entries up to LinearFDBTop; all switches reach the SM | P_Key, GID |
+//! | VLs | each SL in use maps to an operational VL on every hop | waiting time on a VL |
+//! | deadlock | channels (switch port, VL) of unicast and multicast form no cycle | cycles through hosts; buffers |
+//! | multicast | one copy to each other member, none to other ports, no loop, no entries for unused MLIDs | JoinState; proxies |
+//! | master | one master, in MasterSMLID of all end ports; IsSM exactly at SMs | a silent master (set [`Expectations::sms`]) |
+//! | partitions | configured P_Keys, the right one at index 0, one in common with the master; enforcement | P_Keys of packets |
+//! | settings | PortInfo, SwitchInfo and VL arbitration as configured or as the master's; PortStateChange cleared | effects on hosts |
+//! | counters | [`judge_counters`]: no packet appears on a link; losses are errors; none decreases | packets in flight |
 //!
-//! * LIDs of end ports are unicast, aligned to the LMC, and unique;
-//! * every end port reaches every LID of other end ports, including port 0 of switches, by LFT entries up to
-//!   LinearFDBTop, on an active VL at every hop; every switch reaches the SM, or its traps would be lost;
-//! * the dependencies between channels (switch port and VL) of unicast and multicast packets together form no
-//!   cycle;
-//! * every multicast packet reaches each other member of its group exactly once, and no other end port;
-//! * both ports of every link are Active and use the largest MTU and number of VLs that both support;
-//! * one SM is master, and MasterSMLID of every end port is the LID of its port;
-//! * P_Key tables are as configured, and partition enforcement passes exactly the configured P_Keys;
-//! * settings common to all end ports (M_Key, GID prefix, ...) are equal; VL tables contain active VLs only;
-//! * port counters are consistent ([`judge_counters`], which compares two snapshots).
+//! Dependencies between channels depend on the SL, so [`Expectations`] defines the traffic. Packets from a switch's port 0 do not count,
+//! because management packets use VL15, unless [`Expectations::port0_traffic`] is set. Without [`Expectations::groups`] every port in an
+//! MFT counts as a member on SL 0, and only the tree is verified.
 //!
-//! Packets from a switch's port 0 do not count as dependencies, because management packets use VL15, unless
-//! [`Expectations::port0_traffic`] is set. `docs/oracles.md` describes what each oracle reads, verifies, and does
-//! not see.
+//! Each switch is visited once per LID, and nothing is stored per pair; the example `judge` measures the time on a large fabric. Tests
+//! compare the verdicts with those of following every packet (`slow_tests`) and change one thing at a time in correct fabrics
+//! (`tests/live/oracles_broken.rs`): the verdict must name that kind of violation and no other.
 
 mod channel_dependencies;
 mod counters;

@@ -1,12 +1,23 @@
-//! Random scenarios with two to five subnet managers, in virtual time. SMs are killed at any point of a sweep, restart
-//! with complete, truncated or foreign stores, hand over and change their priority. The fabric is partitioned and
-//! rejoined, MADs are lost, clocks are skewed, and hosts register and withdraw throughout. After the faults end, each
-//! subnet fragment must have one master that has all registrations.
+//! Random scenarios with two to five subnet managers on fabrics of 4 to 40 nodes, in virtual time. SMs are killed after any MAD, restart
+//! with complete, truncated, foreign or empty stores, hand over, change their priority, stall, and have skewed clocks. The fabric is
+//! partitioned and rejoined, links and MADs are lost. Standbys have a replica that is complete, old or missing. Hosts register and
+//! withdraw throughout; they reregister only on ClientReregister or when their link comes up.
 //!
-//! Seeds from [`HOSTS`] on add host reboots and power losses, those from [`FOREIGN`] on an SM of another vendor, those
-//! from [`PHASES`] on deaths in chosen sweep phases, and those from [`STORES`] on slow, hanging or failing stores. See
-//! [`crate::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a single seed. Seeds that failed
-//! once are in `seeds/masters.txt` and run every time.
+//! Seeds from [`HOSTS`] on add host reboots and power losses, those from [`FOREIGN`] on an SM of another vendor (master if it outranks all
+//! others, else standby; with another SM_Key never), those from [`PHASES`] on deaths in chosen sweep phases, and those from [`STORES`] on
+//! slow, hanging or failing stores. In *calm* seeds, a third of the first kind, every standby has a replica and the fabric does not change.
+//! See [`crate::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a single seed. Seeds that failed once are in
+//! `seeds/masters.txt` and run every time.
+//!
+//! | check | when |
+//! |---|---|
+//! | two masters in one connected component only within a bound derived from the polls; no LID changes | always |
+//! | no reregistration request; acknowledged registrations present, withdrawn ones absent | master with its predecessor's records |
+//! | one master per component, in every port; oracles accept fabric and groups; all registrations present | after the faults |
+//! | paths of hosts, MLID, Q_Key and SL of groups unchanged, byte by byte (`client_views`) | calm, or in a correct fabric |
+//! | no role change, no unnecessary sweep | for 106 s after that |
+//! | changes of master write no LFT, MFT or P_Key table, and with one VL no VL table | calm |
+//! | replies follow durable records, unless the SM reported otherwise (`deferred`) | store faults |
 
 #![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 #![allow(clippy::print_stdout, reason = "a traced seed prints its events")]
