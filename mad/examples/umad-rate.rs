@@ -20,7 +20,7 @@ use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Counts of one run.
+/// Results of one run.
 #[derive(Default)]
 struct Count {
     answered: u64,
@@ -57,6 +57,7 @@ fn request(path: &DrPath, tid: u64) -> MadOut {
 }
 
 impl Count {
+    /// Counts a result of the receiver. Returns false on a timeout.
     fn add(&mut self, received: Received) -> bool {
         match received {
             Received::Mad(_) => self.answered += 1,
@@ -74,12 +75,12 @@ fn two_threads(
     window: u64,
 ) -> Result<Count, Failure> {
     let path: DrPath = "0,1".parse()?;
-    let (arrived, credits) = mpsc::channel();
+    let (credit_sender, credits) = mpsc::channel();
     let thread = std::thread::spawn(move || -> Result<Count, TransportError> {
         let mut counted = Count::default();
         while counted.answered + counted.failed < count {
             if counted.add(receiver.receive(Duration::from_millis(100))?)
-                && arrived.send(()).is_err()
+                && credit_sender.send(()).is_err()
             {
                 break;
             }

@@ -6,7 +6,7 @@ use super::path::{RateCode, Selector};
 use crate::attr::MtuCode;
 use crate::ids::{Gid, Lid, PKey, Sl};
 
-/// Kinds of membership, one bit each.
+/// JoinState: types of membership, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct JoinState(pub u8);
 
@@ -22,8 +22,8 @@ impl JoinState {
 
     /// Whether any of these bits is set.
     #[must_use]
-    pub const fn has_any(self, of: Self) -> bool {
-        self.0 & of.0 != 0
+    pub const fn has_any(self, bits: Self) -> bool {
+        self.0 & bits.0 != 0
     }
 
     /// Whether the member preserves the group.
@@ -57,7 +57,7 @@ crate::wire! {
         port_gid: Gid = 128, 128, cm 1;
         /// Q_Key of the group's packets.
         qkey: u32 = 256, 32, cm 2;
-        /// MLID.
+        /// Multicast LID of the group.
         mlid: Lid = 288, 16, cm 3;
         /// Selector of `mtu`.
         mtu_selector: Selector = 304, 2, cm 4;
@@ -65,7 +65,7 @@ crate::wire! {
         mtu: MtuCode = 306, 6, cm 5;
         /// TClass of the GRH.
         tclass: u8 = 312, 8, cm 6;
-        /// P_Key.
+        /// P_Key of the group.
         pkey: PKey = 320, 16, cm 7;
         /// Selector of `rate`.
         rate_selector: Selector = 336, 2, cm 8;
@@ -83,11 +83,11 @@ crate::wire! {
         hop_limit: u8 = 376, 8, cm 14;
         /// 2 link-local, 5 site, 8 organization, 14 global.
         scope: u8 = 384, 4, cm 15;
-        /// Kinds of membership.
+        /// Types of membership.
         join_state: JoinState = 388, 4, cm 16;
         /// Another port joins on behalf of this one.
         proxy_join: bool = 392, 1, cm 17;
-        /// ProxyJoin at the position of OpenSM's headers on little-endian hosts; not selected by queries.
+        /// ProxyJoin where OpenSM's structure has it on little-endian hosts. No bit of the component mask selects it.
         proxy_join_lsb: bool = 399, 1;
     }
 }
@@ -147,7 +147,7 @@ pub mod mgid {
     /// Link-local scope.
     pub const LINK_LOCAL: u8 = 2;
 
-    /// The IPv4 broadcast group of a partition, which defines IPoIB's parameters (RFC 4391, 5).
+    /// The MGID of the IPv4 broadcast group of a partition, which defines IPoIB's parameters (RFC 4391, 5).
     #[must_use]
     pub const fn broadcast(pkey: PKey, scope: u8) -> Gid {
         ip(
@@ -158,7 +158,7 @@ pub mod mgid {
         )
     }
 
-    /// An IPoIB group of a partition; `group` is the end of the GID.
+    /// The MGID of an IPoIB group of a partition; `group` is its last 80 bits.
     #[must_use]
     pub const fn ip(signature: u16, pkey: PKey, scope: u8, group: [u8; 10]) -> Gid {
         let s = signature.to_be_bytes();

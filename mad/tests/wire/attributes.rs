@@ -1,6 +1,7 @@
 //! Encoding and decoding of every attribute.
 //!
-//! Unless a test says "by hand", the bytes were recorded with ibsim 0.10 and OpenSM 3.3.23; the properties hold for all layouts.
+//! Unless a test says "by hand", the bytes were recorded with ibsim 0.10 and OpenSM 3.3.23. The property tests cover
+//! all layouts.
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use ferrosm_mad::attr::{
@@ -404,7 +405,7 @@ fn extended_port_attributes() {
     );
 }
 
-/// Ones in fields, zeros in reserved bits.
+/// Mask of the bits that belong to fields; reserved bits are 0.
 fn field_bits(fields: &[Field]) -> [u8; 64] {
     let mut mask = [0; 64];
     for field in fields {
@@ -420,6 +421,7 @@ fn bytes_64() -> impl Strategy<Value = [u8; 64]> {
 }
 
 /// For each layout: encoded values decode to themselves, and encoding onto other bytes changes only the fields' bits.
+/// `without` names the bits of every even byte that are reserved although they belong to a field.
 macro_rules! layouts {
     ($($test:ident: $layout:ident $(, without $reserved:expr)?;)*) => {$(
         proptest! {

@@ -1,7 +1,7 @@
 //! FFI: libibumad and three functions of the C library, resolved at run time.
 //!
 //! The only `unsafe` file of the workspace. It owns the loaded libraries and converts calls, results and structures. Files are
-//! opened with the process's `open` instead of `std::fs`, because the simulator's preloaded shim replaces only that one.
+//! opened with the process's `open` instead of `std::fs`, because the simulator's preloaded shim intercepts only `open`.
 #![expect(unsafe_code, reason = "calls into libibumad and the C library")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
@@ -16,7 +16,7 @@ pub(super) const HEADER_MAX: usize = 64;
 const NAME_LEN: usize = 20;
 /// `UMAD_CA_MAX_PORTS`: length of a CA's port array, port 0 included.
 const CA_MAX_PORTS: usize = 10;
-/// `UMAD_MAX_DEVICES` of the oldest library, for the old call; the newer one has no limit.
+/// `UMAD_MAX_DEVICES`: array length for `umad_get_cas_names`. Later libraries have `umad_get_ca_device_list`, without a limit.
 const MAX_DEVICES: usize = 32;
 /// Maximum length of a device path.
 const PATH_LEN: usize = 256;
@@ -98,8 +98,8 @@ type GetCa = unsafe extern "C" fn(*const c_char, *mut RawCa) -> c_int;
 type ReleaseCa = unsafe extern "C" fn(*mut RawCa) -> c_int;
 type GetIssmPath = unsafe extern "C" fn(*const c_char, c_int, *mut c_char, c_int) -> c_int;
 type OpenPort = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
-type OnPort = unsafe extern "C" fn(c_int) -> c_int;
-type OnPortWith = unsafe extern "C" fn(c_int, c_int) -> c_int;
+type FdCall = unsafe extern "C" fn(c_int) -> c_int;
+type FdIntCall = unsafe extern "C" fn(c_int, c_int) -> c_int;
 type Register = unsafe extern "C" fn(c_int, c_int, c_int, u8, *mut c_ulong) -> c_int;
 type Send = unsafe extern "C" fn(c_int, c_int, *mut c_void, c_int, c_int, c_int) -> c_int;
 type Recv = unsafe extern "C" fn(c_int, *mut c_void, *mut c_int, c_int) -> c_int;
@@ -115,15 +115,15 @@ pub(super) struct Lib {
     get_issm_path: GetIssmPath,
     open_port: OpenPort,
     open_smi_port: Option<OpenPort>,
-    close_port: OnPort,
+    close_port: FdCall,
     register: Register,
-    unregister: OnPortWith,
+    unregister: FdIntCall,
     send: Send,
     recv: Recv,
-    poll: OnPortWith,
+    poll: FdIntCall,
     size: unsafe extern "C" fn() -> usize,
     open: Open,
-    close: OnPort,
+    close: FdCall,
     fcntl: Fcntl,
     // Keep the code of the pointers above mapped; dropped last.
     _umad: Library,
@@ -184,7 +184,7 @@ impl Lib {
                 node = next;
             }
             if !head.is_null() {
-                // SAFETY: the list's head, once, and nothing of it is used any more.
+                // SAFETY: the list's head, freed once; the list is not used afterwards.
                 unsafe { free(head) };
             }
             return Ok(names);
@@ -224,7 +224,7 @@ impl Lib {
             system_guid_be: raw.system_guid_be,
             ports,
         };
-        // SAFETY: what the successful call filled in, released once; the copies' `pkeys` is never read.
+        // SAFETY: filled in by the successful call and released once; the `pkeys` pointers of the copies are never read.
         unsafe { (self.release_ca)(&raw mut raw) };
         Ok(ca)
     }
@@ -345,13 +345,12 @@ impl Lib {
     /// Receives a message without waiting, and returns the length without the header. A message that does not fit remains queued;
     /// the error kind is `StorageFull`.
     pub(super) fn try_recv_long(&self, fd: c_int, message: &mut [u8]) -> io::Result<Option<usize>> {
-        let room = message
+        let mut len = message
             .len()
             .checked_sub(self.header_len())
             .and_then(|len| c_int::try_from(len).ok())
             .ok_or(io::ErrorKind::InvalidInput)?;
-        let mut len = room;
-        // SAFETY: the slice has room for the header and the `len` bytes that are announced.
+        // SAFETY: the slice has room for the header and `len` more bytes.
         let agent = unsafe { (self.recv)(fd, message.as_mut_ptr().cast(), &raw mut len, 0) };
         received_len(agent, len)
     }
@@ -372,8 +371,8 @@ impl Lib {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        // The shim's poll fails without a reason on spurious wakeups, with errno from the preceding read. If the device was
-        // removed, the following read fails.
+        // On a spurious wakeup, the shim's poll fails and leaves errno of the preceding read. If the device was removed, the
+        // next read fails.
         let harmless = matches!(
             error.kind(),
             io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
@@ -412,7 +411,7 @@ impl Lib {
         unsafe { (self.close)(fd) };
     }
 
-    /// Whether the kernel knows the descriptor; the simulator's shim invents numbers.
+    /// Whether this is a descriptor of the kernel. The simulator's shim returns numbers that the kernel does not know.
     pub(super) fn is_kernel_fd(&self, fd: c_int) -> bool {
         // SAFETY: F_GETFD takes no argument.
         unsafe { (self.fcntl)(fd, F_GETFD) >= 0 }
