@@ -104,14 +104,14 @@ pub fn advise(request: &Request<'_>) -> Advice {
 
 /// Trees are routed on one VL: incremental reroutes are fast, and programs that choose their own SL cannot cause a credit loop.
 fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
-    let even = is_even(topo, tree);
+    let is_regular = is_regular(topo, tree);
     let reason = Structure::Tree {
-        even,
+        is_regular,
         levels: tree.levels(),
         roots: tree.roots.len(),
         leaves: tree.leaves.len(),
     };
-    let advice = if even {
+    let advice = if is_regular {
         Advice {
             candidates: &[],
             ..Advice::structured(&["dmodc"], reason)
@@ -126,7 +126,7 @@ fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
 }
 
 /// Whether all switches of a level have the same number of uplinks and of downlinks.
-fn is_even(topo: &Topology, tree: &Tree) -> bool {
+fn is_regular(topo: &Topology, tree: &Tree) -> bool {
     let mut by_level: Vec<Option<(usize, usize)>> = vec![None; tree.levels()];
     tree.level_links == 0
         && topo.switches().all(|s| {

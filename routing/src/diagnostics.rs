@@ -43,7 +43,7 @@ pub enum Diagnostic {
         /// Additional VLs.
         vls: usize,
     },
-    /// `dor`: multicast has this SL and a separate VL.
+    /// `dor`: SL of multicast, which uses a VL of its own.
     MulticastSl(u8),
     /// `torus-2QoS`: kind and size of the axes in routing order.
     Axes(Vec<(DimKind, usize)>),
@@ -89,7 +89,7 @@ pub enum Diagnostic {
         hops: u64,
         /// Hops of shortest paths.
         shortest: u64,
-        /// VLs, if more of them can shorten paths.
+        /// Usable VLs, if more VLs could shorten the paths.
         vls: Option<u8>,
     },
     /// `dfsssp`, `lash`: shortest paths are free of credit loops on one VL.
@@ -106,8 +106,8 @@ impl Diagnostic {
     /// The summary of an incremental reroute, if this is one.
     #[must_use]
     pub const fn as_reroute(&self) -> Option<&RerouteSummary> {
-        if let Self::Rerouted(repair) = self {
-            Some(repair)
+        if let Self::Rerouted(summary) = self {
+            Some(summary)
         } else {
             None
         }
@@ -124,7 +124,7 @@ pub enum Structure {
     /// A tree.
     Tree {
         /// Whether the switches of each level have the same number of links up and down.
-        even: bool,
+        is_regular: bool,
         /// Levels of switches.
         levels: usize,
         /// Switches of the highest level.
@@ -150,11 +150,11 @@ pub enum Structure {
 /// Figures by which routings of several engines are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoutingFigures {
-    /// Its engine.
+    /// The engine.
     pub engine: &'static str,
     /// Routes over the busiest channel.
     pub max_load: u64,
-    /// Flows over the busiest channel in a shift, on average.
+    /// Flows over the busiest channel in a shift permutation, mean over all shifts.
     pub shift: f64,
     /// VLs in use.
     pub vls: u8,
@@ -174,7 +174,7 @@ pub struct TreeFigures {
 impl TreeFigures {
     /// Figures of `tree`.
     #[must_use]
-    pub fn of(tree: &Tree) -> Self {
+    pub fn from_tree(tree: &Tree) -> Self {
         Self {
             levels: tree.levels(),
             leaves: tree.leaves.len(),
@@ -216,7 +216,7 @@ impl fmt::Display for Diagnostic {
                 "engines compared by routes over the busiest channel and mean flows over it in a shift: {}; best: {best}",
                 join(routings)
             ),
-            Self::Rerouted(repair) => repair.fmt(f),
+            Self::Rerouted(summary) => summary.fmt(f),
             Self::Restored(text) => f.write_str(text),
             Self::Dimensions(grid) => write!(f, "dimensions in routing order: {grid}"),
             Self::Datelines(rings) => write!(
@@ -239,7 +239,7 @@ impl fmt::Display for Diagnostic {
             Self::Axes(axes) => {
                 let kind = |kind| if kind == DimKind::Ring { "ring" } else { "path" };
                 let axes = axes.iter().filter(|(_, size)| *size > 1);
-                let axes = axes.map(|&(of, size)| format!("{} of {size}", kind(of)));
+                let axes = axes.map(|&(axis, size)| format!("{} of {size}", kind(axis)));
                 write!(f, "axes in routing order: {}", join(axes))
             }
             Self::OneServiceLevel { needed, usable } => write!(
@@ -310,12 +310,12 @@ impl fmt::Display for Structure {
                 write!(f, "a file describes a torus; the fabric is a {grid}")
             }
             Self::Tree {
-                even,
+                is_regular,
                 levels,
                 roots,
                 leaves,
             } => {
-                let irregular = if *even { "" } else { "irregular " };
+                let irregular = if *is_regular { "" } else { "irregular " };
                 write!(
                     f,
                     "{irregular}{levels}-level fat tree, {roots} roots, {leaves} leaves"

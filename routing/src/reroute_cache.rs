@@ -1,7 +1,7 @@
-//! Data of a run from which an incremental reroute and its verification start, so that both cost as much as changed.
+//! State of a run from which an incremental reroute and its verification start. The cost of both is proportional to the changes.
 //!
-//! The contents follow from the graph and the routing: with an empty cache, they are computed again, and the results are the
-//! same. The verifier and the rerouter have separate parts.
+//! The state is derived from the graph and the routing, so an empty cache is refilled without a change of the results. The
+//! verifier and the rerouter have separate parts.
 
 use std::sync::{Arc, OnceLock};
 

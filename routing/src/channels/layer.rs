@@ -1,4 +1,5 @@
-//! A virtual layer: an acyclic channel dependency graph, and the dependencies that it rejected.
+//! A virtual layer: an acyclic channel dependency graph with a topological order of the channels, and the dependencies that
+//! it rejected.
 //!
 //! Engines add dependencies to a layer and remove only those added last. So a dependency that closes a cycle now will
 //! always close one, and is not searched again.
@@ -13,16 +14,16 @@ use crate::work::{BudgetExceeded, WorkBudget};
 /// Work units per channel visited by a search.
 const VISIT_UNITS: usize = 4;
 
-/// Maximum number of channels that one limited search finds.
+/// Maximum number of channels that one search collects, in layers with limited effort.
 const FOUND_MAX: usize = 20_000;
 
 /// Status of a dependency that is known without a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DependencyStatus {
-    /// Present, or agrees with the order.
-    Free,
-    /// Contradicts the order: requires a search.
-    Against,
+    /// Present, or agrees with the topological order: can be added at once.
+    InOrder,
+    /// Contradicts the topological order: requires a search for a cycle.
+    NeedsSearch,
     /// Closes a cycle.
     Rejected,
 }
@@ -64,9 +65,9 @@ impl SearchControl<ChannelIndex> for SearchEffort {
         _: Direction,
         found: usize,
     ) -> bool {
-        let may = found <= self.found_max && self.visited < self.visits_max;
-        self.visited += usize::from(may);
-        may
+        let is_within_limits = found <= self.found_max && self.visited < self.visits_max;
+        self.visited += usize::from(is_within_limits);
+        is_within_limits
     }
 }
 
@@ -119,7 +120,7 @@ impl VirtualLayer {
         self.graph.contains(channels, wanted)
     }
 
-    /// Position of a channel in the order. Positions ascend along every path.
+    /// Position of a channel in the topological order. Positions ascend along every dependency path.
     #[inline(always)]
     pub(crate) fn position(&self, channel: usize) -> u32 {
         self.graph.position(channel)
@@ -134,11 +135,11 @@ impl VirtualLayer {
     #[inline(always)]
     pub(crate) fn status(&self, channels: &ChannelIndex, wanted: Dependency) -> DependencyStatus {
         if self.graph.agrees(wanted) {
-            DependencyStatus::Free
+            DependencyStatus::InOrder
         } else if self.rejected.contains(channels, wanted) {
             DependencyStatus::Rejected
         } else {
-            DependencyStatus::Against
+            DependencyStatus::NeedsSearch
         }
     }
 
@@ -187,8 +188,8 @@ impl VirtualLayer {
         log: &mut Vec<Dependency>,
     ) -> bool {
         match self.status(channels, wanted) {
-            DependencyStatus::Free => {}
-            DependencyStatus::Against => {
+            DependencyStatus::InOrder => {}
+            DependencyStatus::NeedsSearch => {
                 match self.graph.reorder(channels, wanted, &mut self.effort) {
                     Ok(()) => {}
                     Err(Rejection::Cycle) => {

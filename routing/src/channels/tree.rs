@@ -1,4 +1,4 @@
-//! Dependencies of packets on a multicast tree.
+//! Channel dependencies of packets on a multicast tree.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -7,7 +7,7 @@ use super::vls::VirtualChannels;
 use crate::multicast::PortSet;
 use crate::topology::{SwitchIdx, Topology};
 
-/// Dependencies of packets with this SL on a spanning tree. `up` has each switch's port towards the root.
+/// Channel dependencies of packets with this SL on a spanning tree. `up` is the port of each switch towards the root.
 pub(crate) fn dependencies_of_spanning_tree(
     topo: &Topology,
     channels: VirtualChannels<'_>,
@@ -26,8 +26,8 @@ pub(crate) fn dependencies_of_spanning_tree(
     dependencies_of_tree(topo, channels, sl, 0..up.len(), |v| ports[v])
 }
 
-/// Dependencies of packets that arrive on any port of a tree and leave on all others. `ports` has the tree ports of
-/// each of `switches`; ports to end ports are ignored.
+/// Channel dependencies of packets that arrive on any port of a tree and leave on all others. `ports` returns the tree
+/// ports of each of `switches`; ports to end ports are ignored.
 pub(crate) fn dependencies_of_tree(
     topo: &Topology,
     channels: VirtualChannels<'_>,
@@ -36,34 +36,34 @@ pub(crate) fn dependencies_of_tree(
     ports: impl Fn(usize) -> PortSet,
 ) -> Vec<Dependency> {
     let links = channels.ports;
-    let mut found = Vec::new();
+    let mut dependencies = Vec::new();
     for v in switches {
-        let cables: Vec<(u8, usize, u8)> = ports(v)
+        let tree_links: Vec<(u8, usize, u8)> = ports(v)
             .iter()
             .filter_map(|p| links.peer(v, p.raw()).map(|(u, q)| (p.raw(), u, q)))
             .collect();
-        for &(input, u, back) in &cables {
+        for &(input, u, peer_port) in &tree_links {
             // VLs on which packets arrive, for all input ports at the previous switch.
             let mut vls = 0u16;
-            let ends = topo.end_ports(SwitchIdx::at(u)).iter().map(|e| e.port);
-            for from in ports(u).iter().chain(ends).chain([PortNum::ZERO]) {
-                if from.raw() != back {
+            let host_ports = topo.end_ports(SwitchIdx::at(u)).iter().map(|e| e.port);
+            for from in ports(u).iter().chain(host_ports).chain([PortNum::ZERO]) {
+                if from.raw() != peer_port {
                     vls |= channels
                         .packets
-                        .vl(u, from.raw(), back, sl)
+                        .vl(u, from.raw(), peer_port, sl)
                         .map_or(0, |vl| 1 << vl);
                 }
             }
-            let channel = links.at(u, back);
-            for &(out, ..) in cables.iter().filter(|c| c.0 != input) {
-                let Some(then) = channels.packets.vl(v, input, out, sl) else {
+            let channel = links.at(u, peer_port);
+            for &(out, ..) in tree_links.iter().filter(|c| c.0 != input) {
+                let Some(out_vl) = channels.packets.vl(v, input, out, sl) else {
                     continue;
                 };
                 let vls = (0u8..16).filter(|vl| vls >> vl & 1 == 1);
-                let next = channels.at(links.at(v, out), then);
-                found.extend(vls.map(|vl| (channels.at(channel, vl), next)));
+                let next = channels.at(links.at(v, out), out_vl);
+                dependencies.extend(vls.map(|vl| (channels.at(channel, vl), next)));
             }
         }
     }
-    found
+    dependencies
 }

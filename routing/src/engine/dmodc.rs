@@ -29,7 +29,7 @@ impl Engine for Dmodc {
         let graph = Graph::with_ids(request.topo, &request.hints.ids);
         graph.check_connected()?;
         let tree = tree_in(request.topo, &graph, request.hints).map_err(ShapeError::NotATree)?;
-        let diagnostics = vec![Diagnostic::Tree(TreeFigures::of(&tree))];
+        let diagnostics = vec![Diagnostic::Tree(TreeFigures::from_tree(&tree))];
         let order = by_levels(&graph, &tree);
         let tree = (Some(&tree), request.usable_vls());
         ordered::route(self.name(), request, &graph, &order, tree, diagnostics)

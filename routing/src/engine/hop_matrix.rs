@@ -1,7 +1,7 @@
 //! Distance between every pair of switches, and the legal next hops.
 //!
-//! One cell per pair, one or two bytes: the low bits are the number of hops, the top bit says that the path may start
-//! with a climb. Rows are per source switch, so all operations work on whole rows: a row is computed from its
+//! One cell per pair, one or two bytes: the low bits are the number of hops, the top bit is set if the path may start
+//! with a hop up. Rows are per source switch, so all operations work on whole rows: a row is computed from its
 //! neighbours' rows, and next hops are found by comparing rows. Built once per engine run, then immutable.
 //!
 //! With one next hop per (switch, destination), up/down routing must prevent a packet from climbing after a descent,
@@ -23,7 +23,7 @@ use super::graph::{Graph, Slot};
 pub(crate) struct HopMatrix<C> {
     n: usize,
     cells: Vec<C>,
-    /// Position of each switch from the root; `None` if the matrix has no up and down.
+    /// Position of each switch in the up/down order, from the root; `None` if paths are not restricted to up/down.
     position: Option<Vec<usize>>,
     /// Weight of each slot in hops, by switch and neighbour, sorted; empty if every slot counts as one hop.
     weights: Vec<(usize, usize, u16)>,
@@ -32,7 +32,7 @@ pub(crate) struct HopMatrix<C> {
 }
 
 impl<C: HopCell> HopMatrix<C> {
-    /// Shortest paths with any turns.
+    /// Shortest paths without an up/down restriction.
     pub(crate) fn shortest(graph: &Graph) -> Result<Self, Stop> {
         let n = graph.len();
         let mut cells = vec![C::FAR; n * n];
@@ -42,30 +42,34 @@ impl<C: HopCell> HopMatrix<C> {
             .par_chunks_mut((64 * n).max(1))
             .enumerate()
             .for_each(|(word, rows)| {
-                let (mut seen, mut edge, mut next) = (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
+                let (mut seen, mut frontier, mut next) =
+                    (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
                 for bit in 0..rows.len() / n {
                     let s = word * 64 + bit;
-                    edge[s] = 1 << bit;
+                    frontier[s] = 1 << bit;
                     seen[s] = 1 << bit;
                     rows[bit * n + s] = C::HERE;
                 }
                 let mut hops = C::HERE;
-                let mut alive = true;
-                while alive {
-                    alive = false;
+                let mut has_frontier = true;
+                while has_frontier {
+                    has_frontier = false;
                     hops = hops.farther();
                     for v in 0..n {
-                        next[v] =
-                            graph.slots(v).iter().fold(0, |m, slot| m | edge[slot.peer]) & !seen[v];
+                        next[v] = graph
+                            .slots(v)
+                            .iter()
+                            .fold(0, |m, slot| m | frontier[slot.peer])
+                            & !seen[v];
                     }
                     for v in 0..n {
                         seen[v] |= next[v];
-                        alive |= next[v] != 0;
+                        has_frontier |= next[v] != 0;
                         for bit in Bits(next[v]) {
                             rows[bit * n + v] = hops;
                         }
                     }
-                    std::mem::swap(&mut edge, &mut next);
+                    std::mem::swap(&mut frontier, &mut next);
                 }
             });
         Self {
@@ -101,26 +105,30 @@ impl<C: HopCell> HopMatrix<C> {
         }
         // From the root down: rows above are final, the switch's own row still has descending paths only.
         let mut climb = vec![C::FAR; n];
-        let mut wanted = vec![false; n];
+        let mut must_descend = vec![false; n];
         for &v in order {
             climb.fill(C::FAR.climb());
-            wanted.fill(false);
+            must_descend.fill(false);
             for slot in graph
                 .slots(v)
                 .iter()
                 .filter(|s| position[s.peer] < position[v])
             {
                 let (row, above) = two_rows(&mut cells, n, v, slot.peer);
-                let sums = climb.iter_mut().zip(&mut wanted);
-                for ((own, &a), (up, wanted)) in row.iter().zip(above).zip(sums) {
+                let sums = climb.iter_mut().zip(&mut must_descend);
+                for ((own, &a), (up, must_descend)) in row.iter().zip(above).zip(sums) {
                     *up = (*up).min(a.climb());
-                    *wanted |= a == own.farther();
+                    *must_descend |= a == own.farther();
                 }
             }
-            let sums = climb.iter().zip(&wanted);
-            for (own, (&up, &wanted)) in cells[v * n..][..n].iter_mut().zip(sums) {
-                let free = !wanted && up.down() <= *own;
-                *own = if *own == C::FAR || free { up } else { *own };
+            let sums = climb.iter().zip(&must_descend);
+            for (own, (&up, &must_descend)) in cells[v * n..][..n].iter_mut().zip(sums) {
+                let may_climb = !must_descend && up.down() <= *own;
+                *own = if *own == C::FAR || may_climb {
+                    up
+                } else {
+                    *own
+                };
             }
         }
         Self {
@@ -168,10 +176,10 @@ impl<C: HopCell> HopMatrix<C> {
 
     /// Weight of the links from a switch to a neighbour, in hops.
     fn weight(&self, v: usize, peer: usize) -> usize {
-        let at = self
+        let found = self
             .weights
             .binary_search_by_key(&(v, peer), |&(v, peer, _)| (v, peer));
-        at.map_or(1, |at| usize::from(self.weights[at].2))
+        found.map_or(1, |i| usize::from(self.weights[i].2))
     }
 
     /// Whether `peer` is a legal next hop of its neighbour `v` towards `dest`.

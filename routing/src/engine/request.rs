@@ -114,7 +114,7 @@ impl Previous {
         }
     }
 
-    /// Tables, order and state of a run with the same switch indices.
+    /// The tables, switch order and cached state of `routing`, which was computed for the same switch indices.
     #[must_use]
     pub fn from_routing(topo: &Arc<Topology>, routing: &Routing) -> Self {
         let order = routing.order.iter().flatten().copied().map(Some);
@@ -131,7 +131,7 @@ impl Previous {
         }
     }
 
-    /// Only tables and order, as after a restart: the state of the run is lost.
+    /// The tables and switch order of `routing` without its cached state, as after a restart.
     #[must_use]
     pub fn from_tables_of(routing: &Routing) -> Self {
         let order = routing.order.iter().flatten().copied().map(Some);
@@ -150,8 +150,8 @@ impl Previous {
 }
 
 impl LastRun {
-    /// Computes the cached state for the next incremental reroute. Takes as long as a verification, so call it when
-    /// idle; without it the first incremental reroute computes the state.
+    /// Computes the cached state for the next incremental reroute. Takes as long as a full verification, so call it when
+    /// idle. Otherwise the first incremental reroute computes the state.
     pub fn prepare(&self) {
         self.cache.fill(&self.topo, &self.routing);
     }

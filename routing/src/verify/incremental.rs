@@ -11,7 +11,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use super::channels::Channels;
 use super::context::WalkContext;
 use super::counts::{CountChanges, CountSink, DependencyCounts, NullSink};
-use super::inject::{self, Injection, single_vl};
+use super::inject::{self, SourceSls, single_vl};
 use super::order::NodeOrder;
 use super::route_changes::{self, RouteChange, TablesView};
 use super::walk::{self, WalkResult};
@@ -65,7 +65,7 @@ impl IncrementalVerifier {
             .as_ref()
             .is_some_and(|l| l.vl_plan == *vl_plan && l.topo.destinations() == topo.destinations());
         let needs_reply_check =
-            || !replies_checked && Injection::new(topo, vl_plan).with_replies(topo).is_some();
+            || !replies_checked && SourceSls::new(topo, vl_plan).with_replies(topo).is_some();
         if narrow || vl_plan.sl2vl != SlToVl::Modulo || needs_reply_check() {
             return verify(topo, tables, vl_plan);
         }
@@ -151,8 +151,8 @@ impl State {
             .iter()
             .partition(|d| single_vl(vl_plan, d).is_some());
         let context = WalkContext::new(topo, tables, vl_plan, &channels);
-        let injection = Injection::new(topo, vl_plan);
-        let (walked, _) = walk::walk(&context, &injection, &single_vl_lids, &NullSink);
+        let source_sls = SourceSls::new(topo, vl_plan);
+        let (walked, _) = walk::walk(&context, &source_sls, &single_vl_lids, &NullSink);
         if !is_valid(&walked) {
             return None;
         }
@@ -347,14 +347,14 @@ fn count_walk(
     lids: &[Destination],
     is_added: bool,
 ) -> (DependencyCounts, WalkResult, Vec<(u32, u32)>) {
-    let injection = Injection::new(context.topo, context.vl_plan);
+    let source_sls = SourceSls::new(context.topo, context.vl_plan);
     let counts = counts.into_shared();
     let sink = CountSink {
         counts: &counts,
         is_added,
         fresh: Vec::new(),
     };
-    let (walked, sinks) = walk::walk(context, &injection, lids, &sink);
+    let (walked, sinks) = walk::walk(context, &source_sls, lids, &sink);
     let fresh: Vec<(u32, u32)> = sinks.into_iter().flat_map(|s| s.fresh).collect();
     drop(sink);
     (counts.into_counts(), walked, fresh)

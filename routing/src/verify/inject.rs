@@ -1,4 +1,4 @@
-//! SLs of packets where they enter the fabric, from the VL plan, for 64 LIDs at a time.
+//! SLs that sources use for each destination LID, from the VL plan, for 64 LIDs at a time.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
@@ -7,18 +7,18 @@ use crate::tables::BLOCK_LIDS;
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, SLS, SlToVl, VlPlan};
 
-/// SLs of packets where they enter the fabric, as bit masks.
-pub(super) struct Injection<'a> {
+/// SLs of the packets that end ports send, as bit masks by source switch and LID.
+pub(super) struct SourceSls<'a> {
     vl_plan: &'a VlPlan,
     switches: usize,
-    /// Bit of each SL: of its VL if packets never change their VL, else of the SL. 0 for invalid SLs.
+    /// Mask of each SL: the bit of its VL if packets never change their VL, otherwise the bit of the SL. 0 for invalid SLs.
     bits: [u16; 256],
-    /// By switch of the LID, then source switch: bits of the SLs of the reverse paths.
+    /// Masks of the SLs of replies, by destination switch, then source switch. A reply uses the SL of its request.
     reply_bits: Option<Vec<u16>>,
 }
 
-impl<'a> Injection<'a> {
-    /// Each packet has the SL of its path.
+impl<'a> SourceSls<'a> {
+    /// Packets use only the SL of their path.
     pub(super) fn new(topo: &Topology, vl_plan: &'a VlPlan) -> Self {
         let mut bits = [0; 256];
         for (sl, bit) in (0u8..).zip(bits.iter_mut().take(SLS)) {
@@ -36,45 +36,47 @@ impl<'a> Injection<'a> {
         }
     }
 
-    /// Each packet has the SL of its path and those of the reverse path; `None` if this adds no SL.
+    /// Packets use the SL of their path or, as replies, that of the reverse path; `None` if replies add no SL.
     pub(super) fn with_replies(&self, topo: &Topology) -> Option<Self> {
         let is_single_vl = self.vl_plan.vls <= 1 && self.vl_plan.sl2vl == SlToVl::Modulo;
         if is_single_vl || matches!(self.vl_plan.path_sl, PathSl::Uniform(_)) {
             return None;
         }
         let n = self.switches;
-        let mut back = vec![0u16; n * n];
-        back.par_chunks_mut(n.max(1))
+        let mut reply_bits = vec![0u16; n * n];
+        reply_bits
+            .par_chunks_mut(n.max(1))
             .enumerate()
             .for_each(|(to, row)| {
                 let to = SwitchIdx::at(to);
-                let ends = !topo.end_ports(to).is_empty();
+                let has_end_ports = !topo.end_ports(to).is_empty();
                 for (from, bits) in topo.switches().zip(row) {
                     let requests = topo
                         .destinations_on(from)
                         .iter()
-                        .filter(|d| ends || d.port.raw() != 0);
+                        .filter(|d| has_end_ports || d.port.raw() != 0);
                     for d in requests {
                         *bits |= self.bits[usize::from(self.vl_plan.sl(to, d))];
                     }
                 }
             });
-        let adds = topo.destinations().par_iter().any(|d| {
-            let row = &back[d.switch.index() * n..][..n];
+        let adds_sl = topo.destinations().par_iter().any(|d| {
+            let row = &reply_bits[d.switch.index() * n..][..n];
             topo.switches()
                 .zip(row)
                 .any(|(from, &bits)| bits & !self.bits[usize::from(self.vl_plan.sl(from, d))] != 0)
         });
-        adds.then_some(Self {
+        adds_sl.then_some(Self {
             vl_plan: self.vl_plan,
             switches: n,
             bits: self.bits,
-            reply_bits: Some(back),
+            reply_bits: Some(reply_bits),
         })
     }
 
-    /// Fills `out` with the SLs of a batch of LIDs, by LID in the batch, then switch; unchanged if SLs do not depend on the switch.
-    pub(super) fn columns(&self, lids: &[Destination], out: &mut Vec<u8>) {
+    /// Fills `out` with the SLs of a batch of LIDs, by LID in the batch, then source switch. Leaves it unchanged if SLs do not
+    /// depend on the source switch.
+    pub(super) fn fill_sls(&self, lids: &[Destination], out: &mut Vec<u8>) {
         let n = self.switches;
         match &self.vl_plan.path_sl {
             PathSl::Uniform(_) | PathSl::ByLid(_) => {}
@@ -85,16 +87,16 @@ impl<'a> Injection<'a> {
                     let row: &[u8] = rows.get(v).map_or(&[], |row| row);
                     for (i, d) in lids.iter().enumerate() {
                         let lid = usize::from(d.lid.raw());
-                        let at = if by_switch { d.switch.index() } else { lid };
-                        out[i * n + v] = row.get(at).copied().unwrap_or(0);
+                        let column = if by_switch { d.switch.index() } else { lid };
+                        out[i * n + v] = row.get(column).copied().unwrap_or(0);
                     }
                 }
             }
         }
     }
 
-    /// Fills `out` with the bits of packets for the `i`th LID of a batch, by source switch.
-    pub(super) fn fill(&self, i: usize, dest: &Destination, columns: &[u8], out: &mut [u16]) {
+    /// Fills `out` with the masks of packets for the `i`th LID of a batch, by source switch. `sls` is from [`Self::fill_sls`].
+    pub(super) fn fill_masks(&self, i: usize, dest: &Destination, sls: &[u8], out: &mut [u16]) {
         let n = self.switches;
         match &self.vl_plan.path_sl {
             PathSl::Uniform(_) | PathSl::ByLid(_) => {
@@ -102,14 +104,14 @@ impl<'a> Injection<'a> {
                 out.fill(self.bits[usize::from(sl)]);
             }
             PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_) => {
-                let column = &columns[i * n..][..n];
-                for (bits, &sl) in out.iter_mut().zip(column) {
+                let of_lid = &sls[i * n..][..n];
+                for (bits, &sl) in out.iter_mut().zip(of_lid) {
                     *bits = self.bits[usize::from(sl)];
                 }
             }
         }
-        if let Some(back) = &self.reply_bits {
-            let row = &back[dest.switch.index() * n..][..n];
+        if let Some(reply_bits) = &self.reply_bits {
+            let row = &reply_bits[dest.switch.index() * n..][..n];
             out.iter_mut().zip(row).for_each(|(a, b)| *a |= b);
         }
     }
@@ -137,14 +139,14 @@ pub(super) fn single_vl(vl_plan: &VlPlan, d: &Destination) -> Option<u8> {
 pub(super) struct SingleVlLid {
     lid: Lid,
     vl: u8,
-    owner: SwitchIdx,
+    switch: SwitchIdx,
 }
 
 impl SingleVlLid {
-    /// LID, VL and owner, as indices.
+    /// LID, VL and destination switch, as indices.
     #[inline(always)]
     pub(super) const fn indices(self) -> (usize, usize, usize) {
-        (self.lid.0 as usize, self.vl as usize, self.owner.index())
+        (self.lid.0 as usize, self.vl as usize, self.switch.index())
     }
 }
 
@@ -154,7 +156,7 @@ pub(super) fn single_vl_lids(vl_plan: &VlPlan, lids: &[Destination]) -> Vec<Sing
         Some(SingleVlLid {
             lid: d.lid,
             vl: single_vl(vl_plan, d)?,
-            owner: d.switch,
+            switch: d.switch,
         })
     });
     single.collect()

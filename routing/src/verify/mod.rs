@@ -56,7 +56,7 @@ use crate::vl_plan::VlPlan;
 use channels::Channels;
 use context::WalkContext;
 use dependency_graph::ChannelDependencyGraph;
-use inject::Injection;
+use inject::SourceSls;
 use sink::SwitchLidSink;
 use walk::WalkResult;
 
@@ -137,14 +137,14 @@ pub fn verify_with_trees(
 ) -> Result<Proof, VerifyError> {
     let channels = Channels::new(topo);
     let context = WalkContext::new(topo, tables, vl_plan, &channels);
-    let injection = Injection::new(topo, vl_plan);
+    let source_sls = SourceSls::new(topo, vl_plan);
     let graph = ChannelDependencyGraph::new(&channels, vl_plan);
     let all = topo.destinations();
     let single_vl_lids = context.single_vl_lids();
     let mut walked = if single_vl_lids.is_some() {
-        walk::walk(&context, &injection, all, &SwitchLidSink(&graph)).0
+        walk::walk(&context, &source_sls, all, &SwitchLidSink(&graph)).0
     } else {
-        walk::walk(&context, &injection, all, &&graph).0
+        walk::walk(&context, &source_sls, all, &&graph).0
     };
     if walked.unreachable.count > 0 || walked.loops.count > 0 || walked.dropped > 0 {
         return Err(loss_error(&context, walked));
@@ -172,7 +172,7 @@ pub fn verify_with_trees(
     }
     let dependencies = graph.num_dependencies();
     // Dependencies of replies are added to the same graph.
-    let reversible = injection.with_replies(topo).is_none_or(|both| {
+    let reversible = source_sls.with_replies(topo).is_none_or(|both| {
         let (walked, _) = walk::walk(&context, &both, topo.destinations(), &&graph);
         walked.dropped == 0 && cycles::find(&channels, &graph).is_none()
     });

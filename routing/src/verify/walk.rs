@@ -17,7 +17,7 @@ use super::batches::batches;
 use super::channels::Channels;
 use super::context::WalkContext;
 use super::error::{EXAMPLES_MAX, LostPacket, LostPairs};
-use super::inject::Injection;
+use super::inject::SourceSls;
 use super::per_ports::{DestinationTree, PacketVls};
 use super::route_changes::RouteDeltas;
 use super::sink::Sink;
@@ -150,7 +150,7 @@ fn insert_example<T: Ord>(first: &mut Vec<T>, example: T) {
 /// order.
 pub(super) fn walk<S: Sink>(
     context: &WalkContext<'_>,
-    injection: &Injection<'_>,
+    source_sls: &SourceSls<'_>,
     destinations: &[Destination],
     sink: &S,
 ) -> (WalkResult, Vec<S>) {
@@ -163,7 +163,7 @@ pub(super) fn walk<S: Sink>(
         .max(1);
     all.par_chunks(share)
         .map(|batches| {
-            let mut walker = Walker::new(context, injection, sink.clone());
+            let mut walker = Walker::new(context, source_sls, sink.clone());
             batches.iter().for_each(|lids| walker.batch(lids));
             (walker.found, vec![walker.sink])
         })
@@ -192,7 +192,7 @@ const LOOPS: u32 = u32::MAX - 3;
 struct Walker<'a, S> {
     context: &'a WalkContext<'a>,
     channels: &'a Channels,
-    injection: &'a Injection<'a>,
+    source_sls: &'a SourceSls<'a>,
     sink: S,
     hosts: Vec<u64>,
     /// Entries of one batch, by LID in the batch, then switch.
@@ -220,13 +220,13 @@ struct Walker<'a, S> {
 }
 
 impl<'a, S: Sink> Walker<'a, S> {
-    fn new(context: &'a WalkContext<'a>, injection: &'a Injection<'a>, sink: S) -> Self {
+    fn new(context: &'a WalkContext<'a>, source_sls: &'a SourceSls<'a>, sink: S) -> Self {
         let n = context.topo.num_switches();
         let hosts = |s| context.topo.end_ports(s).len() as u64;
         Self {
             context,
             channels: context.channels,
-            injection,
+            source_sls,
             sink,
             hosts: context.topo.switches().map(hosts).collect(),
             columns: vec![PortNum::DROP.raw(); BLOCK_LIDS * n],
@@ -249,7 +249,7 @@ impl<'a, S: Sink> Walker<'a, S> {
     fn batch(&mut self, lids: &[Destination]) {
         let n = self.hops.len();
         self.read(lids);
-        self.injection.columns(lids, &mut self.sls);
+        self.source_sls.fill_sls(lids, &mut self.sls);
         for (i, dest) in lids.iter().enumerate() {
             let columns = std::mem::take(&mut self.columns);
             let column = &columns[i * n..][..n];
@@ -416,7 +416,8 @@ impl<'a, S: Sink> Walker<'a, S> {
         before: Option<(&Destination, &[u8])>,
     ) -> bool {
         self.flow.copy_from_slice(&self.hosts);
-        self.injection.fill(i, dest, &self.sls, &mut self.passing);
+        self.source_sls
+            .fill_masks(i, dest, &self.sls, &mut self.passing);
         // An invalid SL has no bit.
         let mut dropped = false;
         for (bits, &hosts) in self.passing.iter_mut().zip(&self.hosts) {

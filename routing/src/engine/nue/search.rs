@@ -139,12 +139,12 @@ impl<'a> PathSearch<'a> {
                     continue;
                 }
                 let dep = if v == dest {
-                    DependencyStatus::Free
+                    DependencyStatus::InOrder
                 } else {
                     cdg.status(&net.channels, (c, self.next[v]))
                 };
-                if dep == DependencyStatus::Free
-                    || (dep == DependencyStatus::Against && policy == ReorderPolicy::Reorder)
+                if dep == DependencyStatus::InOrder
+                    || (dep == DependencyStatus::NeedsSearch && policy == ReorderPolicy::Reorder)
                 {
                     options.push((dep, self.weight[v] + self.load[c as usize], c));
                 }

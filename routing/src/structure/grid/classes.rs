@@ -2,8 +2,9 @@
 //!
 //! In a product of paths, rings and full meshes (a ring of four counts as two dimensions of two), every triangle lies in one full
 //! dimension, and opposite sides of every four-cycle are parallel in one dimension, even if parts are missing. Links that are joined
-//! by such figures form *classes*, each within one dimension: a full dimension is one class; the links between two adjacent layers
-//! of a ring or path are one. Two classes that meet in a square are in different dimensions. Missing links can only split classes.
+//! by triangles or as opposite sides of squares form *classes*, each within one dimension: a full dimension is one class; the links
+//! between two adjacent layers of a ring or path are one. Two classes that meet in a square are in different dimensions. Missing
+//! links can only split classes.
 
 use super::mismatch::GridMismatch;
 use crate::structure::simple_graph::SimpleGraph;
@@ -12,19 +13,20 @@ use crate::structure::simple_graph::SimpleGraph;
 #[derive(Debug)]
 pub(super) struct Classes {
     /// Class of each edge.
-    pub(super) of: Vec<usize>,
+    pub(super) by_edge: Vec<usize>,
     /// Whether the edge, from its lower to its upper vertex, is opposite to the direction of its class.
     pub(super) reversed: Vec<bool>,
     /// Whether a class has triangles: it is (part of) a full dimension, without a direction.
     pub(super) full: Vec<bool>,
-    base: Vec<usize>,
+    /// Index in `crossing` of the first entry of each class, then the number of entries.
+    crossing_base: Vec<usize>,
     crossing: Vec<usize>,
 }
 
 impl Classes {
     /// Computes the classes.
     pub(super) fn new(g: &SimpleGraph) -> Result<Self, GridMismatch> {
-        let mut sets = Sets::new(g.edges.len());
+        let mut sets = DirectedEdgeSets::new(g.edges.len());
         let mut in_triangle = vec![false; g.edges.len()];
         for (e, &(a, b)) in g.edges.iter().enumerate() {
             for (to_a, to_b) in common(g, a, b) {
@@ -37,7 +39,7 @@ impl Classes {
         }
         let squares = squares(g, &mut sets, &in_triangle)?;
         let mut number = vec![usize::MAX; g.edges.len()];
-        let (mut of, mut reversed, mut full, mut conflicting) =
+        let (mut by_edge, mut reversed, mut full, mut conflicting) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (e, &triangle) in in_triangle.iter().enumerate() {
             let (root, is_reversed) = sets.find(e);
@@ -47,7 +49,7 @@ impl Classes {
                 conflicting.push(sets.conflicting[root]);
             }
             full[number[root]] |= triangle;
-            of.push(number[root]);
+            by_edge.push(number[root]);
             reversed.push(is_reversed);
         }
         if full
@@ -59,7 +61,7 @@ impl Classes {
         }
         let mut pairs = Vec::new();
         for (e, f) in squares {
-            let (c, d) = (of[e], of[f]);
+            let (c, d) = (by_edge[e], by_edge[f]);
             if c != d {
                 pairs.extend([(c, d), (d, c)]);
             } else if !full[c] {
@@ -69,9 +71,9 @@ impl Classes {
         pairs.sort_unstable();
         pairs.dedup();
         Ok(Self {
-            of,
+            by_edge,
             reversed,
-            base: (0..=full.len())
+            crossing_base: (0..=full.len())
                 .map(|c| pairs.partition_point(|p| p.0 < c))
                 .collect(),
             full,
@@ -79,9 +81,9 @@ impl Classes {
         })
     }
 
-    /// Classes known to be in other dimensions.
+    /// Classes known to be in other dimensions than `class`.
     pub(super) fn crossing(&self, class: usize) -> &[usize] {
-        &self.crossing[self.base[class]..self.base[class + 1]]
+        &self.crossing[self.crossing_base[class]..self.crossing_base[class + 1]]
     }
 
     /// Whether two classes are known to be in different dimensions.
@@ -123,36 +125,40 @@ fn common(g: &SimpleGraph, a: usize, b: usize) -> impl Iterator<Item = (usize, u
 /// Joins the opposite sides of all squares without a diagonal; returns two adjacent sides of each square.
 fn squares(
     g: &SimpleGraph,
-    sets: &mut Sets,
+    sets: &mut DirectedEdgeSets,
     in_triangle: &[bool],
 ) -> Result<Vec<(usize, usize)>, GridMismatch> {
     let mut squares = Vec::new();
-    let mut near = vec![false; g.len()];
+    let mut is_neighbour = vec![false; g.len()];
     let mut wedges: Vec<(usize, usize, usize, usize)> = Vec::new();
     for a in 0..g.len() {
         for &(c, _) in g.neighbours(a) {
-            near[c] = true;
+            is_neighbour[c] = true;
         }
         wedges.clear();
         for &(c, to_c) in g.neighbours(a) {
-            let beyond = g.neighbours(c).iter().filter(|&&(b, _)| b > a && !near[b]);
+            let beyond = g
+                .neighbours(c)
+                .iter()
+                .filter(|&&(b, _)| b > a && !is_neighbour[b]);
             wedges.extend(beyond.map(|&(b, to_b)| (b, c, to_c, to_b)));
         }
         for &(c, _) in g.neighbours(a) {
-            near[c] = false;
+            is_neighbour[c] = false;
         }
+        // All paths of two links from a to one vertex b are adjacent in this order.
         wedges.sort_unstable();
-        for same in wedges.chunk_by(|x, y| x.0 == y.0) {
-            if let [(b, c, ac, cb), (_, d, ad, db)] = *same {
+        for paths in wedges.chunk_by(|x, y| x.0 == y.0) {
+            if let [(b, c, ac, cb), (_, d, ad, db)] = *paths {
                 // From a to b over c or d: the first side of each path is parallel to the second side of the other.
                 sets.join(ac, db, (a > c) != (d > b));
                 sets.join(ad, cb, (a > d) != (c > b));
                 squares.push((ac, ad));
-            } else if let [first, rest @ ..] = same
+            } else if let [first, rest @ ..] = paths
                 && rest.len() >= 2
             {
                 // Three or more common neighbours: only in a full dimension without the link from a to b.
-                if !same.iter().any(|w| in_triangle[w.2] || in_triangle[w.3]) {
+                if !paths.iter().any(|w| in_triangle[w.2] || in_triangle[w.3]) {
                     return Err(GridMismatch::SharedNeighbours);
                 }
                 sets.join(first.2, first.3, false);
@@ -166,16 +172,16 @@ fn squares(
     Ok(squares)
 }
 
-/// Disjoint sets of edges with directions.
-struct Sets {
+/// Disjoint sets of edges, each with a direction relative to the root of its set (union-find with parity).
+struct DirectedEdgeSets {
     parent: Vec<usize>,
     /// Whether an edge is opposite to its parent.
     reversed: Vec<bool>,
-    /// By root: two edges of the set were joined in both directions.
+    /// By root: two edges of the set were joined once in the same and once in opposite direction.
     conflicting: Vec<bool>,
 }
 
-impl Sets {
+impl DirectedEdgeSets {
     fn new(n: usize) -> Self {
         Self {
             parent: (0..n).collect(),
@@ -186,32 +192,33 @@ impl Sets {
 
     /// The root, and whether the edge is opposite to it.
     fn find(&mut self, e: usize) -> (usize, bool) {
-        let (mut root, mut odd) = (e, false);
+        let (mut root, mut is_reversed) = (e, false);
         while self.parent[root] != root {
-            odd ^= self.reversed[root];
+            is_reversed ^= self.reversed[root];
             root = self.parent[root];
         }
-        let (mut at, mut rest) = (e, odd);
+        let (mut at, mut to_root) = (e, is_reversed);
         while self.parent[at] != root && at != root {
             let (next, step) = (self.parent[at], self.reversed[at]);
             self.parent[at] = root;
-            self.reversed[at] = rest;
-            rest ^= step;
+            self.reversed[at] = to_root;
+            to_root ^= step;
             at = next;
         }
-        (root, odd)
+        (root, is_reversed)
     }
 
-    fn join(&mut self, e: usize, f: usize, against: bool) {
+    /// Joins the sets of two edges, which have the same direction or opposite directions.
+    fn join(&mut self, e: usize, f: usize, is_opposite: bool) {
         let ((a, x), (b, y)) = (self.find(e), self.find(f));
-        let odd = x ^ y ^ against;
+        let is_reversed = x ^ y ^ is_opposite;
         if a == b {
-            self.conflicting[a] |= odd;
+            self.conflicting[a] |= is_reversed;
         } else {
             // The lower root stays, independently of the order of joins.
             let (low, high) = (a.min(b), a.max(b));
             self.parent[high] = low;
-            self.reversed[high] = odd;
+            self.reversed[high] = is_reversed;
             self.conflicting[low] |= self.conflicting[high];
         }
     }

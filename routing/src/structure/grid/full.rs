@@ -19,7 +19,7 @@ pub(super) struct Layers {
 
 /// Contracts full dimensions: number of nodes, and the node of each vertex.
 pub(super) fn joined(g: &SimpleGraph, classes: &Classes) -> (usize, Vec<usize>) {
-    components(g, |e| classes.full[classes.of[e]])
+    components(g, |e| classes.full[classes.by_edge[e]])
 }
 
 /// Computes the layers.
@@ -40,7 +40,7 @@ pub(super) fn layers(g: &SimpleGraph, classes: &Classes) -> Layers {
     };
     for dim in 0..count {
         let (found, of) = components(g, |e| {
-            let class = classes.of[e];
+            let class = classes.by_edge[e];
             certain[class] || dims[class].is_some_and(|d| d != dim)
         });
         let mut size = vec![0usize; found];
@@ -69,7 +69,7 @@ fn dimensions(g: &SimpleGraph, classes: &Classes) -> Vec<Option<usize>> {
         let mut here: Vec<usize> = g
             .neighbours(v)
             .iter()
-            .map(|&(_, e)| classes.of[e])
+            .map(|&(_, e)| classes.by_edge[e])
             .collect();
         here.sort_unstable();
         here.dedup();

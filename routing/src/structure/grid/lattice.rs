@@ -75,8 +75,12 @@ pub(super) fn grow(
 ) -> Result<Lattice, GridMismatch> {
     let mut steps = Vec::new();
     for (e, &(a, b)) in g.edges.iter().enumerate() {
-        let (from, to, class, against) =
-            (node_of[a], node_of[b], classes.of[e], classes.reversed[e]);
+        let (from, to, class, against) = (
+            node_of[a],
+            node_of[b],
+            classes.by_edge[e],
+            classes.reversed[e],
+        );
         if !classes.full[class] && from != to {
             steps.push(Step {
                 from,
