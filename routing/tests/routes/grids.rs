@@ -5,7 +5,7 @@
     clippy::unwrap_in_result,
     clippy::cast_possible_truncation,
     clippy::print_stdout,
-    reason = "test helpers; seeds and refusals are worth reading"
+    reason = "test helpers; seeds and errors of engines are printed"
 )]
 
 use std::sync::Arc;
@@ -68,9 +68,9 @@ fn degraded(fabric: &Fabric, per_thousand: usize, seed: u64) -> Fabric {
     let mut rng = Lcg(seed);
     let mut fabric = fabric.clone();
     for _ in 0..(fabric.links.len() * per_thousand).div_ceil(1000) {
-        let less = fabric.without_link(rng.below(fabric.links.len()));
-        if less.connected() {
-            fabric = less;
+        let candidate = fabric.without_link(rng.below(fabric.links.len()));
+        if candidate.connected() {
+            fabric = candidate;
         }
     }
     fabric
@@ -112,8 +112,8 @@ fn dims_of(grid: &Grid) -> Vec<(DimKind, usize)> {
     dims
 }
 
-/// Checks the coordinates of the grid against every link.
-fn holds(topo: &Topology, grid: &Grid) {
+/// Asserts that every link joins positions of the grid that are adjacent in one dimension.
+fn assert_links_match_coordinates(topo: &Topology, grid: &Grid) {
     for s in topo.switches() {
         assert_eq!(grid.switch_at(grid.coords(s)), Some(s));
         for link in topo.links(s) {
@@ -179,7 +179,7 @@ fn complete_grids_are_detected() {
                 .unwrap_or_else(|e| panic!("{shape:?} seed {seed}: {e}"));
             assert_eq!(dims_of(&found), canonical(shape), "{shape:?} seed {seed}");
             assert!(found.is_complete(), "{found}");
-            holds(&topo, &found);
+            assert_links_match_coordinates(&topo, &found);
         }
     }
 }
@@ -200,7 +200,7 @@ fn most_degraded_grids_are_detected() {
                 tried += 1;
                 match grid(&topo, &Hints::default()) {
                     Ok(grid) => {
-                        holds(&topo, &grid);
+                        assert_links_match_coordinates(&topo, &grid);
                         found += 1;
                     }
                     Err(e) => println!("{per_thousand} {shape:?} seed {seed}: {e}"),
@@ -229,7 +229,7 @@ fn lost_switch_leaves_an_empty_grid_position() {
             let found = grid(&topo, &Hints::default()).unwrap();
             assert_eq!(dims_of(&found), canonical(shape));
             assert_eq!((found.lost_switches, found.lost_links), (1, 0));
-            holds(&topo, &found);
+            assert_links_match_coordinates(&topo, &found);
         }
     }
 }
@@ -303,14 +303,14 @@ fn dragonflies_are_detected() {
     }
 }
 
-/// Whether unicast packets on their VLs and packets on the multicast tree are together free of credit loops.
-fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
+/// Whether unicast packets on their VLs and packets on the multicast tree together are free of credit loops.
+fn tree_and_routes_are_deadlock_free(topo: &Topology, routing: &Routing) -> bool {
     let TreeConstraint::Within { up, sl } = &routing.trees else {
         return false;
     };
     let mut dependencies = DiGraphMap::<(u32, u8, u8), ()>::new();
     let vl_plan = &routing.vl_plan;
-    let mut cross = |hops: &[(SwitchIdx, PortNum, PortNum)], sl: u8| {
+    let mut add_dependencies = |hops: &[(SwitchIdx, PortNum, PortNum)], sl: u8| {
         let used: Vec<(u32, u8, u8)> = hops
             .iter()
             .map(|&(s, i, o)| (s.0, o.raw(), vl_plan.vl(s, i, o, sl)))
@@ -327,7 +327,7 @@ fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
                 hops.push((at, input, port));
                 (at, input) = topo.neighbor(at, port).unwrap();
             }
-            cross(&hops, vl_plan.sl(from, d));
+            add_dependencies(&hops, vl_plan.sl(from, d));
         }
     }
     assert_eq!(up.iter().filter(|p| p.is_none()).count(), 1, "one root");
@@ -344,7 +344,7 @@ fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
             for &output in branches[s.index()].iter().filter(|&&o| o != input) {
                 let (next, there) = topo.neighbor(s, output).unwrap();
                 for &last in branches[next.index()].iter().filter(|&&o| o != there) {
-                    cross(&[(s, input, output), (next, there, last)], *sl);
+                    add_dependencies(&[(s, input, output), (next, there, last)], *sl);
                 }
             }
         }
@@ -352,12 +352,12 @@ fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
     toposort(&dependencies, None).is_ok()
 }
 
-/// Routes and verifies; `None` if the engine refuses.
+/// Routes and verifies the tables, also by the oracle if `with_oracle`; `None` if the engine fails.
 fn verified(
     engine: &str,
     topo: &Topology,
     vls: u8,
-    slow: bool,
+    with_oracle: bool,
     what: &str,
 ) -> Option<(Routing, Proof)> {
     let request = Request::new(topo).with_vls(vls);
@@ -372,7 +372,7 @@ fn verified(
     let proof = verify(topo, &routing.tables, &routing.vl_plan)
         .unwrap_or_else(|e| panic!("{what}: {e} {:?}", routing.diagnostics));
     assert!(proof.reversible, "{what}");
-    if slow {
+    if with_oracle {
         assert_eq!(
             check_tables(topo, &routing.tables, &routing.vl_plan),
             Verdict::Good,
@@ -382,7 +382,7 @@ fn verified(
             println!("{what}: no tree");
         } else {
             assert!(
-                tree_goes_with_routes(topo, &routing),
+                tree_and_routes_are_deadlock_free(topo, &routing),
                 "{what}: {:?}",
                 routing.diagnostics
             );
@@ -391,7 +391,7 @@ fn verified(
     Some((routing, proof))
 }
 
-/// Every complete shape on one, two and eight VLs: no refusal, and shortest paths if there are VLs for datelines.
+/// Every complete shape on one, two and eight VLs: the engine succeeds, with shortest paths if there are VLs for datelines.
 #[test]
 fn dor_routes_complete_grids() {
     for (i, shape) in SHAPES.iter().enumerate() {
@@ -412,7 +412,7 @@ fn dor_routes_complete_grids() {
     }
 }
 
-/// 1, 5 and 20 % of the links lost: verified or refused.
+/// 0.1, 1, 5 and 20 % of the links lost: the engine fails, or its tables pass verification.
 #[test]
 fn dor_routes_degraded_grids() {
     for (per_thousand, wanted) in [(1, 90), (10, 85), (50, 70), (200, 30)] {
@@ -467,8 +467,8 @@ fn torus_2qos_routes_complete_tori() {
     }
 }
 
-/// 1, 5 and 20 % of the links lost, or one switch: verified or refused. A torus always tolerates one lost link or one
-/// lost switch; no SL changes.
+/// 1, 5 and 20 % of the links lost: the engine fails, or its tables pass verification. A torus always tolerates one lost
+/// link, without a change of SLs, or one lost switch.
 #[test]
 fn torus_2qos_routes_around_losses() {
     for shape in [
@@ -484,10 +484,10 @@ fn torus_2qos_routes_around_losses() {
             let before = verified("torus-2QoS", &whole.build(), 8, small, "whole")
                 .unwrap()
                 .0;
-            let cut = degraded(&whole, 1, seed).build();
+            let one_link_lost = degraded(&whole, 1, seed).build();
             let after = verified(
                 "torus-2QoS",
-                &cut,
+                &one_link_lost,
                 8,
                 small,
                 &format!("{shape:?} one link, seed {seed}"),
@@ -542,7 +542,7 @@ fn hint(radix: [u16; 3], seeds: Vec<TorusSeed>) -> TorusHint {
 }
 
 /// `torus-2QoS.conf` defines which dimension is x, which direction is up and where the dateline is; contradictions are
-/// refused.
+/// errors.
 #[test]
 fn torus_config_defines_axes_and_datelines() {
     let topo = eight_by_four();
@@ -607,7 +607,7 @@ fn torus_config_defines_axes_and_datelines() {
     ));
 }
 
-/// Another order of discovery, one and four threads: every switch has the same table, all paths the same SL.
+/// In another order of discovery, and with one or four threads: every switch has the same table, all paths the same SL.
 #[test]
 fn tables_are_independent_of_discovery_order_and_threads() {
     for (shape, seed) in [
@@ -656,8 +656,8 @@ fn tables_are_independent_of_discovery_order_and_threads() {
     }
 }
 
-/// Installed tables stay unchanged if the fabric is unchanged; LIDs share parallel links evenly; LMC, switches without
-/// LIDs or hosts.
+/// Installed tables stay unchanged if the fabric is unchanged, and LIDs share parallel links evenly. Five switches have a
+/// further host with LMC 2.
 #[test]
 fn parallel_links_are_balanced_and_stable() {
     let mut fabric = product(&[(Ring, 5), (Path, 3)], 3, 2, 9);

@@ -29,48 +29,52 @@ fn quick(topo: &Topology, tables: &Tables) -> Quality {
     measure(topo, tables, &VlPlan::single(), &Effort::quick())
 }
 
-/// Three switches in a row, with two links between the first two; one of these runs at a quarter of the rate that its
-/// ends show elsewhere. The link to the old third switch is slow as well, but that switch supports no higher rate.
+/// Three switches in a row, with two links between the first two; one of these runs at a quarter of the highest rate of
+/// both switches. The link to the third switch is as slow, but that switch supports no higher rate.
 #[test]
 fn throttled_links_are_detected_and_weigh_more() {
     let mut b = TopologyBuilder::new();
-    let [new, also_new, old] = [1, 2, 3].map(|lid| b.switch(6, Lid(lid)));
+    let [fast, fast_too, slow] = [1, 2, 3].map(|lid| b.switch(6, Lid(lid)));
     let p = PortNum;
-    b.link((new, p(1)), (also_new, p(1)));
-    b.link((new, p(2)), (also_new, p(2)));
-    b.link((also_new, p(3)), (old, p(1)));
-    for (s, lid) in [(new, 4), (also_new, 5), (old, 6)] {
+    b.link((fast, p(1)), (fast_too, p(1)));
+    b.link((fast, p(2)), (fast_too, p(2)));
+    b.link((fast_too, p(3)), (slow, p(1)));
+    for (s, lid) in [(fast, 4), (fast_too, 5), (slow, 6)] {
         b.end_port((s, p(6)), Lid(lid), 1);
-        b.rate((s, p(6)), if s == old { 50_000 } else { 200_000 });
+        b.rate((s, p(6)), if s == slow { 50_000 } else { 200_000 });
     }
-    b.rate((new, p(1)), 200_000);
-    b.rate((also_new, p(2)), 200_000);
+    b.rate((fast, p(1)), 200_000);
+    b.rate((fast_too, p(2)), 200_000);
     // The lower of two rates counts, 0 means unknown, and invalid ports are ignored.
-    b.rate((new, p(2)), 50_000);
-    b.rate((new, p(2)), 0);
-    b.rate((new, p(7)), 1);
+    b.rate((fast, p(2)), 50_000);
+    b.rate((fast, p(2)), 0);
+    b.rate((fast, p(7)), 1);
     let unknown = measured_by_updn(&b);
-    b.rate((old, p(1)), 50_000);
+    b.rate((slow, p(1)), 50_000);
     let topo = b.build();
-    assert_eq!(topo.rate(new, p(1)), Some(200_000));
-    assert_eq!(topo.rate(also_new, p(2)), Some(50_000));
-    assert_eq!(topo.rate(new, p(3)), None);
-    assert_eq!(topo.rate(new, p(9)), None);
+    assert_eq!(topo.rate(fast, p(1)), Some(200_000));
+    assert_eq!(topo.rate(fast_too, p(2)), Some(50_000));
+    assert_eq!(topo.rate(fast, p(3)), None);
+    assert_eq!(topo.rate(fast, p(9)), None);
     let throttled = DegradedLink {
-        a: (new, p(2)),
-        b: (also_new, p(2)),
+        a: (fast, p(2)),
+        b: (fast_too, p(2)),
         mbps: 50_000,
         could_mbps: 200_000,
     };
     assert_eq!(topo.degraded_links(), [throttled]);
     let tables = route("updn", &topo);
     let q = quick(&topo, &tables);
-    assert_eq!(unknown, (q.max_load, None), "one link's rate is not known");
+    assert_eq!(
+        unknown,
+        (q.max_load, None),
+        "the rate of one link is unknown"
+    );
     // Two routes in each direction over the link to the third switch, four times slower than the fastest.
     assert_eq!((q.max_load, q.max_load_by_rate), (2, Some(8.0)));
 }
 
-/// The highest number of routes over a link, plain and weighted by rate.
+/// The highest number of routes over a link, unweighted and weighted by rate.
 fn measured_by_updn(b: &TopologyBuilder) -> (u64, Option<f64>) {
     let topo = b.clone().build();
     let tables = route("updn", &topo);
@@ -152,15 +156,15 @@ impl Clos {
             let mut lft = Lft::drop_all(self.topo.top_lid());
             let ports = uplinks(s);
             for d in self.topo.destinations() {
-                let (there, place) = (d.switch.index(), d.port.index().saturating_sub(1));
+                let (to, index) = (d.switch.index(), d.port.index().saturating_sub(1));
                 let port = if d.switch == s {
                     d.port
-                } else if s.index() < self.leaves && there < self.leaves {
-                    ports[spine(s.index(), there, place)]
-                } else if there < self.leaves {
-                    ports[there]
+                } else if s.index() < self.leaves && to < self.leaves {
+                    ports[spine(s.index(), to, index)]
+                } else if to < self.leaves {
+                    ports[to]
                 } else if s.index() < self.leaves {
-                    ports[there - self.leaves]
+                    ports[to - self.leaves]
                 } else {
                     ports[0]
                 };
@@ -172,33 +176,33 @@ impl Clos {
     }
 }
 
-/// Each end port has its own spine among those of its leaf: no shift has congestion (ibmgtsim's rule). Upwards, flows
-/// of a leaf share a channel only if their destinations have the same spine; downwards, a channel carries flows to one
-/// end port.
+/// Each end port has its own spine among those of its leaf: no shift has congestion, as ibmgtsim's FatTree test requires.
+/// Upwards, flows of a leaf share a channel only if their destinations have the same spine; downwards, a channel carries
+/// flows to one end port.
 #[test]
 fn closed_form_on_full_tree_has_no_shift_congestion() {
     for (leaves, width) in [(4, 4), (6, 3), (12, 6), (5, 7)] {
         let clos = Clos::new(leaves, width);
-        let tables = clos.tables(|_, _, place| place);
+        let tables = clos.tables(|_, _, index| index);
         assert!(verify(&clos.topo, &tables, &VlPlan::single()).is_ok());
         let q = quick(&clos.topo, &tables);
         assert_eq!((q.shift.worst, q.shift_by_leaf.worst), (1, 1));
         assert_eq!(q.shift.stages, (leaves * width - 1).min(100));
         assert_eq!(q.all_to_all, width.min(leaves - 1) as u64);
-        assert_eq!(q.max_load as f64, q.least_load, "as even as can be");
+        assert_eq!(q.max_load as f64, q.least_load, "perfectly balanced");
         // All through one spine.
-        let narrow = clos.tables(|_, _, _| 0);
-        let q = quick(&clos.topo, &narrow);
+        let single_spine = clos.tables(|_, _, _| 0);
+        let q = quick(&clos.topo, &single_spine);
         assert_eq!(q.shift.worst as usize, width);
         assert_eq!(q.max_load as f64, q.least_load * width as f64);
-        let whole = leaves * width;
-        assert_eq!(q.all_to_all as usize, width.min(whole - width));
+        let end_ports = leaves * width;
+        assert_eq!(q.all_to_all as usize, width.min(end_ports - width));
     }
 }
 
-/// 512 end ports, 32 leaves, non-blocking: static routing of random pairs reached 38 % in measurements (Geoffray and
-/// Hoefler 2008), where waiting flows also block others. Counting flows alone gives half for random spines; a single
-/// spine gives 1/16 plus traffic within a leaf.
+/// 512 end ports, 32 leaves, non-blocking: static routing of random pairs reached 38 % of the bandwidth in measurements
+/// (Geoffray and Hoefler 2008), which include head-of-line blocking. Counting flows alone gives half for random spines; a
+/// single spine gives 1/16 plus traffic within a leaf.
 #[test]
 fn static_routing_on_full_tree_has_less_than_full_bisection() {
     let clos = Clos::new(32, 16);
@@ -211,19 +215,19 @@ fn static_routing_on_full_tree_has_less_than_full_bisection() {
     let measure = |tables: &Tables| measure(&clos.topo, tables, &VlPlan::single(), &effort);
     let mut rng = Lcg(11);
     let random = measure(&clos.tables(|_, _, _| rng.below(16)));
-    let closed = measure(&clos.tables(|_, _, place| place));
-    let narrow = measure(&clos.tables(|_, _, _| 0));
+    let closed_form = measure(&clos.tables(|_, _, index| index));
+    let single_spine = measure(&clos.tables(|_, _, _| 0));
     for (q, one_way, both_ways) in [
         (&random, 0.6..0.75, 0.45..0.55),
-        (&closed, 0.7..0.9, 0.55..0.75),
-        (&narrow, 0.1..0.2, 0.05..0.12),
+        (&closed_form, 0.7..0.9, 0.55..0.75),
+        (&single_spine, 0.1..0.2, 0.05..0.12),
     ] {
         assert!(one_way.contains(&q.bisection.unwrap().mean), "{q}");
         assert!(both_ways.contains(&q.exchange.unwrap().mean), "{q}");
     }
-    assert!(closed.random_permutation <= random.random_permutation);
-    assert!(closed.shift.worst == 1 && random.shift.worst > 2);
-    assert!(narrow.random_permutation >= 14);
+    assert!(closed_form.random_permutation <= random.random_permutation);
+    assert!(closed_form.shift.worst == 1 && random.shift.worst > 2);
+    assert!(single_spine.random_permutation >= 14);
 }
 
 /// The same figures on 1, 2 and 5 threads; another seed gives other samples.
@@ -231,7 +235,7 @@ fn static_routing_on_full_tree_has_less_than_full_bisection() {
 fn figures_are_independent_of_thread_count() {
     let topo = random(12, 20, 40, 9).build();
     let tables = route("updn", &topo);
-    let of = |threads, seed| {
+    let measure_with = |threads, seed| {
         let effort = Effort {
             seed,
             shifts_max: 10,
@@ -241,11 +245,11 @@ fn figures_are_independent_of_thread_count() {
         pool.unwrap()
             .install(|| measure(&topo, &tables, &VlPlan::single(), &effort))
     };
-    let alone = of(1, 4);
-    assert_eq!(alone, of(2, 4));
-    assert_eq!(alone, of(5, 4));
-    assert_eq!(alone.shift.stages, 10);
-    assert_ne!(alone.bisection, of(1, 5).bisection);
+    let one_thread = measure_with(1, 4);
+    assert_eq!(one_thread, measure_with(2, 4));
+    assert_eq!(one_thread, measure_with(5, 4));
+    assert_eq!(one_thread.shift.stages, 10);
+    assert_ne!(one_thread.bisection, measure_with(1, 5).bisection);
 }
 
 proptest! {
@@ -273,11 +277,11 @@ proptest! {
         let far = distances(&topo);
         for &(a, from) in &ends {
             for &(b, to) in ends.iter().filter(|e| e.0 != a) {
-                let way = follow(&topo, &tables, from, b).unwrap();
-                *hops.entry(way.len()).or_insert(0u64) += 1;
+                let path = follow(&topo, &tables, from, b).unwrap();
+                *hops.entry(path.len()).or_insert(0u64) += 1;
                 shortest += u64::from(far[from.index()][to.index()]);
                 by_sl[from.index().min(to.index()) % 3] += 1;
-                way.into_iter().for_each(|c| through.entry(c).or_default().push((a, b)));
+                path.into_iter().for_each(|c| through.entry(c).or_default().push((a, b)));
             }
         }
         prop_assert_eq!(q.hosts, ends.len());
@@ -290,11 +294,11 @@ proptest! {
         let channels = topo.num_channels().max(1) as f64;
         prop_assert!((q.mean_load - total as f64 / channels).abs() < 1e-9);
         prop_assert!((q.least_load - shortest as f64 / channels).abs() < 1e-9);
-        let lesser = |pairs: &Vec<(Lid, Lid)>| {
-            let of = |end: fn(&(Lid, Lid)) -> Lid| pairs.iter().map(end).collect::<BTreeSet<_>>().len();
-            of(|p| p.0).min(of(|p| p.1))
+        let fewer_ends = |pairs: &Vec<(Lid, Lid)>| {
+            let distinct = |end: fn(&(Lid, Lid)) -> Lid| pairs.iter().map(end).collect::<BTreeSet<_>>().len();
+            distinct(|p| p.0).min(distinct(|p| p.1))
         };
-        prop_assert_eq!(q.all_to_all, through.values().map(lesser).max().unwrap_or(0) as u64);
+        prop_assert_eq!(q.all_to_all, through.values().map(fewer_ends).max().unwrap_or(0) as u64);
         for (sl, &pairs) in by_sl.iter().enumerate() {
             prop_assert_eq!(q.sl_pairs.get(sl).copied().unwrap_or(0), pairs);
         }
