@@ -60,7 +60,7 @@ impl RequestClass {
     pub fn from_request(request: &SaRequest<'_>) -> Self {
         match request.method {
             _ if scan::is_scan(request) => Self::Scan,
-            Method::Get if records::names_indexed(request) => Self::Read,
+            Method::Get if records::has_indexed_component(request) => Self::Read,
             Method::GetTable if request.attr == id::PATH => Self::Read,
             Method::Get | Method::GetTable => Self::Table,
             Method::GetMulti | Method::GetTraceTable => Self::Read,

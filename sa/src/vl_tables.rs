@@ -1,7 +1,7 @@
 //! SLtoVL and VLArbitration tables that the SM read from devices instead of writing them (docs/sm-behaviour.md 7.14).
 //!
-//! A sweep does not read these tables, because a switch with 64 ports has 4,096. The SM reads them on behalf of clients and
-//! caches them until the device restarts or the SM writes other tables. Views share the tables, which are immutable.
+//! A sweep does not read these tables, because a switch with 64 ports has 4,096 SLtoVLMappingTables. The SM reads them on behalf
+//! of clients and caches them until the device restarts or the SM writes other tables. Views share the tables, which are immutable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl ReadVlTables {
 }
 
 impl NodeVlTables {
-    /// Stores the data of a response, truncated to the length of the table.
+    /// Stores the data of a response; of an SLtoVLMappingTable only the first 8 bytes.
     pub fn insert(&mut self, table: VlTableId, data: &[u8; 64]) {
         match table {
             VlTableId::SlToVl(input, output) => {

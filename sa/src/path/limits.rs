@@ -34,68 +34,68 @@ impl PathLimits {
     /// Whether all values are defined (otherwise the request is invalid, docs/sm-behaviour.md 11.2).
     #[must_use]
     pub fn are_valid(&self) -> bool {
-        let counts = |selector: Selector| selector != Selector::Best;
+        let has_value = |selector: Selector| selector != Selector::Best;
         let mtu = self
             .mtu
-            .is_none_or(|(s, m)| !counts(s) || (1..=5).contains(&m.0));
+            .is_none_or(|(s, m)| !has_value(s) || (1..=5).contains(&m.0));
         let rate = self
             .rate
-            .is_none_or(|(s, r)| !counts(s) || r.rank().is_some());
+            .is_none_or(|(s, r)| !has_value(s) || r.rank().is_some());
         mtu && rate
     }
 
-    /// The values to report for a path with the values `has`; `None` if the path does not satisfy the limits.
+    /// The values to report for a path whose own values are `actual`; `None` if the path does not satisfy the limits.
     #[must_use]
-    pub fn apply(&self, has: PathValues) -> Option<PathValues> {
+    pub fn apply(&self, actual: PathValues) -> Option<PathValues> {
         Some(PathValues {
             mtu: MtuCode(largest(
-                has.mtu.0,
+                actual.mtu.0,
                 self.mtu.map(|(s, v)| (s, v.0)),
                 MtuCode::Mtu256.0,
             )?),
-            rate: rate(has.rate, self.rate)?,
-            packet_life_time: life_time(has.packet_life_time, self.packet_life_time)?,
+            rate: rate(actual.rate, self.rate)?,
+            packet_life_time: life_time(actual.packet_life_time, self.packet_life_time)?,
         })
     }
 }
 
-/// The largest value up to `has` that satisfies the limit. A lower value than `has` is possible.
-fn largest(has: u8, limit: ComponentLimit<u8>, least: u8) -> Option<u8> {
+/// The largest value up to `actual` that satisfies the limit: a path may be used with a lower MTU.
+fn largest(actual: u8, limit: ComponentLimit<u8>, least: u8) -> Option<u8> {
     match limit {
-        None => Some(has),
-        Some((Selector::Greater, v)) => (has > v).then_some(has),
+        None => Some(actual),
+        Some((Selector::Greater, v)) => (actual > v).then_some(actual),
         Some((Selector::Less, v)) => {
-            let most = has.min(v.checked_sub(1)?);
+            let most = actual.min(v.checked_sub(1)?);
             (most >= least).then_some(most)
         }
-        Some((Selector::Exact, v)) => (has >= v).then_some(v),
-        Some(_) => Some(has),
+        Some((Selector::Exact, v)) => (actual >= v).then_some(v),
+        Some(_) => Some(actual),
     }
 }
 
-fn rate(has: RateCode, limit: ComponentLimit<RateCode>) -> Option<RateCode> {
-    let rank = has.rank()?;
+fn rate(actual: RateCode, limit: ComponentLimit<RateCode>) -> Option<RateCode> {
+    let rank = actual.rank()?;
     let slower = |rank: usize| RateCode::ASCENDING.get(rank).copied();
     match limit {
-        None => Some(has),
-        Some((Selector::Greater, v)) => (rank > v.rank()?).then_some(has),
+        None => Some(actual),
+        Some((Selector::Greater, v)) => (rank > v.rank()?).then_some(actual),
         Some((Selector::Less, v)) => {
             let most = v.rank()?.checked_sub(1)?;
             slower(rank.min(most))
         }
         // A lower rate is not reported: the link's rate must be equal.
-        Some((Selector::Exact, v)) => (has == v).then_some(has),
-        Some(_) => Some(has),
+        Some((Selector::Exact, v)) => (actual == v).then_some(actual),
+        Some(_) => Some(actual),
     }
 }
 
 /// A PacketLifeTime below the fabric's cannot be guaranteed.
-fn life_time(has: u8, limit: ComponentLimit<u8>) -> Option<u8> {
+fn life_time(actual: u8, limit: ComponentLimit<u8>) -> Option<u8> {
     match limit {
-        None => Some(has),
-        Some((Selector::Greater, v)) => (has > v).then_some(has),
-        Some((Selector::Less, v)) => (has < v).then_some(has),
-        Some((Selector::Exact, v)) => (has <= v).then_some(v),
-        Some(_) => Some(has),
+        None => Some(actual),
+        Some((Selector::Greater, v)) => (actual > v).then_some(actual),
+        Some((Selector::Less, v)) => (actual < v).then_some(actual),
+        Some((Selector::Exact, v)) => (actual <= v).then_some(v),
+        Some(_) => Some(actual),
     }
 }

@@ -44,7 +44,7 @@ impl RouteLimits {
     }
 }
 
-/// A node of a route with its entry and exit ports; 0 at the ends.
+/// A node of a route with its entry and exit ports. The entry port of the source and the exit port of the destination are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteHop {
     /// The node.

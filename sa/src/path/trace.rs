@@ -1,6 +1,7 @@
 //! TraceRecord: one record for each node of a path (IBA 15.2.5.17).
 //!
-//! The query is a PathRecord with both ends; the reply lists the nodes from source to destination. OpenSM does not support it.
+//! The query is a PathRecord with source and destination; the reply lists the nodes from source to destination. OpenSM does not
+//! support it.
 
 use ferrosm_mad::attr::NodeInfo;
 use ferrosm_mad::ids::{PortGuid, PortNum};
@@ -42,17 +43,17 @@ fn trace(view: &View, request: &SaRequest<'_>) -> Result<SaReply, Status> {
         return Err(Status::NO_RECORDS);
     }
     let dlid = dlid.unwrap_or_else(|| view.end_port(to).lid);
-    let mut steps = Vec::new();
-    follow_route(view, from, to, dlid, |step| steps.push(step)).ok_or(Status::NO_RECORDS)?;
+    let mut hops = Vec::new();
+    follow_route(view, from, to, dlid, |hop| hops.push(hop)).ok_or(Status::NO_RECORDS)?;
     let mut found = ReplyRecords::new(request, TraceRecord::LEN);
-    for step in &steps {
-        found.push(&record(view, step).encode());
+    for hop in &hops {
+        found.push(&record(view, hop).encode());
     }
     Ok(SaReply::from_records(request, found))
 }
 
-fn record(view: &View, step: &RouteHop) -> TraceRecord {
-    let node = view.node(step.node);
+fn record(view: &View, hop: &RouteHop) -> TraceRecord {
+    let node = view.node(hop.node);
     let mut info = [0; NodeInfo::LEN];
     info[..node.info.len()].copy_from_slice(&node.info);
     TraceRecord {
@@ -60,10 +61,10 @@ fn record(view: &View, step: &RouteHop) -> TraceRecord {
         node_type: node.node_type,
         node_id: node.guid,
         chassis_id: NodeInfo::decode(&info).system_image_guid.0,
-        entry_port_id: port_guid(view, step.node, step.entry),
-        exit_port_id: port_guid(view, step.node, step.exit),
-        entry_port: step.entry,
-        exit_port: step.exit,
+        entry_port_id: port_guid(view, hop.node, hop.entry),
+        exit_port_id: port_guid(view, hop.node, hop.exit),
+        entry_port: hop.entry,
+        exit_port: hop.exit,
         ..TraceRecord::default()
     }
 }

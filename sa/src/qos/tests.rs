@@ -58,7 +58,7 @@ fn port_groups_match_by_each_criterion() {
         pkeys: RangeSet::new([(0x1230, 0x1240)]),
         ..QosPortGroup::default()
     };
-    assert!(by_key.contains(&host), "membership bits do not count");
+    assert!(by_key.contains(&host), "membership bits are ignored");
     assert!(
         !by_key.contains(&switch),
         "a port with unknown P_Keys is not a member"
@@ -68,13 +68,13 @@ fn port_groups_match_by_each_criterion() {
         ..QosPortGroup::default()
     };
     assert!(cas.contains(&host) && !cas.contains(&switch));
-    let own = QosPortGroup {
+    let sm_port = QosPortGroup {
         sm_port: true,
         ..QosPortGroup::default()
     };
     assert!(
-        !own.contains(&host)
-            && own.contains(&QosPort {
+        !sm_port.contains(&host)
+            && sm_port.contains(&QosPort {
                 is_sm_port: true,
                 ..host
             })
@@ -106,15 +106,15 @@ fn conditions_require_the_component_in_the_request() {
     assert_eq!(select(other), "DEFAULT");
 }
 
-/// A rule as lists: absent, or the values that it accepts.
-type Plain = [Option<Vec<u64>>; 6];
+/// Conditions of a rule: source, destination, either, QoS class, service ID, P_Key. Each accepts the listed values, or all.
+type RuleConditions = [Option<Vec<u64>>; 6];
 
-fn plain() -> impl Strategy<Value = Plain> {
+fn any_conditions() -> impl Strategy<Value = RuleConditions> {
     let list = || prop::option::weighted(0.4, prop::collection::vec(0u64..6, 1..4));
     (list(), list(), list(), list(), list(), list()).prop_map(|l| [l.0, l.1, l.2, l.3, l.4, l.5])
 }
 
-fn rule(plain: &Plain, at: usize) -> QosRule {
+fn rule(conditions: &RuleConditions, index: usize) -> QosRule {
     let ranges = |list: &Option<Vec<u64>>| RangeSet::new(list.iter().flatten().map(|n| (*n, *n)));
     let group = |list: &Option<Vec<u64>>| {
         let groups = list.iter().map(|list| QosPortGroup {
@@ -123,7 +123,7 @@ fn rule(plain: &Plain, at: usize) -> QosRule {
         });
         groups.map(Arc::new).collect()
     };
-    let [source, destination, either, class, service, pkey] = plain;
+    let [source, destination, either, class, service, pkey] = conditions;
     QosRule {
         source: group(source),
         destination: group(destination),
@@ -131,7 +131,7 @@ fn rule(plain: &Plain, at: usize) -> QosRule {
         qos_class: ranges(class),
         service_id: ranges(service),
         pkey: ranges(pkey),
-        ..QosRule::new(String::new(), level(&at.to_string(), 0))
+        ..QosRule::new(String::new(), level(&index.to_string(), 0))
     }
 }
 
@@ -139,7 +139,7 @@ proptest! {
     /// The first rule whose conditions are all met selects the level, otherwise the default applies.
     #[test]
     fn first_matching_rule_selects_the_level(
-        rules in prop::collection::vec(plain(), 0..6),
+        rules in prop::collection::vec(any_conditions(), 0..6),
         (from, to) in (0u64..6, 0u64..6),
         class in prop::option::of(0u16..6),
         service_id in prop::option::of(0u64..6),
@@ -153,13 +153,13 @@ proptest! {
             service_id.into_iter().collect(),
             pkey.map(|k| u64::from(k.0)).into_iter().collect(),
         ];
-        let meets = |plain: &Plain| plain.iter().zip(&present).all(|(wanted, present)| match wanted {
+        let meets = |conditions: &RuleConditions| conditions.iter().zip(&present).all(|(wanted, present)| match wanted {
             None => true,
             Some(list) => present.iter().any(|n| list.contains(n)),
         });
-        let expected = rules.iter().position(meets).map_or_else(|| "DEFAULT".to_owned(), |at| at.to_string());
+        let expected = rules.iter().position(meets).map_or_else(|| "DEFAULT".to_owned(), |index| index.to_string());
         let policy = QosPolicy {
-            rules: rules.iter().enumerate().map(|(at, plain)| rule(plain, at)).collect(),
+            rules: rules.iter().enumerate().map(|(index, conditions)| rule(conditions, index)).collect(),
             default: level("DEFAULT", 0),
         };
         prop_assert_eq!(&policy.select(&port(from), &port(to), &requested).name, &expected);

@@ -30,7 +30,7 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
                 block_num,
                 guids: search.view.aliases().block(end.guid, block_num),
             };
-            if found.offer(&record.encode()) {
+            if found.push_if_match(&record.encode()) {
                 break 'ports;
             }
         }

@@ -27,7 +27,7 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
                 port_num: port.num,
                 table: PKeyBlock { keys: *keys }.encode(),
             };
-            if found.offer(&record.encode()) {
+            if found.push_if_match(&record.encode()) {
                 break 'ports;
             }
         }

@@ -22,15 +22,15 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
         port(FROM_PORT, requested.from_port),
         port(TO_PORT, requested.to_port),
     );
-    let asked_to = search
+    let requested_to = search
         .request
         .has(TO_LID)
         .then(|| view.by_lid(requested.to_lid));
-    let mut offer = |from: PortIdx, to: PortIdx| {
+    let mut add = |from: PortIdx, to: PortIdx| {
         let Some((a, b)) = view.lid_owner(from).zip(view.lid_owner(to)) else {
             return false;
         };
-        let is_selected = asked_to.is_none_or(|to| to == Some(b));
+        let is_selected = requested_to.is_none_or(|to| to == Some(b));
         // Client and both ends must share partitions pairwise (docs/sm-behaviour.md 7.9).
         if is_selected && search.is_visible(a) && search.is_visible(b) && view.share_partition(a, b)
         {
@@ -41,19 +41,19 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
                 to_lid: view.end_port(b).lid,
             }
             .encode();
-            return found.offer(&record);
+            return found.push_if_match(&record);
         }
         false
     };
-    if let (None, Some(far_end)) = (search.lid(), asked_to) {
+    if let (None, Some(far_end)) = (search.lid(), requested_to) {
         // Links to a node are the links of that node.
         if let Some(far_end) = far_end {
-            let _ = links(search, far_end, to_port).any(|(to, from)| offer(from, to));
+            let _ = links(search, far_end, to_port).any(|(to, from)| add(from, to));
         }
         return search.reply(found);
     }
     for at in search.end_ports() {
-        if links(search, at, from_port).any(|(from, to)| offer(from, to)) {
+        if links(search, at, from_port).any(|(from, to)| add(from, to)) {
             break;
         }
     }

@@ -84,16 +84,16 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
 
 /// Whether a Get has an indexed component, so that it needs no scan of all records.
 #[must_use]
-pub fn names_indexed(request: &SaRequest<'_>) -> bool {
-    let any = match request.attr {
-        // Resolved by the ends of the path, or few records.
+pub fn has_indexed_component(request: &SaRequest<'_>) -> bool {
+    let indexed = match request.attr {
+        // Paths are resolved by their endpoints; of the others there are few records.
         id::CLASS_PORT_INFO | id::PATH | id::SM_INFO => return true,
         id::NODE => LID | nodes::INDEXED,
         id::MC_MEMBER => multicast::INDEXED,
         id::SERVICE => services::INDEXED,
         _ => LID,
     };
-    request.component_mask & any != 0
+    request.component_mask & indexed != 0
 }
 
 /// A query for records.
@@ -172,13 +172,13 @@ impl Search<'_> {
 
     /// [`Self::ports`] with another LID that selects a port.
     fn ports_by(&self, other: Option<Lid>) -> impl Iterator<Item = (&EndPort, &PortView)> {
-        let seen = self.end_ports_by(other).filter(|at| self.is_visible(*at));
-        seen.flat_map(|at| {
+        let visible = self.end_ports_by(other).filter(|at| self.is_visible(*at));
+        visible.flat_map(|at| {
             let end = self.view.end_port(at);
             let is_switch = self.view.node(end.node).switch.is_some();
             let ports = self.view.ports_of_node(end.node);
-            let own = ports.filter(move |(port, _)| is_switch || *port == end.port);
-            own.map(move |(_, port)| (end, port))
+            let of_lid = ports.filter(move |(port, _)| is_switch || *port == end.port);
+            of_lid.map(move |(_, port)| (end, port))
         })
     }
 }
@@ -191,7 +191,7 @@ struct Matches {
 
 impl Matches {
     /// Adds a record if it matches. Returns whether the search may stop.
-    fn offer(&mut self, record: &[u8]) -> bool {
+    fn push_if_match(&mut self, record: &[u8]) -> bool {
         if self.template.matches(record) {
             self.found.push(record);
         }
@@ -213,7 +213,7 @@ fn sm_infos(search: &Search<'_>) -> SaReply {
         let visible = view
             .by_lid(manager.lid)
             .is_none_or(|at| search.is_visible(at));
-        if visible && found.offer(&manager.encode()) {
+        if visible && found.push_if_match(&manager.encode()) {
             break;
         }
     }

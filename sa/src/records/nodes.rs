@@ -18,7 +18,8 @@ pub(super) const INDEXED: u64 = SYSTEM_IMAGE_GUID.0 | NODE_GUID.0 | PORT_GUID.0;
 
 pub(super) fn answer(search: &Search<'_>) -> SaReply {
     let mut found = search.matches::<NodeRecord>();
-    let mut offer = |at: EndPortIdx| search.is_visible(at) && found.offer(&record(search.view, at));
+    let mut add =
+        |at: EndPortIdx| search.is_visible(at) && found.push_if_match(&record(search.view, at));
     let requested = |(component, bit): (u64, usize)| {
         search
             .request
@@ -26,18 +27,18 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
             .then(|| get_bits(search.request.data, bit, 64))
     };
     if search.lid().is_some() {
-        let _ = search.end_ports().any(&mut offer);
+        let _ = search.end_ports().any(&mut add);
     } else if let Some(guid) = requested(PORT_GUID) {
         let at = search.view.by_guid(PortGuid(guid));
-        let _ = at.into_iter().any(&mut offer);
+        let _ = at.into_iter().any(&mut add);
     } else if let Some(guid) = requested(NODE_GUID) {
         let mut nodes = search.view.by_node_guid(NodeGuid(guid)).into_iter();
-        let _ = nodes.any(|node| search.view.end_ports_of_node(node).any(&mut offer));
+        let _ = nodes.any(|node| search.view.end_ports_of_node(node).any(&mut add));
     } else if let Some(guid) = requested(SYSTEM_IMAGE_GUID) {
         let mut nodes = search.view.by_system_image_guid(guid);
-        let _ = nodes.any(|node| search.view.end_ports_of_node(node).any(&mut offer));
+        let _ = nodes.any(|node| search.view.end_ports_of_node(node).any(&mut add));
     } else {
-        let _ = search.end_ports().any(&mut offer);
+        let _ = search.end_ports().any(&mut add);
     }
     search.reply(found)
 }

@@ -24,7 +24,7 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
         .filter(|(_, port)| port.has_port_info)
     {
         if let Some(record) = query.record(owner, port)
-            && found.offer(&record)
+            && found.push_if_match(&record)
         {
             break;
         }

@@ -33,7 +33,7 @@ pub(super) fn infos(search: &Search<'_>) -> SaReply {
             switch_info: switch.info,
         }
         .encode();
-        found.offer(&record)
+        found.push_if_match(&record)
     });
     search.reply(found)
 }
@@ -57,7 +57,7 @@ pub(super) fn lfts(search: &Search<'_>) -> SaReply {
                 table: lft.block(block_num),
             }
             .encode();
-            if found.offer(&record) {
+            if found.push_if_match(&record) {
                 return true;
             }
         }
@@ -90,7 +90,7 @@ pub(super) fn mfts(search: &Search<'_>) -> SaReply {
                 table: MftBlock { masks: *masks }.encode(),
             }
             .encode();
-            if found.offer(&record) {
+            if found.push_if_match(&record) {
                 return true;
             }
         }

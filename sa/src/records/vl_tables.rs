@@ -149,7 +149,7 @@ fn offer_sl_to_vl(
         output_port,
         table,
     };
-    !found.offer(&record.encode())
+    !found.push_if_match(&record.encode())
 }
 
 fn vl_arbitration_records(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
@@ -180,7 +180,7 @@ fn vl_arbitration_records(search: &Search<'_>, missing: Missing<'_>) -> SaReply 
                         block_num,
                         table,
                     };
-                    found.offer(&record.encode())
+                    found.push_if_match(&record.encode())
                 }
                 None => !missing(node, VlTableId::VlArbitration(port.num, block_num)),
             };

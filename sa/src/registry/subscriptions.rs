@@ -55,7 +55,7 @@ pub struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Set: adds or removes a subscription.
+    /// Processes Set(InformInfo): adds or removes a subscription.
     ///
     /// # Errors
     /// The status of the reply.
@@ -69,10 +69,10 @@ impl Subscriptions {
             let own = request.from.qpn;
             info.qpn = if own == Qpn(0) { Qpn(1) } else { own };
         }
-        let same = |s: &Subscription| is_same_subscription(&s.info, &info);
+        let is_same = |s: &Subscription| is_same_subscription(&s.info, &info);
         let present = self
             .of_subscriber(gid)
-            .find(|(_, s)| same(s))
+            .find(|(_, s)| is_same(s))
             .map(|(key, _)| key);
         if info.subscribe == 0 {
             let key = present.ok_or(Status::REQ_INVALID)?;
@@ -142,7 +142,7 @@ impl Subscriptions {
         issuer: Gid,
         pkey: Option<PKey>,
     ) -> impl Iterator<Item = &'a Subscription> {
-        let about = subject(view, notice, issuer);
+        let subject = subject(view, notice, issuer);
         self.by_subscriber.values().filter(move |s| {
             if !matches(&s.info, notice, issuer) {
                 return false;
@@ -150,7 +150,7 @@ impl Subscriptions {
             let Some(subscriber) = view.by_gid(s.gid) else {
                 return false;
             };
-            match (pkey, about) {
+            match (pkey, subject) {
                 (Some(pkey), _) => view.is_partition_member(subscriber, pkey),
                 (None, Some(port)) => view.share_partition(subscriber, port),
                 // The partitions of a port that has left are unknown.
@@ -272,7 +272,7 @@ fn may_subscribe(request: &SaRequest<'_>, info: &InformInfo) -> bool {
     !security || request.is_trusted()
 }
 
-/// Whether a request refers to an existing subscription (docs/sm-behaviour.md 6.10). Path bits do not count (6.16).
+/// Whether a request refers to an existing subscription (docs/sm-behaviour.md 6.10). Path bits are not compared (6.16).
 fn is_same_subscription(a: &InformInfo, b: &InformInfo) -> bool {
     let key = |i: &InformInfo| InformInfo {
         subscribe: 0,

@@ -111,8 +111,8 @@ struct ViewBuilder<'a, F> {
 impl View {
     /// Builds the view of a fabric.
     ///
-    /// `previous` is the last view of the same fabric. Unchanged parts are shared: nodes with the same revision are not compared.
-    /// It must be `None` if [`ObservedFabric::pkeys`] would now return other keys for such a node.
+    /// `previous` is the last view of the same fabric. Unchanged parts are shared with it: a node whose revision is the same is
+    /// reused without comparison. It must be `None` if [`ObservedFabric::pkeys`] may return other P_Keys for such a node.
     #[must_use]
     pub fn new(
         fabric: &impl ObservedFabric,
@@ -177,13 +177,13 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         {
             return Arc::clone(&previous.end_ports);
         }
-        let mut ends = EndPortTable::with_capacity(nodes.len());
+        let mut end_ports = EndPortTable::with_capacity(nodes.len());
         for node in self.fabric.nodes() {
-            ends.insert_node(node.info.node_guid, node.slot);
+            end_ports.insert_node(node.info.node_guid, node.slot);
             let mut add = |end: EndPort| {
                 // If two ports have the same GUID, the fabric's index decides which one it refers to.
-                let named = self.fabric.port_by_guid(end.guid) == Some(end.port);
-                ends.push(end, named);
+                let is_indexed = self.fabric.port_by_guid(end.guid) == Some(end.port);
+                end_ports.push(end, is_indexed);
             };
             match self.previous {
                 Some(previous) if self.is_unchanged(&node) => {
@@ -193,7 +193,7 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
                 _ => self.end_ports_of(&node).for_each(&mut add),
             }
         }
-        Arc::new(ends)
+        Arc::new(end_ports)
     }
 
     /// Whether the end ports of a node equal those of the previous view. Their P_Keys follow from the node and its ports.
@@ -204,7 +204,7 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         nodes: &[NodeSlot],
     ) -> bool {
         let slot = node.slot as usize;
-        let ends = previous.end_ports.of_node(node.slot);
+        let previous_end_ports = previous.end_ports.of_node(node.slot);
         let slots = previous.nodes.get(slot).zip(nodes.get(slot));
         let Some((previous_node, current_node)) =
             slots.map(|(previous_node, current_node)| (&previous_node.node, &current_node.node))
@@ -219,10 +219,12 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         if !Arc::ptr_eq(&previous_node.ports, &current_node.ports)
             || previous_node.info != current_node.info
         {
-            return self.end_ports_of(node).eq(ends.iter().cloned());
+            return self
+                .end_ports_of(node)
+                .eq(previous_end_ports.iter().cloned());
         }
         let observed = end_ports(node).map(|(num, port)| (num, port.guid));
-        observed.eq(ends.iter().map(|e| (e.port.num(), e.guid)))
+        observed.eq(previous_end_ports.iter().map(|e| (e.port.num(), e.guid)))
     }
 
     /// Whether a node has the revision that it had in the previous view.
@@ -257,10 +259,10 @@ fn updated_node<'n>(
     previous: Option<&Arc<NodeView>>,
 ) -> Arc<NodeView> {
     // Most nodes with a new revision have unchanged ports; this is detected without allocation.
-    let reusable = previous.filter(|b| has_same_ports(node, &b.ports));
+    let reusable = previous.filter(|p| has_same_ports(node, &p.ports));
     let ports = reusable.map_or_else(
         || numbered(node).map(|p| port_view(node, p)).collect(),
-        |b| Arc::clone(&b.ports),
+        |p| Arc::clone(&p.ports),
     );
     let view = node_view(node, ports);
     match previous {
@@ -301,17 +303,17 @@ fn numbered<'n>(
 fn end_ports<'n>(
     node: &ObservedNode<'n, impl Ports<'n>>,
 ) -> impl Iterator<Item = (PortNum, ObservedPort<'n>)> {
-    let most = match node.info.node_type {
+    let ports_max = match node.info.node_type {
         NodeType::Switch => 1,
         _ => usize::MAX,
     };
-    let ports = numbered(node).take(most);
+    let ports = numbered(node).take(ports_max);
     ports.filter(|(_, port)| port.is_end_port)
 }
 
 impl NodeSlot {
     pub(super) fn new(node: Arc<NodeView>, revision: u64, previous: Option<&Self>) -> Self {
-        let forwarding = ForwardingNode::new(&node, previous.map(|b| (&*b.node, &b.forwarding)));
+        let forwarding = ForwardingNode::new(&node, previous.map(|p| (&*p.node, &p.forwarding)));
         Self {
             node,
             forwarding,
@@ -361,15 +363,15 @@ fn node_view<P>(node: &ObservedNode<'_, P>, ports: Arc<[PortView]>) -> NodeView 
 }
 
 fn port_view<P>(node: &ObservedNode<'_, P>, (num, port): (PortNum, ObservedPort<'_>)) -> PortView {
-    let own = node.info.node_type == NodeType::Switch && num == PortNum::ZERO;
+    let is_switch_port_0 = node.info.node_type == NodeType::Switch && num == PortNum::ZERO;
     let info = PortInfo::decode(port.raw);
     PortView {
         raw: port.raw.clone(),
         has_port_info: port.has_port_info,
         num,
         node: node.slot,
-        mtu: mtu(&info, own),
-        rate_rank: rate_rank(info.mbps(port.fdr10), own),
+        mtu: mtu(&info, is_switch_port_0),
+        rate_rank: rate_rank(info.mbps(port.fdr10), is_switch_port_0),
         pkeys: port.pkeys.clone(),
         enforces_partitions: port.enforces_partitions,
         vl_arbitration: Arc::clone(port.vl_arbitration),
@@ -379,21 +381,25 @@ fn port_view<P>(node: &ObservedNode<'_, P>, (num, port): (PortNum, ObservedPort<
 }
 
 /// MTU of packets through a port: the link's NeighborMTU; for a switch's port 0 its MTUCap (docs/sm-behaviour.md 11.5).
-fn mtu(info: &PortInfo, own: bool) -> MtuCode {
-    let link = if own { info.mtu_cap } else { info.neighbor_mtu };
-    if link == MtuCode(0) {
+fn mtu(info: &PortInfo, is_switch_port_0: bool) -> MtuCode {
+    let mtu = if is_switch_port_0 {
+        info.mtu_cap
+    } else {
+        info.neighbor_mtu
+    };
+    if mtu == MtuCode(0) {
         info.mtu_cap.max(MtuCode::Mtu256)
     } else {
-        link
+        mtu
     }
 }
 
-/// Index of the port's rate in [`RateCode::ASCENDING`]. A switch's port 0 has no link but may report a rate; if it does not, it
-/// limits no path.
-fn rate_rank(mbps: Option<u32>, own: bool) -> u8 {
+/// Index of the port's rate in [`RateCode::ASCENDING`]. A switch's port 0 has no link but may report a rate; without one it
+/// gets the highest rate, so that it does not limit paths.
+fn rate_rank(mbps: Option<u32>, is_switch_port_0: bool) -> u8 {
     match mbps {
         Some(mbps) => rank(RateCode::at_most(mbps)),
-        None if own => rank(RateCode::G1600),
+        None if is_switch_port_0 => rank(RateCode::G1600),
         None => 0,
     }
 }

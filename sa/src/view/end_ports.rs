@@ -46,8 +46,8 @@ impl EndPortTable {
         self.by_node_guid.insert(guid, slot);
     }
 
-    /// Appends an end port; `named` if the index by GUID shall refer to it.
-    pub(super) fn push(&mut self, end: EndPort, named: bool) {
+    /// Appends an end port; `is_indexed` if the index by GUID shall refer to it.
+    pub(super) fn push(&mut self, end: EndPort, is_indexed: bool) {
         let idx = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         if end.lid.is_unicast() {
             let from = usize::from(end.lid.0);
@@ -57,7 +57,7 @@ impl EndPortTable {
             }
             self.by_lid[from..to].fill(idx);
         }
-        if named {
+        if is_indexed {
             self.by_guid.insert(end.guid, EndPortIdx(idx));
         }
         self.all.push(end);

@@ -1,7 +1,7 @@
 //! Compact forwarding data of a node: its LFT and, for each port, the peer, MTU and rate.
 //!
 //! Path queries follow LFTs over several hops for each reply. Full node and port records of a large fabric exceed the CPU caches;
-//! this data has eight bytes a port. It is derived from the node's record.
+//! this data has eight bytes a port. It is derived from the [`NodeView`].
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) struct ForwardingNode {
 }
 
 impl ForwardingNode {
-    /// Derives the data of a node; `previous` is the node that was in the slot before, with its data.
+    /// Derives the data of a node. `previous` is the previous node in the slot and its data, which is shared if the ports are unchanged.
     pub(super) fn new(node: &NodeView, previous: Option<(&NodeView, &Self)>) -> Self {
         let unchanged =
             previous.filter(|(previous_node, _)| Arc::ptr_eq(&previous_node.ports, &node.ports));
@@ -46,7 +46,10 @@ impl ForwardingNode {
         Self {
             is_switch: switch.is_some(),
             lft: switch.and_then(|s| s.lft.clone()),
-            hops: unchanged.map_or_else(|| hops(node), |(_, relay)| Arc::clone(&relay.hops)),
+            hops: unchanged.map_or_else(
+                || hops(node),
+                |(_, forwarding)| Arc::clone(&forwarding.hops),
+            ),
         }
     }
 
