@@ -19,8 +19,8 @@ use ferrosm_sa::registry::registration::{
 };
 use thiserror::Error;
 
-/// Entries in a GUIDInfo block.
-const BLOCK: u16 = 8;
+/// GUIDs in a GUIDInfo block.
+const GUIDS_PER_BLOCK: u16 = 8;
 
 /// A state file of OpenSM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub struct StateFileError {
     pub file: PathBuf,
     /// Line number, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
 }
 
@@ -174,8 +174,8 @@ impl StateFileParser {
                 "{first:#06x} to {last:#06x} is not the range of a base LID and LMC"
             ));
         }
-        let below = self.ranges.range(..=last).next_back();
-        if let Some((_, (_, before))) = below.filter(|(_, (end, _))| *end >= first) {
+        let preceding = self.ranges.range(..=last).next_back();
+        if let Some((_, (_, before))) = preceding.filter(|(_, (end, _))| *end >= first) {
             return Err(format!("LIDs overlap those in line {before}"));
         }
         self.ranges.insert(first, (last, number));
@@ -354,9 +354,9 @@ impl StateFileParser {
         let data64 = fields.gid(" data64=")?.0;
         let modified: u32 = fields.take(" modified_time=")?;
         let lease_s: u32 = fields.take(" lease_period=")?;
-        let part = |of: &[u8], at: usize| u64::from(of.get(at).copied().unwrap_or_default());
-        let number = |of: &[u8], at: usize, len: usize| {
-            (at..at + len).fold(0, |n: u64, i| n << 8 | part(of, i))
+        let byte = |data: &[u8], at: usize| u64::from(data.get(at).copied().unwrap_or_default());
+        let number = |data: &[u8], at: usize, len: usize| {
+            (at..at + len).fold(0, |n: u64, i| n << 8 | byte(data, i))
         };
         let low16 = |n: u64| u16::try_from(n).unwrap_or_default();
         let low32 = |n: u64| u32::try_from(n).unwrap_or_default();
@@ -372,11 +372,12 @@ impl StateFileParser {
             data32: core::array::from_fn(|i| low32(number(&data32, 4 * i, 4))),
             data64: core::array::from_fn(|i| number(&data64, 8 * i, 8)),
         };
-        let ends = u64::from(modified) + u64::from(lease_s);
+        let expiry_unix_s = u64::from(modified) + u64::from(lease_s);
         Ok(vec![Record::Registration(Registration::Service(Box::new(
             RegisteredService {
                 record,
-                lease_left_s: (lease_s != ServiceRecord::FOREVER).then_some(ends),
+                // `RecordChange::put` encodes at Unix time 0, so the time left is the time at which the lease expires.
+                lease_left_s: (lease_s != ServiceRecord::FOREVER).then_some(expiry_unix_s),
                 // The dump lacks the registering port: assume the port that provides the service.
                 registered_by: service_gid.guid(),
             },
@@ -389,9 +390,9 @@ impl StateFileParser {
         let _: u16 = fields.take(" lid=")?;
         let block: u8 = fields.take(" block_num=")?;
         let mut records = Vec::new();
-        for entry in 0..BLOCK {
+        for entry in 0..GUIDS_PER_BLOCK {
             let alias = PortGuid(fields.take(&format!(" guid{entry}="))?);
-            let index = u16::from(block) * BLOCK + entry;
+            let index = u16::from(block) * GUIDS_PER_BLOCK + entry;
             if index > 0 && alias != PortGuid(0) {
                 records.push(Record::Registration(Registration::Alias(RegisteredAlias {
                     port,
@@ -429,7 +430,8 @@ fn guid(text: &str) -> Result<PortGuid, String> {
 struct FieldReader<'a>(&'a str);
 
 impl FieldReader<'_> {
-    fn after(&mut self, name: &str) -> Result<(), String> {
+    /// Skips to the value of a field.
+    fn skip_to(&mut self, name: &str) -> Result<(), String> {
         let at = self.0.find(name);
         let at = at.ok_or_else(|| format!("missing `{}`", name.trim_start()))?;
         self.0 = &self.0[at + name.len()..];
@@ -444,7 +446,7 @@ impl FieldReader<'_> {
     }
 
     fn take<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
-        self.after(name)?;
+        self.skip_to(name)?;
         let number = self.number(name)?;
         T::try_from(number)
             .map_err(|_| format!("{}: {number:#x} is out of range", name.trim_start()))
@@ -452,7 +454,7 @@ impl FieldReader<'_> {
 
     /// Two 64-bit numbers: a GID or another 16-byte value.
     fn gid(&mut self, name: &str) -> Result<Gid, String> {
-        self.after(name)?;
+        self.skip_to(name)?;
         let high = self.number(name)?;
         self.0 = self.0.strip_prefix(':').unwrap_or_default();
         let low = self.number(name)?;
@@ -461,7 +463,7 @@ impl FieldReader<'_> {
 
     /// A name may contain any character; it ends where the next field starts.
     fn name(&mut self) -> Result<[u8; 64], String> {
-        self.after(" name='")?;
+        self.skip_to(" name='")?;
         let end = self.0.find("' data8=0x").ok_or("unterminated name")?;
         let (text, rest) = self.0.split_at(end);
         self.0 = &rest[1..];

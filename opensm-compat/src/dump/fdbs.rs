@@ -1,4 +1,4 @@
-//! `opensm.fdbs`: the LFT of each switch with the length of each path, and whether a shorter one exists.
+//! `opensm.fdbs`: the LFT of each switch with the hops to each LID, and whether a shorter path exists.
 
 use std::io::{self, Write};
 
@@ -11,25 +11,25 @@ use crate::view::{FabricView, PortLocation};
 /// The switch and port that a LID is attached to; port 0 for the switch's own LID.
 fn attachment(
     view: &FabricView,
-    ends: &[Vec<crate::view::FabricLinkEnd<'_>>],
+    link_ends: &[Vec<crate::view::FabricLinkEnd<'_>>],
     graph: &SwitchGraph,
     at: PortLocation,
 ) -> Option<(usize, PortNum)> {
     if view.nodes[at.node].is_switch() {
         return Some((graph.number[at.node]?, PortNum::ZERO));
     }
-    let peer = ends[at.node].iter().find(|e| e.port == at.port)?.peer;
+    let peer = link_ends[at.node].iter().find(|e| e.port == at.port)?.peer;
     Some((graph.number[peer.node]?, peer.port))
 }
 
 pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
     let graph = SwitchGraph::new(view);
-    let ends = view.link_ends();
+    let link_ends = view.link_ends();
     let attachments: Vec<_> = owners
         .iter()
-        .filter_map(|(lid, at)| Some((lid, attachment(view, &ends, &graph, at)?)))
+        .filter_map(|(lid, at)| Some((lid, attachment(view, &link_ends, &graph, at)?)))
         .collect();
-    let mut distances: Vec<Option<Vec<u16>>> = vec![None; graph.behind.len()];
+    let mut distances: Vec<Option<Vec<u16>>> = vec![None; graph.neighbours.len()];
     for (_, (switch, _)) in &attachments {
         distances[*switch].get_or_insert_with(|| graph.distances(*switch));
     }
@@ -40,36 +40,42 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
             "dump_ucast_routes: Switch {}\nLID    : Port : Hops : Optimal",
             node.guid
         )?;
-        for (lid, (to, port_there)) in &attachments {
+        for (lid, (to, attached_port)) in &attachments {
             let Some(distance) = &distances[*to] else {
                 continue;
             };
-            // One more hop to an attached host.
-            let last = u16::from(*port_there != PortNum::ZERO);
-            let over = |port: PortNum| {
+            // An attached host is one hop beyond its switch.
+            let host_hop = u16::from(*attached_port != PortNum::ZERO);
+            let hops_via = |port: PortNum| {
                 if s == *to {
-                    return if port == *port_there { last } else { FAR };
+                    return if port == *attached_port {
+                        host_hop
+                    } else {
+                        FAR
+                    };
                 }
-                let next = graph.behind[s].get(port.index()).copied().flatten();
-                next.map_or(FAR, |n| distance[n].saturating_add(1 + last))
+                let next = graph.neighbours[s].get(port.index()).copied().flatten();
+                next.map_or(FAR, |n| distance[n].saturating_add(1 + host_hop))
             };
             let Some(port) = entry(node, *lid) else {
                 writeln!(out, "0x{:04X} : UNREACHABLE", lid.0)?;
                 continue;
             };
-            let (hops, best) = (over(port), distance[s].saturating_add(last));
+            let (hops, shortest) = (hops_via(port), distance[s].saturating_add(host_hop));
             if hops == FAR {
                 writeln!(out, "0x{:04X} : {:03}  : HOPS UNKNOWN", lid.0, port.0)?;
-            } else if hops == best {
+            } else if hops == shortest {
                 writeln!(out, "0x{:04X} : {:03}  : {hops:02}   : yes", lid.0, port.0)?;
             } else {
-                let better = (1..=node.num_ports).map(PortNum).find(|p| over(*p) == best);
+                let better_port = (1..=node.num_ports)
+                    .map(PortNum)
+                    .find(|p| hops_via(*p) == shortest);
                 writeln!(
                     out,
-                    "0x{:04X} : {:03}  : {hops:02}   : No {best} hop path possible via port {}!",
+                    "0x{:04X} : {:03}  : {hops:02}   : No {shortest} hop path possible via port {}!",
                     lid.0,
                     port.0,
-                    better.map_or(0, |p| p.0)
+                    better_port.map_or(0, |p| p.0)
                 )?;
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     }
     rows.sort_by_key(|(lid, ..)| *lid);
     let mut line = String::new();
-    for ((s, node), neighbours) in switches.iter().enumerate().zip(&graph.behind) {
+    for ((s, node), neighbours) in switches.iter().enumerate().zip(&graph.neighbours) {
         writeln!(out, "Switch: guid {}", node.guid)?;
         for (lid, what, to, distance) in &rows {
             if distance[s] == NONE {

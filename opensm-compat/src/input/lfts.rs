@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<SwitchLfts, Vec<InputError>> {
     let mut parser = LftsParser::default();
     let mut errors = Vec::new();
     for (i, text) in text.lines().enumerate() {
-        if let Err(e) = parser.line(Line::whole(i + 1, text)) {
+        if let Err(e) = parser.line(Line::with_comments(i + 1, text)) {
             errors.push(e);
             if errors.len() >= ERRORS_MAX {
                 break;

@@ -1,10 +1,10 @@
-//! Words of a line, with columns.
+//! Lines of an input file, read word by word, and errors with line and column.
 
 use ferrosm_mad::ids::PortNum;
 
 use crate::error::InputError;
 
-/// Maximum number of errors reported for a file: a file of another format has one in every line.
+/// Maximum number of errors reported for a file. A file in a wrong format has an error in every line.
 pub(super) const ERRORS_MAX: usize = 20;
 
 /// Result of parsing a line or one of its fields.
@@ -21,8 +21,8 @@ pub(super) struct Line<'a> {
 
 /// Lines that are neither blank nor comments, with line numbers. `#` starts a comment anywhere.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    text.lines().enumerate().filter_map(|(i, whole)| {
-        let text = whole.split('#').next().unwrap_or_default().trim_end();
+    text.lines().enumerate().filter_map(|(i, line)| {
+        let text = line.split('#').next().unwrap_or_default().trim_end();
         (!text.trim().is_empty()).then_some(Line {
             number: i + 1,
             text,
@@ -36,13 +36,13 @@ pub(super) fn parse_lines<'a, T>(
     lines: impl Iterator<Item = Line<'a>>,
     mut read: impl FnMut(Line<'a>) -> Parsed<T>,
 ) -> Result<Vec<T>, Vec<InputError>> {
-    let (mut found, mut wrong) = (Vec::new(), Vec::new());
+    let (mut values, mut errors) = (Vec::new(), Vec::new());
     for line in lines {
         match read(line) {
-            Ok(v) => found.push(v),
-            Err(e) if wrong.len() < ERRORS_MAX => wrong.push(e),
+            Ok(v) => values.push(v),
+            Err(e) if errors.len() < ERRORS_MAX => errors.push(e),
             Err(_) => {
-                wrong.push(InputError {
+                errors.push(InputError {
                     position: None,
                     message: "further errors omitted".to_owned(),
                 });
@@ -50,16 +50,16 @@ pub(super) fn parse_lines<'a, T>(
             }
         }
     }
-    if wrong.is_empty() {
-        Ok(found)
+    if errors.is_empty() {
+        Ok(values)
     } else {
-        Err(wrong)
+        Err(errors)
     }
 }
 
 impl<'a> Line<'a> {
-    /// A line including comments.
-    pub(super) fn whole(number: usize, text: &'a str) -> Self {
+    /// A line in which `#` does not start a comment.
+    pub(super) fn with_comments(number: usize, text: &'a str) -> Self {
         Self {
             number,
             text,
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn number_of_errors_is_bounded() {
         let text = "x\n".repeat(100);
-        let wrong = parse_lines(lines(&text), |mut l| l.guid()).unwrap_err();
-        assert_eq!(wrong.len(), ERRORS_MAX + 1);
+        let errors = parse_lines(lines(&text), |mut l| l.guid()).unwrap_err();
+        assert_eq!(errors.len(), ERRORS_MAX + 1);
     }
 }

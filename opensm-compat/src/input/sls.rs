@@ -138,7 +138,7 @@ fn each_line(
             continue;
         }
         any = true;
-        if let Err(e) = read(Line::whole(i + 1, text)) {
+        if let Err(e) = read(Line::with_comments(i + 1, text)) {
             errors.push(e);
             if errors.len() >= ERRORS_MAX {
                 break;

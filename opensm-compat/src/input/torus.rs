@@ -7,7 +7,7 @@
 //! next_seed                   # the following lines describe another seed
 //! portgroup_max_ports 16
 //! port_order 3 4 1 2
-//! max_changes 32              # has no effect here
+//! max_changes 32              # accepted, but has no effect
 //! ```
 //!
 //! As in OpenSM, additional words in a line are ignored.
@@ -25,7 +25,7 @@ const LINKS: [&str; 6] = [
     "xp_link", "xm_link", "yp_link", "ym_link", "zp_link", "zm_link",
 ];
 const DATELINES: [&str; 3] = ["x_dateline", "y_dateline", "z_dateline"];
-const OTHERS: [&str; 6] = [
+const OTHER_KEYWORDS: [&str; 6] = [
     "torus",
     "mesh",
     "next_seed",
@@ -37,7 +37,7 @@ const OTHERS: [&str; 6] = [
 /// Parser state.
 struct TorusParser {
     shape: Option<([u16; 3], [bool; 3])>,
-    done: Vec<GuidSeed>,
+    seeds: Vec<GuidSeed>,
     seed: GuidSeed,
     portgroup_max_ports: u16,
     port_order: Vec<PortNum>,
@@ -50,7 +50,7 @@ struct TorusParser {
 pub fn parse(text: &str) -> Result<GuidTorus, Vec<InputError>> {
     let mut parser = TorusParser {
         shape: None,
-        done: Vec::new(),
+        seeds: Vec::new(),
         seed: GuidSeed::default(),
         portgroup_max_ports: PORTGROUP_MAX_PORTS,
         port_order: Vec::new(),
@@ -59,14 +59,15 @@ pub fn parse(text: &str) -> Result<GuidTorus, Vec<InputError>> {
     let Some((radix, wraps)) = parser.shape else {
         return Err(vec![InputError {
             position: None,
-            message: "no shape: expected a line such as `torus 4 4 4` or `mesh 4 4 1`".to_owned(),
+            message: "missing dimensions: expected a line such as `torus 4 4 4` or `mesh 4 4 1`"
+                .to_owned(),
         }]);
     };
     parser.next_seed();
     Ok(GuidTorus {
         radix,
         wraps,
-        seeds: parser.done,
+        seeds: parser.seeds,
         portgroup_max_ports: parser.portgroup_max_ports,
         port_order: parser.port_order,
     })
@@ -76,7 +77,7 @@ impl TorusParser {
     fn next_seed(&mut self) {
         let seed = core::mem::take(&mut self.seed);
         if seed != GuidSeed::default() {
-            self.done.push(seed);
+            self.seeds.push(seed);
         }
     }
 
@@ -106,7 +107,11 @@ impl TorusParser {
                 line.number("number", 0, u64::from(u32::MAX))?;
             }
             _ => {
-                let all = LINKS.iter().chain(&DATELINES).chain(&OTHERS).copied();
+                let all = LINKS
+                    .iter()
+                    .chain(&DATELINES)
+                    .chain(&OTHER_KEYWORDS)
+                    .copied();
                 let hint = crate::keyword::nearest_keyword(word, all)
                     .map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
                 return Err(line.error(at, format!("unknown keyword `{word}`{hint}")));
@@ -115,11 +120,11 @@ impl TorusParser {
         Ok(())
     }
 
-    fn shape(&mut self, line: &mut Line<'_>, at: usize, torus: bool) -> Parsed<()> {
+    fn shape(&mut self, line: &mut Line<'_>, at: usize, is_torus: bool) -> Parsed<()> {
         if self.shape.is_some() {
-            return Err(line.error(at, "duplicate shape"));
+            return Err(line.error(at, "duplicate `torus` or `mesh`"));
         }
-        let (mut radix, mut wraps) = ([1; 3], [torus; 3]);
+        let (mut radix, mut wraps) = ([1; 3], [is_torus; 3]);
         for (radix, wraps) in radix.iter_mut().zip(&mut wraps) {
             let (at, word) = line.next_word().ok_or_else(|| line.missing("a radix"))?;
             let digits = word.trim_end_matches(['t', 'T', 'm', 'M']);
@@ -248,7 +253,7 @@ mod tests {
         assert_eq!(torus.port_order, [3, 4, 1].map(PortNum));
     }
 
-    /// As in the manual page; a ring of two does not wrap.
+    /// As in torus-2QoS.conf(5). A ring of two switches does not wrap.
     #[test]
     fn radix_suffixes_override_the_keyword() {
         let shape = |text| parse(text).map(|t| (t.radix, t.wraps)).unwrap();
@@ -281,11 +286,11 @@ mod tests {
              9:11: a number is missing\n\
              10:12: invalid port `0`: expected 1 to 254\n\
              11:20: number of ports is missing\n\
-             12:1: duplicate shape"
+             12:1: duplicate `torus` or `mesh`"
         );
         assert_eq!(
             errors_of("# nothing\n"),
-            "no shape: expected a line such as `torus 4 4 4` or `mesh 4 4 1`"
+            "missing dimensions: expected a line such as `torus 4 4 4` or `mesh 4 4 1`"
         );
     }
 }
