@@ -89,8 +89,8 @@ fn parse_file(path: &Path, bytes: &[u8]) -> Result<FabricSpec, ibnet::ReadErrors
     for warning in &reading.warnings {
         warn!(file = %path.display(), %warning, "fabric file warning");
     }
-    if reading.warnings_left_off > 0 {
-        warn!(file = %path.display(), suppressed = reading.warnings_left_off, "fabric file warnings suppressed");
+    if reading.warnings_omitted > 0 {
+        warn!(file = %path.display(), suppressed = reading.warnings_omitted, "fabric file warnings suppressed");
     }
     Ok(reading.spec)
 }

@@ -241,7 +241,7 @@ fn errors_have_a_position_and_reason() {
         ),
         (
             small("[1] \"host\"[1] s=9", "[1] \"sw\"[1]"),
-            "line 2, column 17: `9` is not a speed (0 to 7)",
+            "line 2, column 17: `9` is not a valid speed (0 to 7)",
         ),
         (
             small("[1] \"host\"[1]\n[2] \"host\"[1]", "[2] \"sw\"[3]"),
@@ -313,7 +313,7 @@ fn errors_are_reported_together_up_to_a_limit() {
         lines.push_str(&format!("[{port}] \"unknown\"[1]\n"));
     }
     let errors = read(&format!("Switch 36 \"sw\"\n{lines}")).unwrap_err();
-    assert_eq!((errors.list.len(), errors.left_off), (20, 10));
+    assert_eq!((errors.list.len(), errors.omitted), (20, 10));
     assert!(errors.list.iter().map(|e| e.line).eq(2..22));
     assert!(errors.to_string().ends_with("\nand 10 more"));
 }
@@ -365,7 +365,7 @@ fn exponential_includes_are_bounded() {
     };
     let errors = read_file(b"include \"a\"\n", &mut load).unwrap_err();
     assert_eq!(errors.list.len(), 20);
-    assert!(errors.left_off < 256 * 1000, "{errors}");
+    assert!(errors.omitted < 256 * 1000, "{errors}");
 }
 
 #[test]

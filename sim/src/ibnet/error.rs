@@ -10,8 +10,8 @@ pub(super) const MAX_REPORTED: usize = 20;
 pub struct ReadErrors {
     /// The first errors, at most twenty.
     pub list: Vec<ReadError>,
-    /// Number of further errors.
-    pub left_off: usize,
+    /// Number of further errors, which are omitted.
+    pub omitted: usize,
 }
 
 impl std::error::Error for ReadErrors {}
@@ -20,10 +20,10 @@ impl std::error::Error for ReadErrors {}
 impl fmt::Display for ReadErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, error) in self.list.iter().enumerate() {
-            let end = if i == 0 { "" } else { "\n" };
-            write!(f, "{end}{error}")?;
+            let separator = if i == 0 { "" } else { "\n" };
+            write!(f, "{separator}{error}")?;
         }
-        match self.left_off {
+        match self.omitted {
             0 => Ok(()),
             n => write!(f, "\nand {n} more"),
         }
@@ -91,7 +91,7 @@ pub enum WarningKind {
     },
     /// A repeated node record.
     #[error("node `{id}` is repeated from line {first}")]
-    SameNode {
+    RepeatedNode {
         /// Node.
         id: String,
         /// Line of the first record, which is used.
@@ -99,7 +99,7 @@ pub enum WarningKind {
     },
     /// A repeated port line.
     #[error("port {port} of node `{id}` is repeated from line {first}")]
-    SamePort {
+    RepeatedPort {
         /// Node.
         id: String,
         /// Port.
@@ -136,7 +136,7 @@ pub enum ReadErrorKind {
     #[error("expected `{0} PORTS \"NODE ID\"`")]
     BadHeader(&'static str),
     /// An invalid number.
-    #[error("`{text}` is not a {what}")]
+    #[error("`{text}` is not a valid {what}")]
     BadNumber {
         /// Expected value.
         what: &'static str,
@@ -201,7 +201,7 @@ pub enum ReadErrorKind {
         /// Line of the other link.
         first: usize,
     },
-    /// The line of the other port contradicts.
+    /// The line of the port at the other end names another peer.
     #[error(
         "the link leads to port {port} of node `{id}`, which line {line} connects to port {other_port} of `{other}`"
     )]
@@ -222,7 +222,7 @@ pub enum ReadErrorKind {
     BadListLine(&'static str),
     /// A node with two node types or numbers of ports.
     #[error("node `{id}` is described differently in line {first}")]
-    OtherNode {
+    InconsistentNode {
         /// Node.
         id: String,
         /// Line of the other description.
@@ -230,7 +230,7 @@ pub enum ReadErrorKind {
     },
     /// More end ports than unicast LIDs.
     #[error("{0} end ports exceed the 49151 unicast LIDs")]
-    Lids(usize),
+    TooManyEndPorts(usize),
     /// An included file that cannot be read.
     #[error("cannot include `{name}`: {why}")]
     Include {
@@ -248,11 +248,11 @@ impl ReadErrorKind {
             Self::BadNumber { text, .. } | Self::UnknownSpeed(text) | Self::UnknownWidth(text) => {
                 (!text.is_empty()).then(|| text.clone())
             }
-            Self::UnknownPeer(id) => Some(format!("\"{}\"", short(id))),
-            Self::DuplicateNode { id, .. } => Some(format!("\"{}\"", short(id))),
+            Self::UnknownPeer(id) => Some(format!("\"{}\"", without_module(id))),
+            Self::DuplicateNode { id, .. } => Some(format!("\"{}\"", without_module(id))),
             Self::NoSuchPort { port, .. } => Some(format!("[{port}]")),
             Self::PortTaken { id, .. } | Self::Contradiction { id, .. } => {
-                Some(format!("\"{}\"", short(id)))
+                Some(format!("\"{}\"", without_module(id)))
             }
             Self::Include { name, .. } => Some(name.clone()),
             Self::DuplicateAlias(name) => Some(name.clone()),
@@ -263,13 +263,13 @@ impl ReadErrorKind {
             | Self::BadPortLine
             | Self::DuplicatePort { .. }
             | Self::BadListLine(_)
-            | Self::OtherNode { .. }
-            | Self::Lids(_) => None,
+            | Self::InconsistentNode { .. }
+            | Self::TooManyEndPorts(_) => None,
         }
     }
 }
 
-/// A node ID as in the line, without the module prefix.
-fn short(id: &str) -> &str {
+/// A node ID without the module prefix, as it is written in a line.
+fn without_module(id: &str) -> &str {
     id.rsplit_once('#').map_or(id, |(_, name)| name)
 }

@@ -197,6 +197,6 @@ pub(super) fn check_lid_count(
         sum > most
     });
     if let Some(at) = first.and_then(|i| source_lines.get(i)) {
-        log.error(*at, ReadErrorKind::Lids(all));
+        log.error(*at, ReadErrorKind::TooManyEndPorts(all));
     }
 }

@@ -27,9 +27,9 @@ impl SourceLine {
 #[derive(Debug, Default)]
 pub(super) struct Diagnostics {
     errors: Vec<(SourceLine, ReadErrorKind)>,
-    errors_left_off: usize,
+    errors_omitted: usize,
     warnings: Vec<(SourceLine, WarningKind)>,
-    warnings_left_off: usize,
+    warnings_omitted: usize,
 }
 
 impl Diagnostics {
@@ -37,7 +37,7 @@ impl Diagnostics {
         if self.errors.len() < MAX_REPORTED {
             self.errors.push((at, kind));
         } else {
-            self.errors_left_off += 1;
+            self.errors_omitted += 1;
         }
     }
 
@@ -45,7 +45,7 @@ impl Diagnostics {
         if self.warnings.len() < MAX_REPORTED {
             self.warnings.push((at, kind));
         } else {
-            self.warnings_left_off += 1;
+            self.warnings_omitted += 1;
         }
     }
 
@@ -66,7 +66,7 @@ impl Diagnostics {
                 line: at.line(),
                 kind,
             });
-            return Ok((warnings.collect(), self.warnings_left_off));
+            return Ok((warnings.collect(), self.warnings_omitted));
         }
         self.errors.sort_by_key(|(at, _)| *at);
         let list = self.errors.into_iter().map(|(at, kind)| ReadError {
@@ -77,7 +77,7 @@ impl Diagnostics {
         });
         Err(ReadErrors {
             list: list.collect(),
-            left_off: self.errors_left_off,
+            omitted: self.errors_omitted,
         })
     }
 }

@@ -118,7 +118,7 @@ impl ListReader {
         let node = &mut self.spec.nodes[index];
         if node.kind != half.kind || node.num_ports != half.ports {
             let (id, first) = (node.description.clone(), self.source_lines[index].line());
-            return Err(ReadErrorKind::OtherNode { id, first });
+            return Err(ReadErrorKind::InconsistentNode { id, first });
         }
         if half.port == 0 || half.port > half.ports {
             return Err(ReadErrorKind::NoSuchPort {

@@ -39,7 +39,7 @@ pub struct ParsedFabric {
     /// The first warnings, at most twenty.
     pub warnings: Vec<Warning>,
     /// Number of further warnings.
-    pub warnings_left_off: usize,
+    pub warnings_omitted: usize,
 }
 
 /// Reads a fabric from a text without includes, ignoring warnings.
@@ -78,10 +78,10 @@ pub fn read_file(bytes: &[u8], load: &mut IncludeLoader<'_>) -> Result<ParsedFab
             None => log.error(SourceLine::new(0, lines), ReadErrorKind::NoNodes),
         }
     }
-    let (warnings, warnings_left_off) = log.finish(&sources)?;
+    let (warnings, warnings_omitted) = log.finish(&sources)?;
     Ok(ParsedFabric {
         spec,
         warnings,
-        warnings_left_off,
+        warnings_omitted,
     })
 }

@@ -328,7 +328,7 @@ impl<'a> Reader<'a, '_> {
         if record.spec.kind != kind || record.spec.num_ports != num_ports {
             return Err(ReadErrorKind::DuplicateNode { id, first });
         }
-        self.log.warn(at, WarningKind::SameNode { id, first });
+        self.log.warn(at, WarningKind::RepeatedNode { id, first });
         self.current = Current::Again(index);
         Ok(())
     }
@@ -395,7 +395,8 @@ impl<'a> Reader<'a, '_> {
                     return Err(ReadErrorKind::DuplicatePort { id, port, first });
                 }
                 if !repeated_node {
-                    self.log.warn(at, WarningKind::SamePort { id, port, first });
+                    self.log
+                        .warn(at, WarningKind::RepeatedPort { id, port, first });
                 }
             }
             Err(slot) => record.ports.insert(

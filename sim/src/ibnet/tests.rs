@@ -1,4 +1,4 @@
-//! Output of real tools and careless copies of it.
+//! Output of ibnetdiscover, ibdiagnet and ibsim, and altered copies of it: terminal copies, prompts, invalid values.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
@@ -218,23 +218,23 @@ fn errors_have_their_line() {
         ),
         (
             edit("Switch\t40", "Switch\t300"),
-            "line 10, column 8: `300` is not a number of ports (1 to 254)",
+            "line 10, column 8: `300` is not a valid number of ports (1 to 254)",
         ),
         (
             edit("devid=0xd2f0", "devid=0xd2f00"),
-            "line 7, column 7: `0xd2f00` is not a device id",
+            "line 7, column 7: `0xd2f00` is not a valid device id",
         ),
         (
             edit("switchguid=0x2c90300000000(", "switchguid=oops("),
-            "line 9, column 12: `oops` is not a GUID",
+            "line 9, column 12: `oops` is not a valid GUID",
         ),
         (
             edit("lid 7 lmc 0", "lid 70000 lmc 0"),
-            "line 10, column 84: `70000` is not a LID",
+            "line 10, column 84: `70000` is not a valid LID",
         ),
         (
             edit("lid 7 lmc 0", "lid 7 lmc 8"),
-            "line 10, column 90: `8` is not a LMC",
+            "line 10, column 90: `8` is not a valid LMC",
         ),
         (
             edit("[1]\t\"H", "[1\t\"H"),
@@ -345,7 +345,7 @@ proptest! {
         prop_assert_eq!(back, spec);
     }
 
-    /// No text panics.
+    /// No input causes a panic.
     #[test]
     fn any_text_is_read_or_rejected(lines in proptest::collection::vec(any_line(), 0..12)) {
         let text = lines.join("\n");
@@ -360,7 +360,7 @@ proptest! {
     }
 }
 
-/// Lines similar to real ones: a real line with a part replaced.
+/// A line of [`PLAIN`] with a part replaced.
 fn any_line() -> impl Strategy<Value = String> {
     let real: Vec<&str> = PLAIN.lines().collect();
     (
@@ -369,7 +369,7 @@ fn any_line() -> impl Strategy<Value = String> {
         0usize..6,
         ".{0,4}",
     )
-        .prop_map(|(line, at, cut, put)| {
+        .prop_map(|(line, at, removed, inserted)| {
             let chars: Vec<char> = line.chars().collect();
             let at = if chars.is_empty() {
                 0
@@ -377,7 +377,7 @@ fn any_line() -> impl Strategy<Value = String> {
                 at.index(chars.len())
             };
             let head: String = chars[..at].iter().collect();
-            let tail: String = chars[(at + cut).min(chars.len())..].iter().collect();
-            format!("{head}{put}{tail}").replace('\n', " ")
+            let tail: String = chars[(at + removed).min(chars.len())..].iter().collect();
+            format!("{head}{inserted}{tail}").replace('\n', " ")
         })
 }

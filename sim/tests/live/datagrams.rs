@@ -13,7 +13,7 @@ use ferrosm_sim::umad::Errno;
 use crate::packets::{configured, set_mft};
 use crate::rig::{Rig, path_to};
 
-/// The CA at the right end of the chain, LID 5.
+/// The CA at the far end of the chain, LID 5.
 const FAR: PortAt = PortAt { node: 4, port: 1 };
 const NEAR: PortAt = PortAt { node: 0, port: 1 };
 const Q_KEY: u32 = 0x1234;
@@ -104,9 +104,12 @@ fn datagrams_of_every_length_arrive_unchanged() {
     let mut words = 0;
     for len in 0..=256usize {
         hosts.send(a, &to(b, &bytes[..len])).unwrap();
-        let got = hosts.take(b).unwrap();
-        assert_eq!(got.payload, bytes[..len]);
-        assert_eq!((got.slid, got.src_qpn, got.grh), (Lid(1), a.qpn, None));
+        let received = hosts.take(b).unwrap();
+        assert_eq!(received.payload, bytes[..len]);
+        assert_eq!(
+            (received.slid, received.src_qpn, received.grh),
+            (Lid(1), a.qpn, None)
+        );
         words += (8 + 12 + 8 + 4 + len.next_multiple_of(4)) / 4;
     }
     let counted = hosts.rig.fabric.port_counters(FAR);
@@ -150,7 +153,7 @@ fn wrong_q_keys_are_counted_but_wrong_queue_pairs_are_not() {
     hosts.send(a, &message).unwrap();
     assert!(
         hosts.take(b).is_some(),
-        "the bit selects the sender's own Q_Key"
+        "the high bit selects the Q_Key of the sending queue pair"
     );
     message.dest_qpn = Qpn(99);
     hosts.send(a, &message).unwrap();
@@ -180,17 +183,17 @@ fn queue_pair_receives_from_its_partition_only() {
     let (c, d) = (hosts.ready(FAR), hosts.create(FAR, other));
     for (from, at, arrives) in [(a, c, true), (a, d, false), (b, c, false), (b, d, true)] {
         hosts.send(from, &to(at, b"x")).unwrap();
-        let got = hosts.take(at);
-        assert_eq!(got.is_some(), arrives, "{from:?} to {at:?}");
-        let place = u16::from(at == d);
-        assert!(got.is_none_or(|got| got.pkey_index == place));
+        let received = hosts.take(at);
+        assert_eq!(received.is_some(), arrives, "{from:?} to {at:?}");
+        let pkey_index = u16::from(at == d);
+        assert!(received.is_none_or(|received| received.pkey_index == pkey_index));
     }
     let empty = QpParameters {
         pkey_index: 2,
         ..READY
     };
-    let mute = hosts.create(NEAR, empty);
-    assert_eq!(hosts.send(mute, &to(c, b"x")), Err(Errno::EINVAL));
+    let without_pkey = hosts.create(NEAR, empty);
+    assert_eq!(hosts.send(without_pkey, &to(c, b"x")), Err(Errno::EINVAL));
 }
 
 #[test]
@@ -199,9 +202,9 @@ fn multicast_reaches_attached_queue_pairs() {
     for node in 1..=3 {
         set_mft(&mut hosts.rig, node, 0b110);
     }
-    let (a, beside) = (hosts.ready(NEAR), hosts.ready(NEAR));
-    let (b, stranger) = (hosts.ready(FAR), hosts.ready(FAR));
-    for id in [a, beside, b] {
+    let (a, same_port) = (hosts.ready(NEAR), hosts.ready(NEAR));
+    let (b, unattached) = (hosts.ready(FAR), hosts.ready(FAR));
+    for id in [a, same_port, b] {
         hosts.qps.attach(id, MGID, MLID).unwrap();
     }
     let route = GlobalRoute {
@@ -218,15 +221,15 @@ fn multicast_reaches_attached_queue_pairs() {
         ..to(b, b"all")
     };
     hosts.send(a, &message).unwrap();
-    for id in [a, beside, b] {
-        let got = hosts.take(id).unwrap_or_else(|| panic!("{id:?}"));
-        assert_eq!((got.slid, got.src_qpn), (Lid(1), a.qpn));
-        let grh = got.grh.unwrap();
+    for id in [a, same_port, b] {
+        let received = hosts.take(id).unwrap_or_else(|| panic!("{id:?}"));
+        assert_eq!((received.slid, received.src_qpn), (Lid(1), a.qpn));
+        let grh = received.grh.unwrap();
         assert_eq!(grh[..8], [0x60, 0x91, 0x23, 0x45, 0, 28, 0x1B, 3]);
         assert_eq!(grh[24..], MGID.0);
         assert_eq!(hosts.take(id), None, "once");
     }
-    assert_eq!(hosts.take(stranger), None);
+    assert_eq!(hosts.take(unattached), None);
     hosts.qps.detach(b, MGID, MLID).unwrap();
     assert_eq!(hosts.qps.detach(b, MGID, MLID), Err(Errno::EINVAL));
     hosts.send(a, &message).unwrap();
@@ -288,7 +291,7 @@ fn qp_states_and_numbers() {
         hosts.qps.modify(&hosts.rig.fabric, a, parameters).unwrap();
         assert_eq!(hosts.send(a, &to(b, b"x")), Err(Errno::EINVAL), "{state:?}");
     }
-    for (state, hears) in [
+    for (state, receives) in [
         (QpState::Init, false),
         (QpState::ReadyToReceive, true),
         (QpState::Error, false),
@@ -301,11 +304,14 @@ fn qp_states_and_numbers() {
         };
         hosts.qps.modify(&hosts.rig.fabric, b, parameters).unwrap();
         hosts.send(c, &to(b, b"x")).unwrap();
-        assert_eq!(hosts.take(b).is_some(), hears, "{state:?}");
+        assert_eq!(hosts.take(b).is_some(), receives, "{state:?}");
     }
-    let nowhere = QpParameters { port: 3, ..READY };
+    let invalid_port = QpParameters { port: 3, ..READY };
     let fabric = &hosts.rig.fabric;
-    assert_eq!(hosts.qps.modify(fabric, a, nowhere), Err(Errno::EINVAL));
+    assert_eq!(
+        hosts.qps.modify(fabric, a, invalid_port),
+        Err(Errno::EINVAL)
+    );
     hosts.qps.destroy(a);
     assert_eq!(hosts.qps.modify(fabric, a, READY), Err(Errno::EBADF));
     let next = hosts.ready(NEAR);

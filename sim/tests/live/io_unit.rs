@@ -42,8 +42,8 @@ fn request(method: Method, attr: u16, modifier: u32) -> MadOut {
 }
 
 fn ask(rig: &mut Rig, method: Method, attr: u16, modifier: u32) -> (u16, Vec<u8>) {
-    let (verdict, out) = rig.send(&request(method, attr, modifier));
-    assert_eq!(verdict, MadOutcome::Replied);
+    let (outcome, out) = rig.send(&request(method, attr, modifier));
+    assert_eq!(outcome, MadOutcome::Replied);
     let mad = &out[0].mad.mad;
     assert_eq!((mad.method(), mad.tid()), (Method::GetResp, Tid(9)));
     (mad.status().0, mad.as_bytes()[64..].to_vec())
@@ -121,8 +121,8 @@ fn targets_can_be_started_and_stopped() {
         }
         // Minimum interval between two traps of a port.
         rig.now = rig.now + core::time::Duration::from_secs(10);
-        let verdict = if on { MadOutcome::Replied } else { no_receiver };
-        assert_eq!(rig.send(&request_mad).0, verdict);
+        let outcome = if on { MadOutcome::Replied } else { no_receiver };
+        assert_eq!(rig.send(&request_mad).0, outcome);
     }
     assert!(rig.fabric.set_srp_target(99, true).is_err());
     // The target is installed on the host and starts again with it.

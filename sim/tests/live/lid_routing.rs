@@ -137,8 +137,8 @@ fn query(sl: u8) -> MadOut {
 fn data_packets_need_active_ports() {
     let mut rig = configured();
     rig.fabric.attach(PortAt::new(4, 1)).unwrap();
-    let (verdict, out) = rig.send(&query(0));
-    assert_eq!(verdict, MadOutcome::Delivered);
+    let (outcome, out) = rig.send(&query(0));
+    assert_eq!(outcome, MadOutcome::Delivered);
     assert_eq!((out[0].at, out[0].qpn), (PortAt::new(4, 1), Qpn(1)));
     assert_eq!(out[0].mad.from.lid, Lid(1));
     for state in [PortState::Initialize, PortState::Armed] {

@@ -158,11 +158,11 @@ fn sm_info_requests_bypass_the_m_key_check() {
     let mut rig = protected(2, 3, 0);
     rig.fabric.attach(PortAt::new(2, 1)).unwrap();
     let request = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
-    let (verdict, out) = rig.send(&MadOut {
+    let (outcome, out) = rig.send(&MadOut {
         to: Address::DIRECTED,
         mad: request.directed(&path_to(2), Tid(5)),
     });
-    assert_eq!(verdict, MadOutcome::Delivered);
+    assert_eq!(outcome, MadOutcome::Delivered);
     assert_eq!(out[0].at, PortAt::new(2, 1));
 }
 

@@ -12,7 +12,7 @@ use ferrosm_sim::faults::{AgentFault, FabricAction, FaultScope, LinkDirection, T
 use ferrosm_sim::net::{ForeignSm, Net};
 use ferrosm_sim::spec::PortAt;
 
-use crate::packets::{configured, group, set_mft};
+use crate::packets::{configured, multicast_packet, set_mft};
 use crate::rig::{chain, path_to};
 
 const HOME: PortAt = PortAt::new(0, 1);
@@ -300,7 +300,7 @@ fn multicast_copies_arrive_delayed_or_immediately() {
         for node in 1..=3 {
             set_mft(&mut rig, node, 0b110);
         }
-        let packet = group(&rig);
+        let packet = multicast_packet(&rig);
         let mut net = Net::new(rig.fabric, 1);
         if instant {
             net.set_instant();

@@ -31,12 +31,12 @@ impl CountedFabric {
         let plan = Plan::new(shape);
         let rig = plan.apply();
         let before = CountersSnapshot::from(&rig.fabric);
-        let mut run = Self { plan, rig, before };
-        let lids: Vec<Lid> = run.plan.ports.values().map(|p| p.lid).collect();
+        let mut counted = Self { plan, rig, before };
+        let lids: Vec<Lid> = counted.plan.ports.values().map(|p| p.lid).collect();
         for lid in lids {
-            assert!(run.rig.by_lid(lid).1.is_some(), "{lid}");
+            assert!(counted.rig.by_lid(lid).1.is_some(), "{lid}");
         }
-        run
+        counted
     }
 
     fn kinds(&self, allow: &CounterAllowance) -> BTreeSet<&'static str> {
@@ -55,7 +55,8 @@ impl CountedFabric {
         verdict.violations.iter().map(kind).collect()
     }
 
-    fn count(&mut self, at: PortAt, which: PortCounter, n: u64) {
+    /// Adds to a counter.
+    fn add(&mut self, at: PortAt, which: PortCounter, n: u64) {
         self.rig.fabric.add_errors(at, which, n);
     }
 }
@@ -68,18 +69,18 @@ const NO_FAULTS: CounterAllowance = CounterAllowance {
 #[test]
 fn counters_without_faults_are_consistent() {
     for shape in ["fat-tree:4", "ring:5", "torus:4,4"] {
-        let run = CountedFabric::new(shape);
-        assert_eq!(run.kinds(&NO_FAULTS), BTreeSet::new(), "{shape}");
-        // Also since power-on.
-        let after = CountersSnapshot::from(&run.rig.fabric);
+        let counted = CountedFabric::new(shape);
+        assert_eq!(counted.kinds(&NO_FAULTS), BTreeSet::new(), "{shape}");
+        // The counts since power-on are consistent as well.
+        let after = CountersSnapshot::from(&counted.rig.fabric);
         let first = CountersSnapshot::default();
         assert_eq!(
-            run.kinds_of(&first, &after, &NO_FAULTS),
+            counted.kinds_of(&first, &after, &NO_FAULTS),
             BTreeSet::new(),
             "{shape}"
         );
         assert_eq!(
-            run.kinds_of(&after, &run.before, &NO_FAULTS),
+            counted.kinds_of(&after, &counted.before, &NO_FAULTS),
             BTreeSet::from(["Decreased"]),
             "{shape}"
         );
@@ -88,39 +89,48 @@ fn counters_without_faults_are_consistent() {
 
 #[test]
 fn excess_received_packets_are_reported() {
-    let mut run = CountedFabric::new("ring:5");
-    let at = run.plan.trunk();
-    run.count(at, PortCounter::RcvPkts, 1);
+    let mut counted = CountedFabric::new("ring:5");
+    let at = counted.plan.trunk();
+    counted.add(at, PortCounter::RcvPkts, 1);
     assert_eq!(
-        run.kinds(&NO_FAULTS),
+        counted.kinds(&NO_FAULTS),
         BTreeSet::from(["ReceivedMoreThanSent"])
     );
-    let mut run = CountedFabric::new("ring:5");
-    run.count(at, PortCounter::RcvData, 72);
+    let mut counted = CountedFabric::new("ring:5");
+    counted.add(at, PortCounter::RcvData, 72);
     assert_eq!(
-        run.kinds(&NO_FAULTS),
+        counted.kinds(&NO_FAULTS),
         BTreeSet::from(["ReceivedMoreThanSent"])
     );
 }
 
 #[test]
 fn lost_packets_are_reported_unless_an_error_counter_accounts_for_them() {
-    let mut run = CountedFabric::new("ring:5");
-    let (at, peer) = (run.plan.trunk(), run.plan.peers[&run.plan.trunk()]);
-    run.count(at, PortCounter::XmitPkts, 2);
-    assert_eq!(run.kinds(&NO_FAULTS), BTreeSet::from(["UnexplainedLoss"]));
+    let mut counted = CountedFabric::new("ring:5");
+    let (at, peer) = (
+        counted.plan.trunk(),
+        counted.plan.peers[&counted.plan.trunk()],
+    );
+    counted.add(at, PortCounter::XmitPkts, 2);
+    assert_eq!(
+        counted.kinds(&NO_FAULTS),
+        BTreeSet::from(["UnexplainedLoss"])
+    );
     let lossy = CounterAllowance {
         lost_per_link: 2,
         ..NO_FAULTS
     };
-    assert_eq!(run.kinds(&lossy), BTreeSet::new());
-    run.count(peer, PortCounter::RcvErrors, 2);
-    assert_eq!(run.kinds(&NO_FAULTS), BTreeSet::from(["ErrorCounterRose"]));
-    let noisy = CounterAllowance {
+    assert_eq!(counted.kinds(&lossy), BTreeSet::new());
+    counted.add(peer, PortCounter::RcvErrors, 2);
+    assert_eq!(
+        counted.kinds(&NO_FAULTS),
+        BTreeSet::from(["ErrorCounterRose"])
+    );
+    let with_errors = CounterAllowance {
         may_rise: BTreeSet::from([PortCounter::RcvErrors]),
         ..NO_FAULTS
     };
-    assert_eq!(run.kinds(&noisy), BTreeSet::new());
+    assert_eq!(counted.kinds(&with_errors), BTreeSet::new());
 }
 
 #[test]
@@ -140,11 +150,11 @@ fn every_error_counter_is_checked() {
         PortCounter::Vl15Dropped,
         PortCounter::Qp1Dropped,
     ] {
-        let mut run = CountedFabric::new("ring:3");
-        let at = run.plan.host(1);
-        run.count(at, which, 1);
+        let mut counted = CountedFabric::new("ring:3");
+        let at = counted.plan.host(1);
+        counted.add(at, which, 1);
         assert_eq!(
-            run.kinds(&NO_FAULTS),
+            counted.kinds(&NO_FAULTS),
             BTreeSet::from(["ErrorCounterRose"]),
             "{}",
             which.name()
@@ -152,11 +162,14 @@ fn every_error_counter_is_checked() {
     }
 }
 
-/// A wrong LFT raises counters of the switch that drops the packet.
+/// A switch without an LFT entry counts the packet that it drops.
 #[test]
 fn dropped_packets_of_a_switch_are_reported() {
-    let mut run = CountedFabric::new("ring:5");
-    let (_, reply) = run.rig.by_lid(Lid(0x1000));
+    let mut counted = CountedFabric::new("ring:5");
+    let (_, reply) = counted.rig.by_lid(Lid(0x1000));
     assert!(reply.is_none());
-    assert_eq!(run.kinds(&NO_FAULTS), BTreeSet::from(["ErrorCounterRose"]));
+    assert_eq!(
+        counted.kinds(&NO_FAULTS),
+        BTreeSet::from(["ErrorCounterRose"])
+    );
 }

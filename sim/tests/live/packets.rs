@@ -12,7 +12,7 @@ use ferrosm_sim::spec::{FabricSpec, PortAt};
 
 use crate::rig::{Rig, cable, chain, node, path_to, sa_query};
 
-/// The CA at the right end of the chain.
+/// The CA at the far end of the chain.
 const FAR: PortAt = PortAt { node: 4, port: 1 };
 
 pub(crate) fn configured() -> Rig {
@@ -23,7 +23,7 @@ pub(crate) fn configured() -> Rig {
     rig
 }
 
-/// A query from LID 1 to a program on QP1.
+/// An SA query from LID 1 to a program on QP1.
 fn query(rig: &Rig, dlid: u16) -> Packet {
     let mad = sa_query();
     let to = Address {
@@ -35,8 +35,8 @@ fn query(rig: &Rig, dlid: u16) -> Packet {
 
 fn send(rig: &mut Rig, packet: Packet) -> (MadOutcome, Vec<Delivery>) {
     let mut out = Vec::new();
-    let verdict = rig.fabric.handle_packet(packet, rig.now, &mut out);
-    (verdict, out)
+    let outcome = rig.fabric.handle_packet(packet, rig.now, &mut out);
+    (outcome, out)
 }
 
 fn with_pkey(rig: &Rig, pkey: u16) -> Packet {
@@ -89,8 +89,8 @@ fn deliveries_contain_address_and_p_key() {
     let mut packet = query(&rig, 5);
     packet.sl = Sl(2);
     packet.src_qpn = Qpn(0x1234);
-    let (verdict, out) = send(&mut rig, packet);
-    assert_eq!(verdict, MadOutcome::Delivered);
+    let (outcome, out) = send(&mut rig, packet);
+    assert_eq!(outcome, MadOutcome::Delivered);
     assert_eq!(
         (out[0].at, out[0].qpn, out[0].pkey),
         (FAR, Qpn(1), PKey(0xFFFF))
@@ -308,8 +308,8 @@ fn vls_must_be_active_at_hosts_too() {
 #[test]
 fn permissive_lid_reaches_the_neighbour() {
     let mut rig = configured();
-    let (verdict, reply) = rig.by_lid(Lid::PERMISSIVE);
-    assert_eq!(verdict, MadOutcome::Replied);
+    let (outcome, reply) = rig.by_lid(Lid::PERMISSIVE);
+    assert_eq!(outcome, MadOutcome::Replied);
     let info = ferrosm_mad::attr::NodeInfo::decode(smp::data(&reply.unwrap().mad));
     assert_eq!(info.node_guid, rig.fabric.node_guid(1));
     let packet = query(&rig, 0xFFFF);
@@ -359,7 +359,8 @@ pub(crate) fn set_mft(rig: &mut Rig, node: usize, ports: u16) {
     );
 }
 
-pub(crate) fn group(rig: &Rig) -> Packet {
+/// A packet to [`MLID`].
+pub(crate) fn multicast_packet(rig: &Rig) -> Packet {
     let mut packet = query(rig, MLID);
     packet.dest_qpn = Qpn(0xFF_FFFF);
     packet
@@ -377,11 +378,15 @@ fn multicast_copies_follow_the_mfts() {
     for node in 1..=3 {
         set_mft(&mut rig, node, if node == 2 { 0b111 } else { 0b110 });
     }
-    let packet = group(&rig);
-    let (verdict, out) = send(&mut rig, packet);
-    assert_eq!(verdict, MadOutcome::Delivered);
+    let packet = multicast_packet(&rig);
+    let (outcome, out) = send(&mut rig, packet);
+    assert_eq!(outcome, MadOutcome::Delivered);
     let at: Vec<_> = out.iter().map(|d| d.at).collect();
-    assert_eq!(at, [PortAt::new(2, 0), FAR], "not the sender itself");
+    assert_eq!(
+        at,
+        [PortAt::new(2, 0), FAR],
+        "no copy returns to the sender"
+    );
     assert_eq!(out[1].qpn, Qpn(0xFF_FFFF));
     assert_eq!(out[1].mad.from.path_bits, 0);
     let from_the_switch = Packet {
@@ -407,7 +412,7 @@ fn mlids_beyond_the_table_use_the_default_ports() {
         rig.set(&path_to(node), id::SWITCH_INFO, 0, info.encode())
             .unwrap();
     }
-    let packet = group(&rig);
+    let packet = multicast_packet(&rig);
     assert_eq!(receivers(&mut rig, packet), [FAR]);
     let back = Packet { at: FAR, ..packet };
     assert_eq!(
@@ -420,7 +425,7 @@ fn mlids_beyond_the_table_use_the_default_ports() {
 #[test]
 fn mlids_without_a_table_are_dropped() {
     let mut rig = configured();
-    let packet = group(&rig);
+    let packet = multicast_packet(&rig);
     assert_eq!(receivers(&mut rig, packet), []);
     assert_eq!(rig.fabric.totals().dropped(DropReason::NoRoute), 1);
     let c = rig.fabric.port_counters(PortAt::new(1, 1));
@@ -480,12 +485,12 @@ fn mft_loops_cause_excess_copies() {
     let (four, five) = (PortAt::new(4, 1), PortAt::new(5, 1));
     // A tree with switch 1 in the middle.
     write(&mut rig, [0b1110, 0b1010, 0b0110]);
-    let packet = group(&rig);
+    let packet = multicast_packet(&rig);
     assert_eq!(receivers(&mut rig, packet), [four, five]);
     assert_eq!(rig.fabric.totals().dropped(DropReason::Loop), 0);
-    // The third side of the triangle as well.
+    // A loop over all sides of the triangle.
     write(&mut rig, [0b1110; 3]);
-    let packet = group(&rig);
+    let packet = multicast_packet(&rig);
     let (zero, at) = (rig.at, receivers(&mut rig, packet));
     assert_eq!(at, [four, five, five, four, zero, zero]);
     assert_ne!(rig.fabric.totals().dropped(DropReason::Loop), 0);

@@ -49,8 +49,8 @@ fn request(lid: u16, method: Method, attr: AttrId, data: &[u8]) -> MadOut {
 }
 
 fn ask(rig: &mut Rig, mad: &MadOut) -> (Status, [u8; DATA_LEN]) {
-    let (verdict, out) = rig.send(mad);
-    assert_eq!(verdict, MadOutcome::Replied);
+    let (outcome, out) = rig.send(mad);
+    assert_eq!(outcome, MadOutcome::Replied);
     let reply = &out[0].mad;
     assert_eq!(out[0].qpn, Qpn(1));
     assert_eq!((reply.from.qpn, reply.from.lid), (Qpn(1), mad.to.lid));
@@ -278,8 +278,8 @@ fn invalid_requests_get_an_error_status() {
 #[test]
 fn pma_ignores_other_methods_and_classes() {
     let mut rig = configured();
-    let (verdict, out) = rig.send(&request(SWITCH, Method::GetTable, id::PORT_COUNTERS, &[]));
-    assert_eq!(verdict, MadOutcome::Replied);
+    let (outcome, out) = rig.send(&request(SWITCH, Method::GetTable, id::PORT_COUNTERS, &[]));
+    assert_eq!(outcome, MadOutcome::Replied);
     assert_eq!(out[0].mad.mad.status(), Status::BAD_METHOD);
     rig.fabric.attach(PortAt::new(2, 0)).unwrap();
     let trap = request(SWITCH, Method::Trap, AttrId(2), &[]);

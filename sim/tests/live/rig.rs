@@ -93,8 +93,8 @@ impl Rig {
 
     pub(crate) fn send(&mut self, mad: &MadOut) -> (MadOutcome, Vec<Delivery>) {
         let mut out = Vec::new();
-        let verdict = self.fabric.handle(self.at, mad, self.now, &mut out);
-        (verdict, out)
+        let outcome = self.fabric.handle(self.at, mad, self.now, &mut out);
+        (outcome, out)
     }
 
     pub(crate) fn advance(&mut self) -> Vec<MadIn> {
@@ -228,11 +228,11 @@ impl Rig {
     /// The reply to a LID-routed Get(NodeInfo).
     pub(crate) fn by_lid(&mut self, lid: Lid) -> (MadOutcome, Option<MadIn>) {
         let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), self.m_key);
-        let (verdict, out) = self.send(&MadOut {
+        let (outcome, out) = self.send(&MadOut {
             to: Address::smp(lid),
             mad: request.lid_routed(Tid(77)),
         });
-        (verdict, out.first().map(|d| d.mad))
+        (outcome, out.first().map(|d| d.mad))
     }
 
     pub(crate) fn repress(&mut self, trap: &MadIn) -> MadOutcome {

@@ -1,4 +1,4 @@
-//! Directed routes (IBA 14.2.2).
+//! Forwarding of directed-route SMPs (IBA 14.2.2).
 
 use ferrosm_mad::attr::{NodeInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortNum, Tid};
@@ -106,7 +106,7 @@ fn unconnected_ports_drop() {
 }
 
 /// A request with these DrSLID and DrDLID.
-fn with_ends(path: &DrPath, dr_slid: u16, dr_dlid: u16) -> Mad {
+fn with_dr_lids(path: &DrPath, dr_slid: u16, dr_dlid: u16) -> Mad {
     let mut mad = node_info().directed(path, Tid(1));
     mad.as_bytes_mut()[32..34].copy_from_slice(&dr_slid.to_be_bytes());
     mad.as_bytes_mut()[34..36].copy_from_slice(&dr_dlid.to_be_bytes());
@@ -116,7 +116,7 @@ fn with_ends(path: &DrPath, dr_slid: u16, dr_dlid: u16) -> Mad {
 #[test]
 fn lid_routed_parts_need_lfts() {
     let mut rig = Rig::new(&chain(1));
-    let mad = with_ends(&path_to(1), 0xFFFF, 7);
+    let mad = with_dr_lids(&path_to(1), 0xFFFF, 7);
     assert_eq!(
         rig.send(&directed(mad)).0,
         MadOutcome::Dropped(DropReason::NoRoute)
@@ -142,11 +142,11 @@ fn directed_route_may_start_and_end_lid_routed() {
     ] {
         let what = format!("{first} {path} {last}");
         let dr_slid = if first == NONE { NONE } else { 1 };
-        let mad = with_ends(&path.parse().unwrap(), dr_slid, last);
-        let mut to = directed(mad);
-        to.to.lid = Lid(first);
-        let (verdict, out) = rig.send(&to);
-        assert_eq!(verdict, MadOutcome::Replied, "{what}");
+        let mad = with_dr_lids(&path.parse().unwrap(), dr_slid, last);
+        let mut request = directed(mad);
+        request.to.lid = Lid(first);
+        let (outcome, out) = rig.send(&request);
+        assert_eq!(outcome, MadOutcome::Replied, "{what}");
         let info = NodeInfo::decode(smp::data(&out[0].mad.mad));
         assert_eq!(info.node_guid, rig.fabric.node_guid(node), "{what}");
         assert_eq!(out[0].mad.mad.as_bytes()[6], 0, "{what}");
@@ -157,23 +157,23 @@ fn directed_route_may_start_and_end_lid_routed() {
 fn only_switches_join_lid_routed_and_directed_parts() {
     let mut rig = Rig::new(&chain(1));
     rig.configure_chain();
-    let mut by_lid_to_a_host = directed(with_ends(&"0,1".parse().unwrap(), 1, 0xFFFF));
+    let mut by_lid_to_a_host = directed(with_dr_lids(&"0,1".parse().unwrap(), 1, 0xFFFF));
     by_lid_to_a_host.to.lid = Lid(3);
     assert_eq!(
         rig.send(&by_lid_to_a_host).0,
         MadOutcome::Dropped(DropReason::NotASwitch)
     );
-    let out_of_a_host = with_ends(&path_to(2), 0xFFFF, 2);
+    let out_of_a_host = with_dr_lids(&path_to(2), 0xFFFF, 2);
     assert_eq!(
         rig.send(&directed(out_of_a_host)).0,
         MadOutcome::Dropped(DropReason::NotASwitch)
     );
-    // The LRH and the ends of the directed route must agree.
+    // The LRH must agree with DrSLID and DrDLID.
     let no_sender = MadOut {
         to: Address::smp(Lid(2)),
-        mad: with_ends(&path_to(1), 0xFFFF, 0xFFFF),
+        mad: with_dr_lids(&path_to(1), 0xFFFF, 0xFFFF),
     };
-    for bad in [no_sender, directed(with_ends(&path_to(1), 1, 0xFFFF))] {
+    for bad in [no_sender, directed(with_dr_lids(&path_to(1), 1, 0xFFFF))] {
         assert_eq!(rig.send(&bad).0, MadOutcome::Dropped(DropReason::Malformed));
     }
 }
