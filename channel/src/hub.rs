@@ -1,4 +1,4 @@
-//! Wakeup of the server by its clients: one doorbell and one shared word.
+//! Wakeup of the server by its clients: one doorbell (an eventfd) and one shared word.
 //!
 //! Owned by the server and shared by its threads. Does not access the clients' rings.
 
@@ -15,7 +15,7 @@ use crate::memory::{Mapping, sealed_memfd};
 /// Maximum sleep: a client that corrupts the shared word can delay the server at most by this.
 const MAX_SLEEP: Duration = Duration::from_millis(250);
 
-/// Where the server sleeps.
+/// Wakeup object of a server: the server sleeps in [`Hub::sleep`], and clients and threads wake it.
 #[derive(Debug)]
 pub struct Hub {
     page: Mapping,
@@ -40,9 +40,9 @@ impl Hub {
         })
     }
 
-    /// Sleeps until the doorbell rings, `timeout` is over, or a signal arrives; at most 250 ms. `still_idle` is
-    /// called after the clients know that they must ring; if it returns false, there is no sleep. Only one thread may
-    /// sleep here.
+    /// Sleeps until the doorbell rings, `timeout` has passed, or a signal arrives; at most 250 ms. `still_idle` is
+    /// called after `server_sleeping` is set, so that clients ring from then on. If it returns false, this function
+    /// returns at once. Only one thread may sleep in a hub.
     ///
     /// # Errors
     ///
@@ -62,8 +62,8 @@ impl Hub {
             Ok(())
         };
         sleeping.store(0, Ordering::SeqCst);
-        // Read without checking whether it rang: this is cheap once per sleep, and a ring from before the sleep
-        // must not shorten the next one.
+        // Reset the doorbell, whether or not it rang: this is cheap once per sleep, and an old ring must not shorten the
+        // next sleep.
         let mut count = [0; 8];
         match rustix::io::read(&self.doorbell, &mut count) {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
@@ -84,12 +84,12 @@ impl Hub {
         }
     }
 
-    /// Wakes the server. For its own threads, after they queued work for it.
+    /// Wakes the server. Called by its own threads after they have queued work for it.
     pub fn ring(&self) {
         ring(server_sleeping(&self.page), &self.doorbell);
     }
 
-    /// Copies of the page and the doorbell for a client.
+    /// Duplicates the descriptors of the page and the doorbell for a client.
     pub(crate) fn share(&self) -> Result<(OwnedFd, OwnedFd), Errno> {
         Ok((
             rustix::io::fcntl_dupfd_cloexec(&self.page_fd, 3)?,
@@ -98,7 +98,7 @@ impl Hub {
     }
 }
 
-/// Wakes the server if it sleeps. Data for it must have been written before.
+/// Wakes the server if it sleeps. The caller must have written the data for it before.
 pub(crate) fn ring(sleeping: &AtomicU32, doorbell: &OwnedFd) {
     fence(Ordering::SeqCst);
     if sleeping.load(Ordering::Relaxed) != 0 && sleeping.swap(0, Ordering::SeqCst) != 0 {

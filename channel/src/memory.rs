@@ -1,10 +1,7 @@
 //! Memory shared with another process, as slices of atomics. The only `unsafe` code of this crate.
 //!
 //! Only atomics are sound, because the peer may write at any time.
-#![allow(
-    unsafe_code,
-    reason = "mapping a file and viewing it as atomics has no safe form"
-)]
+#![allow(unsafe_code, reason = "no safe API maps a file as atomics")]
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
@@ -86,7 +83,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `start` and `len` are what `mmap` gave, and every slice of it borrowed `self`.
+        // SAFETY: `start` and `len` are those of `mmap`, and every slice of the mapping borrowed `self`.
         let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
         debug_assert!(unmapped.is_ok());
     }

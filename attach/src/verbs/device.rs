@@ -1,4 +1,4 @@
-//! Devices and opened devices, in the form of libibverbs.
+//! Devices and opened devices, with the structures that libibverbs exposes to programs.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
@@ -14,16 +14,16 @@ use crate::server::{Connection, ServerError, unexpected};
 
 /// Maximum message size: the payload of a packet in the fabric.
 const MAX_MESSAGE: u32 = 256;
-/// Limits that the adapter reports without effect.
+/// Limits that the adapter reports but does not enforce.
 const MAX_OBJECTS: i32 = 65_536;
 const MAX_SGES: i32 = 32;
 
-/// A listed device; the first field is the program's structure.
+/// A listed device. The first field is the structure that the program has a pointer to.
 #[repr(C)]
 pub(crate) struct Device {
-    pub(crate) seen: abi::IbvDevice,
+    pub(crate) ibv: abi::IbvDevice,
     pub(crate) index: u32,
-    pub(crate) about: verbs::DeviceAttributes,
+    pub(crate) attributes: verbs::DeviceAttributes,
 }
 
 /// Sends a request; returns the reply with the descriptors of an opened object.
@@ -51,34 +51,34 @@ pub(crate) fn devices(config: &Config) -> Result<Vec<verbs::DeviceAttributes>, E
 }
 
 impl Device {
-    pub(crate) fn new(index: u32, about: verbs::DeviceAttributes) -> Self {
+    pub(crate) fn new(index: u32, attributes: verbs::DeviceAttributes) -> Self {
         Self {
-            seen: abi::IbvDevice {
+            ibv: abi::IbvDevice {
                 ops: [0; 2],
-                node_type: about.node_type.cast_signed(),
+                node_type: attributes.node_type.cast_signed(),
                 transport_type: 0,
-                name: abi::field(&about.name),
+                name: abi::field(&attributes.name),
                 dev_name: abi::field(&format!("uverbs{index}")),
                 dev_path: abi::field(&format!("/sys/class/infiniband_verbs/uverbs{index}")),
-                ibdev_path: abi::field(&format!("/sys/class/infiniband/{}", about.name)),
+                ibdev_path: abi::field(&format!("/sys/class/infiniband/{}", attributes.name)),
             },
             index,
-            about,
+            attributes,
         }
     }
 
     /// `ibv_query_device`.
     pub(crate) fn attributes(&self) -> abi::DeviceAttr {
-        let about = &self.about;
+        let attributes = &self.attributes;
         abi::DeviceAttr {
-            fw_ver: abi::field(&about.firmware),
-            node_guid: about.node_guid.to_be_bytes(),
-            sys_image_guid: about.system_image_guid.to_be_bytes(),
+            fw_ver: abi::field(&attributes.firmware),
+            node_guid: attributes.node_guid.to_be_bytes(),
+            sys_image_guid: attributes.system_image_guid.to_be_bytes(),
             max_mr_size: u64::MAX,
             page_size_cap: 0xFFFF_F000,
-            vendor_id: about.vendor_id,
-            vendor_part_id: about.device_id,
-            hw_ver: about.revision,
+            vendor_id: attributes.vendor_id,
+            vendor_part_id: attributes.device_id,
+            hw_ver: attributes.revision,
             max_qp: MAX_OBJECTS,
             max_qp_wr: MAX_OBJECTS,
             device_cap_flags: 0,
@@ -96,9 +96,9 @@ impl Device {
             max_total_mcast_qp_attach: MAX_OBJECTS,
             max_ah: MAX_OBJECTS,
             fmr_srq: [0; 5],
-            max_pkeys: u16::try_from(about.pkeys).unwrap_or(u16::MAX),
+            max_pkeys: u16::try_from(attributes.pkeys).unwrap_or(u16::MAX),
             local_ca_ack_delay: 0,
-            phys_port_cnt: u8::try_from(about.ports).unwrap_or(u8::MAX),
+            phys_port_cnt: u8::try_from(attributes.ports).unwrap_or(u8::MAX),
         }
     }
 }
@@ -106,7 +106,7 @@ impl Device {
 /// An opened device; contains a `struct ibv_context`.
 #[repr(C)]
 pub(crate) struct Context {
-    pub(crate) seen: abi::VerbsContext,
+    pub(crate) ibv: abi::VerbsContext,
     pub(crate) index: u32,
     requests: Mutex<Connection>,
     /// Channel for events of the ports.
@@ -130,10 +130,10 @@ impl Context {
         }
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
         let (events, fd) = ClientEnd::new(fds).map_err(|_| Errno::NXIO)?;
-        // Programs wait for it by functions that are not intercepted.
+        // Programs wait for events by functions that are not intercepted.
         events.disable_quiet();
         Ok(Self {
-            seen: functions(device.cast(), fd.as_raw_fd()),
+            ibv: functions(device.cast(), fd.as_raw_fd()),
             index,
             requests,
             events,
@@ -172,7 +172,7 @@ impl Context {
         }
     }
 
-    /// Whether the program does not wait for events.
+    /// Whether the program has made the event descriptor nonblocking.
     pub(crate) fn is_nonblocking(&self) -> bool {
         rustix::fs::fcntl_getfl(self.events.wake_fd())
             .is_ok_and(|flags| flags.contains(rustix::fs::OFlags::NONBLOCK))

@@ -1,5 +1,5 @@
 //! Structures and constants of libibverbs' public header (`infiniband/verbs.h`, ABI of rdma-core 17 and later). A
-//! test compares the layouts with the header.
+//! test compares the layouts with the header. Fields that are not used here are merged into arrays (`unused_...`).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -32,13 +32,13 @@ pub(crate) type QueryDeviceEx =
 /// `struct ibv_context_ops`: 32 entries.
 #[repr(C)]
 pub(crate) struct ContextOps {
-    pub(crate) before_poll: [Absent; 11],
+    pub(crate) unused_before_poll: [Absent; 11],
     pub(crate) poll_cq: PollCq,
     pub(crate) req_notify_cq: ReqNotifyCq,
-    pub(crate) between: [Absent; 12],
+    pub(crate) unused_before_post: [Absent; 12],
     pub(crate) post_send: PostSend,
     pub(crate) post_recv: PostRecv,
-    pub(crate) after_post: [Absent; 5],
+    pub(crate) unused_after_post: [Absent; 5],
 }
 
 /// `struct ibv_context`.
@@ -57,10 +57,10 @@ pub(crate) struct IbvContext {
 #[repr(C)]
 pub(crate) struct VerbsContext {
     pub(crate) query_port: QueryPort,
-    pub(crate) before_private: [Absent; 25],
+    pub(crate) unused_before_private: [Absent; 25],
     pub(crate) private: *const c_void,
     pub(crate) query_device_ex: QueryDeviceEx,
-    pub(crate) after_query: [Absent; 11],
+    pub(crate) unused_after_query: [Absent; 11],
     pub(crate) size: usize,
     pub(crate) context: IbvContext,
 }
@@ -140,8 +140,8 @@ pub(crate) struct PortAttr {
     pub(crate) port_cap_flags2: u16,
 }
 
-/// Length that `ibv_query_port` itself fills: all but the last field, which was added later.
-pub(crate) const OLD_PORT_ATTR: usize = std::mem::offset_of!(PortAttr, port_cap_flags2);
+/// Length that the exported function `ibv_query_port` fills: all but the last field, which was added in a later version.
+pub(crate) const PORT_ATTR_BASE_LEN: usize = std::mem::offset_of!(PortAttr, port_cap_flags2);
 
 /// `struct ibv_gid_entry`.
 #[repr(C)]
@@ -154,14 +154,14 @@ pub(crate) struct GidEntry {
     pub(crate) ndev_ifindex: u32,
 }
 
-/// `struct ibv_async_event` of a port.
+/// `struct ibv_async_event` of a port: `element` is a union of 8 bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct IbvAsyncEvent {
     pub(crate) port_num: c_int,
-    pub(crate) rest: u32,
+    pub(crate) element_rest: u32,
     pub(crate) event_type: c_int,
-    pub(crate) end: u32,
+    pub(crate) padding: u32,
 }
 
 /// `struct ibv_wc`.
@@ -276,14 +276,14 @@ pub(crate) struct QpInitAttr {
 /// `IBV_QPT_UD`.
 pub(crate) const QPT_UD: c_int = 4;
 
-/// `enum ibv_qp_attr_mask`, for datagrams.
+/// `enum ibv_qp_attr_mask`: the bits that UD queue pairs use.
 pub(crate) mod mask {
+    use std::ffi::c_int;
+
     pub(crate) const STATE: c_int = 1;
     pub(crate) const PKEY_INDEX: c_int = 1 << 4;
     pub(crate) const PORT: c_int = 1 << 5;
     pub(crate) const QKEY: c_int = 1 << 6;
-
-    use std::ffi::c_int;
 }
 
 /// `struct ibv_qp_attr`.
@@ -304,9 +304,9 @@ pub(crate) struct QpAttr {
     pub(crate) alt_ah_attr: AhAttr,
     pub(crate) pkey_index: u16,
     pub(crate) alt_pkey_index: u16,
-    pub(crate) connected: [u8; 5],
+    pub(crate) unused_before_port: [u8; 5],
     pub(crate) port_num: u8,
-    pub(crate) connected_too: [u8; 5],
+    pub(crate) unused_after_port: [u8; 5],
     pub(crate) rate_limit: u32,
 }
 
@@ -333,7 +333,7 @@ pub(crate) struct SendWr {
     pub(crate) ah: *mut Ah,
     pub(crate) remote_qpn: u32,
     pub(crate) remote_qkey: u32,
-    pub(crate) others: [u64; 9],
+    pub(crate) unused: [u64; 9],
 }
 
 /// `struct ibv_recv_wr`.
@@ -385,7 +385,7 @@ pub(crate) struct Cq {
     pub(crate) async_events_completed: u32,
 }
 
-/// A terminated text in a field of fixed length, truncated if necessary.
+/// A NUL-terminated string in a field of fixed length, truncated if necessary.
 pub(crate) fn field<const N: usize>(text: &str) -> [u8; N] {
     let mut field = [0; N];
     let len = text.len().min(N.saturating_sub(1));
@@ -411,10 +411,11 @@ pub(crate) fn gid_bytes(words: [u64; 2]) -> [u8; 16] {
     gid
 }
 
-/// The address of a text field, for functions that return names.
-pub(crate) const fn text_of(field: &[u8]) -> *const c_char {
+/// The C string in a field, for functions that return names.
+pub(crate) const fn c_str(field: &[u8]) -> *const c_char {
     field.as_ptr().cast()
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

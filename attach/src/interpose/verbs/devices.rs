@@ -17,15 +17,18 @@ use crate::verbs::device::{Context, Device, devices, port_attributes};
 /// Listed devices. They are never freed: a program may use a device after it freed the list, and there are few.
 static LISTED_DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
 
-fn listed_device(index: u32, about: ferrosm_channel::verbs::DeviceAttributes) -> &'static Device {
+fn listed_device(
+    index: u32,
+    attributes: ferrosm_channel::verbs::DeviceAttributes,
+) -> &'static Device {
     let mut listed_device = LISTED_DEVICES
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    let same = |device: &&&Device| device.index == index && device.about == about;
+    let same = |device: &&&Device| device.index == index && device.attributes == attributes;
     if let Some(device) = listed_device.iter().find(same) {
         return device;
     }
-    let device: &Device = Box::leak(Box::new(Device::new(index, about)));
+    let device: &Device = Box::leak(Box::new(Device::new(index, attributes)));
     listed_device.push(device);
     device
 }
@@ -34,21 +37,21 @@ fn listed_device(index: u32, about: ferrosm_channel::verbs::DeviceAttributes) ->
 fn functions(device: *mut abi::IbvDevice, async_fd: c_int) -> abi::VerbsContext {
     abi::VerbsContext {
         query_port,
-        before_private: [0; 25],
+        unused_before_private: [0; 25],
         private: null(),
         query_device_ex,
-        after_query: [0; 11],
+        unused_after_query: [0; 11],
         size: size_of::<abi::VerbsContext>(),
         context: abi::IbvContext {
             device,
             ops: abi::ContextOps {
-                before_poll: [0; 11],
+                unused_before_poll: [0; 11],
                 poll_cq: queues::poll_cq,
                 req_notify_cq: queues::req_notify_cq,
-                between: [0; 12],
+                unused_before_post: [0; 12],
                 post_send: queues::post_send,
                 post_recv: queues::post_recv,
-                after_post: [0; 5],
+                unused_after_post: [0; 5],
             },
             cmd_fd: -1,
             async_fd,
@@ -163,8 +166,8 @@ replace! {
             return list;
         }
         let mut n = 0;
-        for about in found {
-            let device = std::ptr::from_ref(listed_device(n, about)).cast_mut().cast();
+        for attributes in found {
+            let device = std::ptr::from_ref(listed_device(n, attributes)).cast_mut().cast();
             // SAFETY: within the list.
             unsafe { list.add(n as usize).write(device) };
             n += 1;
@@ -193,7 +196,7 @@ replace! {
             return unsafe { next(device) };
         }
         // SAFETY: a device of the list.
-        abi::text_of(unsafe { &(*device).name })
+        abi::c_str(unsafe { &(*device).name })
     }
 
     /// The node GUID in network byte order.
@@ -203,7 +206,7 @@ replace! {
             return unsafe { next(device) };
         }
         // SAFETY: a device of the list.
-        unsafe { (*device.cast::<Device>()).about.node_guid.to_be() }
+        unsafe { (*device.cast::<Device>()).attributes.node_guid.to_be() }
     }
 
     /// The index of the device.
@@ -230,7 +233,7 @@ replace! {
             return null_mut();
         }
         // SAFETY: just made.
-        unsafe { &raw mut (*opened).seen.context }
+        unsafe { &raw mut (*opened).ibv.context }
     }
 
     /// Closes a device.
@@ -265,7 +268,7 @@ replace! {
             return unsafe { next(context, port, out) };
         }
         // SAFETY: as the program promises.
-        unsafe { port_into(context, port, out, abi::OLD_PORT_ATTR) }
+        unsafe { port_into(context, port, out, abi::PORT_ATTR_BASE_LEN) }
     }
 
     /// Queries a GID table entry.
@@ -321,14 +324,14 @@ replace! {
             return -(libc::EINVAL as ssize_t);
         }
         // SAFETY: an open context's device is one of ours.
-        let ports = unsafe { (*(*context).device.cast::<Device>()).about.ports };
+        let ports = unsafe { (*(*context).device.cast::<Device>()).attributes.ports };
         let mut count = 0;
         for port in 1..=ports {
             // SAFETY: an open context.
-            let Ok(about) = unsafe { context_of(context) }.port(port) else {
+            let Ok(attributes) = unsafe { context_of(context) }.port(port) else {
                 continue;
             };
-            for (index, gid) in (0..).zip(about.gids) {
+            for (index, gid) in (0..).zip(attributes.gids) {
                 if count < most && gid.iter().any(|byte| *byte != 0) {
                     // SAFETY: room for `most` entries.
                     unsafe { out.add(count).write(entry(port, index, gid)) };
@@ -346,9 +349,9 @@ replace! {
             return unsafe { next(context, port, index, out) };
         }
         // SAFETY: an open context.
-        let found = unsafe { context_of(context) }.port(port.into()).and_then(|about| {
+        let found = unsafe { context_of(context) }.port(port.into()).and_then(|attributes| {
             let index = usize::try_from(index).unwrap_or(usize::MAX);
-            about.pkeys.get(index).copied().ok_or(Errno::INVAL)
+            attributes.pkeys.get(index).copied().ok_or(Errno::INVAL)
         });
         // SAFETY: room for a P_Key.
         minus_one_with_errno(found.map(|pkey| unsafe { out.write(pkey.to_be()) }))
@@ -361,7 +364,7 @@ replace! {
             return unsafe { next(context, port, pkey) };
         }
         // SAFETY: an open context.
-        let pkeys = unsafe { context_of(context) }.port(port.into()).map(|about| about.pkeys);
+        let pkeys = unsafe { context_of(context) }.port(port.into()).map(|attributes| attributes.pkeys);
         let index = pkeys.unwrap_or_default().iter().position(|key| key.to_be() == pkey);
         index.and_then(|index| c_int::try_from(index).ok()).unwrap_or(-1)
     }
@@ -380,9 +383,9 @@ replace! {
                     unsafe {
                         out.write(abi::IbvAsyncEvent {
                             port_num: event.port.cast_signed(),
-                            rest: 0,
+                            element_rest: 0,
                             event_type: event.kind.cast_signed(),
-                            end: 0,
+                            padding: 0,
                         });
                     }
                     return 0;

@@ -21,19 +21,19 @@ use crate::verbs::queue::{Channel, Completions, Endpoint, state};
 
 #[repr(C)]
 struct CompChannel {
-    seen: abi::CompChannel,
+    ibv: abi::CompChannel,
     channel: Arc<Channel>,
 }
 
 #[repr(C)]
 struct Cq {
-    seen: abi::Cq,
+    ibv: abi::Cq,
     completions: Completions,
 }
 
 #[repr(C)]
 struct Qp {
-    seen: abi::Qp,
+    ibv: abi::Qp,
     endpoint: Arc<Endpoint>,
     cap: abi::QpCap,
     signals_all: bool,
@@ -41,7 +41,7 @@ struct Qp {
 
 #[repr(C)]
 struct Ah {
-    seen: abi::Ah,
+    ibv: abi::Ah,
     attr: abi::AhAttr,
 }
 
@@ -153,11 +153,11 @@ pub(super) unsafe extern "C" fn post_send(
             };
             let is_signalled = own.signals_all || wr.send_flags & abi::SEND_SIGNALED != 0;
             if is_signalled || status != status::SUCCESS {
-                completions(own.seen.send_cq).push(Wc {
+                completions(own.ibv.send_cq).push(Wc {
                     wr_id: wr.wr_id,
                     status,
                     opcode: abi::WC_SEND,
-                    qp_num: own.seen.qp_num,
+                    qp_num: own.ibv.qp_num,
                     ..Wc::default()
                 });
             }
@@ -210,7 +210,7 @@ unsafe fn create_qp(pd: *mut abi::Pd, init: &abi::QpInitAttr) -> Result<Qp, Errn
     // SAFETY: a completion queue of this library.
     unsafe { completions(init.recv_cq) }.add(&endpoint)?;
     Ok(Qp {
-        seen: abi::Qp {
+        ibv: abi::Qp {
             context,
             qp_context: init.qp_context,
             pd,
@@ -295,7 +295,7 @@ unsafe fn sender_address(
 /// A domain of this library.
 unsafe fn address_handle(pd: *mut abi::Pd, attr: abi::AhAttr) -> Ah {
     Ah {
-        seen: abi::Ah {
+        ibv: abi::Ah {
             // SAFETY: promised by the caller.
             context: unsafe { (*pd).context },
             pd,
@@ -409,7 +409,7 @@ replace! {
             return unsafe { next(context) };
         }
         object(Channel::new().map(|channel| CompChannel {
-            seen: abi::CompChannel { context, fd: channel.epoll.as_raw_fd(), refcnt: 0 },
+            ibv: abi::CompChannel { context, fd: channel.epoll.as_raw_fd(), refcnt: 0 },
             channel: Arc::new(channel),
         })).cast()
     }
@@ -434,7 +434,7 @@ replace! {
             return unsafe { next(context, cqe, cq_context, channel, vector) };
         }
         let cq: *mut Cq = object(Ok(Cq {
-            seen: abi::Cq {
+            ibv: abi::Cq {
                 context,
                 channel,
                 cq_context,
@@ -503,7 +503,7 @@ replace! {
                 if own.channel.is_nonblocking() {
                     return fail(Errno::AGAIN);
                 }
-                let mut fds = [pollfd { fd: own.seen.fd, events: POLLIN, revents: 0 }];
+                let mut fds = [pollfd { fd: own.ibv.fd, events: POLLIN, revents: 0 }];
                 if libc::poll(fds.as_mut_ptr(), 1, -1) < 0 {
                     return -1;
                 }
@@ -579,12 +579,12 @@ replace! {
                 ..abi::QpAttr::default()
             });
             init.write(abi::QpInitAttr {
-                qp_context: own.seen.qp_context,
-                send_cq: own.seen.send_cq,
-                recv_cq: own.seen.recv_cq,
+                qp_context: own.ibv.qp_context,
+                send_cq: own.ibv.send_cq,
+                recv_cq: own.ibv.recv_cq,
                 srq: null_mut(),
                 cap: own.cap,
-                qp_type: own.seen.qp_type,
+                qp_type: own.ibv.qp_type,
                 sq_sig_all: c_int::from(own.signals_all),
             });
         }
