@@ -33,13 +33,13 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     }
 }
 
-/// The fabrics of the given file, otherwise of [`DEFAULT_PATH`] if it exists, otherwise one with defaults.
+/// The fabrics of the given file; without one, those of [`DEFAULT_PATH`] if it exists, otherwise one fabric with default settings.
 ///
 /// # Errors
 /// All errors of the file.
-pub fn sources(named: Option<&Path>) -> Result<Vec<Source>, Failure> {
+pub fn sources(file: Option<&Path>) -> Result<Vec<Source>, Failure> {
     let default = Path::new(DEFAULT_PATH);
-    match named {
+    match file {
         Some(path) => Ok(config::read(path)?),
         None if default.exists() => Ok(config::read(default)?),
         None => Ok(vec![Source::defaults()]),
@@ -50,11 +50,11 @@ pub fn sources(named: Option<&Path>) -> Result<Vec<Source>, Failure> {
 ///
 /// # Errors
 /// The file is invalid, the fabric is unknown, or no state directory is configured.
-pub fn state_dir(named: Option<&Path>, fabric: Option<&str>) -> Result<PathBuf, Failure> {
-    let dir = source(named, fabric)?.raw.files.state_dir;
+pub fn state_dir(file: Option<&Path>, fabric: Option<&str>) -> Result<PathBuf, Failure> {
+    let dir = source(file, fabric)?.raw.files.state_dir;
     if dir.is_empty() {
-        let none = "no state directory: name one with --state-dir";
-        return Err(Failure::Usage(none.to_owned()));
+        let message = "no state directory: specify one with --state-dir";
+        return Err(Failure::Usage(message.to_owned()));
     }
     Ok(PathBuf::from(dir))
 }
@@ -63,11 +63,11 @@ pub fn state_dir(named: Option<&Path>, fabric: Option<&str>) -> Result<PathBuf, 
 ///
 /// # Errors
 /// All errors of the file, or an unknown fabric.
-pub fn source(named: Option<&Path>, fabric: Option<&str>) -> Result<Source, Failure> {
-    let all = sources(named)?;
-    let several = fabric.is_none() && all.len() > 1;
+pub fn source(file: Option<&Path>, fabric: Option<&str>) -> Result<Source, Failure> {
+    let all = sources(file)?;
+    let is_ambiguous = fabric.is_none() && all.len() > 1;
     Source::select(all, fabric).map_err(|why| {
-        let hint = if several {
+        let hint = if is_ambiguous {
             ": choose one with --fabric"
         } else {
             ""

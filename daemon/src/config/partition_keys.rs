@@ -8,7 +8,7 @@ use super::value::Scalar;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PartitionRules {
-    /// partitions.conf; empty for none.
+    /// Path of an OpenSM partitions.conf; empty if there is none.
     pub file: String,
     /// P_Key enforcement by switches.
     pub enforce: Enforce,
@@ -35,7 +35,7 @@ pub enum Enforce {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PartitionEntry {
-    /// Name, for messages.
+    /// Name, used in messages only.
     pub name: String,
     /// P_Key; only the low 15 bits are used.
     pub pkey: PKeyText,

@@ -21,12 +21,12 @@ pub fn list_files(
         pid: std::process::id(),
         program: "ferrosm attach".to_owned(),
     };
-    let greeting = exchange(server, &hello)?;
-    if let Reply::Refused(why) = greeting {
+    let reply = exchange(server, &hello)?;
+    if let Reply::Refused(why) = reply {
         return Err(Failure::job(why));
     }
-    if greeting != Reply::Done {
-        return Err(unexpected_reply(&greeting));
+    if reply != Reply::Done {
+        return Err(unexpected_reply(&reply));
     }
     let listed = exchange(server, &Request::ListFiles)?;
     let Reply::Files(files) = listed else {

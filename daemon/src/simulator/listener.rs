@@ -1,7 +1,6 @@
 //! The threads of connections: one accepts, one per connection reads.
 //!
-//! They translate frames into [`EngineRequest`]s and replies into frames. At the end of a connection, the engine closes everything that it
-//! had open.
+//! They translate frames into [`EngineRequest`]s and replies into frames. When a connection ends, the engine closes all its objects.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -21,7 +20,7 @@ const LINE_MAX: u64 = 64 * 1024;
 
 /// Request channel of a connection.
 #[derive(Clone)]
-struct Engine(RequestSender);
+struct EngineHandle(RequestSender);
 
 /// The engine or the peer has closed the connection.
 struct Disconnected;
@@ -32,7 +31,7 @@ impl From<io::Error> for Disconnected {
     }
 }
 
-impl Engine {
+impl EngineHandle {
     fn send(&self, request: EngineRequest) -> Result<(), Disconnected> {
         self.0.send(request).map_err(|_| Disconnected)
     }
@@ -52,7 +51,7 @@ impl Engine {
 /// # Errors
 /// The thread cannot be started.
 pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()> {
-    let engine = Engine(requests);
+    let engine = EngineHandle(requests);
     thread::Builder::new()
         .name("listener".to_owned())
         .spawn(move || {
@@ -75,7 +74,7 @@ pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()>
         .map(|_| ())
 }
 
-fn serve_connection(conn: ConnId, stream: UnixStream, engine: &Engine) {
+fn serve_connection(conn: ConnId, stream: UnixStream, engine: &EngineHandle) {
     // Errors close the connection like a regular end.
     let _ = match frames::first_byte(&stream) {
         Ok(Some(0)) => serve_program(conn, &stream, engine),
@@ -86,10 +85,14 @@ fn serve_connection(conn: ConnId, stream: UnixStream, engine: &Engine) {
     let _ = engine.send(EngineRequest::Closed(conn));
 }
 
-/// Serves a program: greeting, then requests.
-fn serve_program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(), Disconnected> {
+/// Serves a program: Hello, then requests.
+fn serve_program(
+    conn: ConnId,
+    stream: &UnixStream,
+    engine: &EngineHandle,
+) -> Result<(), Disconnected> {
     frames::accept_magic(stream)?;
-    let mut greeted = false;
+    let mut has_hello = false;
     while let Some((frame, _)) = frames::receive(stream)? {
         let request = match Request::decode(&frame) {
             Ok(request) => request,
@@ -119,12 +122,12 @@ fn serve_program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(
             if let Err(why) = engine.request(|to| EngineRequest::Hello(conn, hello, to))? {
                 return reject(stream, &why);
             }
-            greeted = true;
+            has_hello = true;
             send(stream, &Reply::Done)?;
-        } else if greeted {
+        } else if has_hello {
             reply_to(conn, stream, engine, request)?;
         } else {
-            return reject(stream, "the first request must be a greeting");
+            return reject(stream, "the first request must be Hello");
         }
     }
     Ok(())
@@ -133,7 +136,7 @@ fn serve_program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(
 fn reply_to(
     conn: ConnId,
     stream: &UnixStream,
-    engine: &Engine,
+    engine: &EngineHandle,
     request: Request,
 ) -> Result<(), Disconnected> {
     let reply = match request {
@@ -193,7 +196,7 @@ fn send(stream: &UnixStream, reply: &Reply) -> Result<(), Disconnected> {
 }
 
 /// Serves a console: replies to each line with lines that end in `ok` or `error: ...`.
-fn serve_console(stream: UnixStream, engine: &Engine) -> Result<(), Disconnected> {
+fn serve_console(stream: UnixStream, engine: &EngineHandle) -> Result<(), Disconnected> {
     let mut out = stream.try_clone()?;
     let mut lines = BufReader::new(stream);
     loop {

@@ -42,21 +42,21 @@ impl CrashMarker {
             return true;
         }
         HOOK.call_once(|| {
-            let before = panic::take_hook();
+            let previous_hook = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
                 // Only the file of the panicking thread is marked.
                 let path = IN_USE.try_with(|file| file.try_borrow().ok().and_then(|f| f.clone()));
                 if let Ok(Some(path)) = path {
                     let _ = fs::write(path, b".");
                 }
-                before(info);
+                previous_hook(info);
             }));
         });
         IN_USE.with(|file| file.replace(Some(self.path.clone())));
         false
     }
 
-    /// Disarms the marker and removes it: the use returned, or the file was replaced.
+    /// Disarms the marker and removes it, after a use without panic or when the file was replaced.
     pub(super) fn disarm(&self) {
         IN_USE.with(|file| file.replace(None));
         if self.path.exists() {
@@ -83,8 +83,8 @@ mod tests {
         let thread = std::thread::spawn(|| catch_unwind(|| panic!("in another thread")));
         assert!(thread.join().unwrap().is_err());
         assert!(!marker.arm());
-        let torn = catch_unwind(AssertUnwindSafe(|| panic!("invalid contents")));
-        assert!(torn.is_err());
+        let panicked = catch_unwind(AssertUnwindSafe(|| panic!("invalid contents")));
+        assert!(panicked.is_err());
         assert!(
             marker.arm() && marker.arm(),
             "marked until the file is renamed"

@@ -42,14 +42,14 @@ fn signal(child: &Child, name: &str) {
 
 /// Reads standard error until a line contains `wanted`.
 fn wait_for(lines: &mut impl BufRead, wanted: &str) -> String {
-    let mut all = String::new();
+    let mut output = String::new();
     loop {
         let mut line = String::new();
         assert!(
             lines.read_line(&mut line).unwrap() > 0,
-            "no line with `{wanted}`:\n{all}"
+            "no line with `{wanted}`:\n{output}"
         );
-        all.push_str(&line);
+        output.push_str(&line);
         if line.contains(wanted) {
             return line;
         }
@@ -96,8 +96,8 @@ fn open_when_read(child: &mut Child, pipe: &str) -> File {
         }
         let ended = child.try_wait().unwrap();
         assert!(ended.is_none(), "the program ended: {ended:?}");
-        let late = since.elapsed() > Duration::from_secs(20);
-        assert!(!late, "the program does not read {pipe}");
+        let timed_out = since.elapsed() > Duration::from_secs(20);
+        assert!(!timed_out, "the program does not read {pipe}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -112,19 +112,19 @@ fn early_signals_take_effect_after_startup() {
     let start = || demo(&["--config", &pipe]);
     // The program waits for the end of the file.
     let mut child = start();
-    let rest = open_when_read(&mut child, &pipe);
+    let writer = open_when_read(&mut child, &pipe);
     signal(&child, "TERM");
-    drop(rest);
+    drop(writer);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     wait_for(&mut err, "stopping");
     assert_eq!(exit_status(child), Some(0));
 
     let mut child = start();
-    let rest = open_when_read(&mut child, &pipe);
+    let writer = open_when_read(&mut child, &pipe);
     signal(&child, "HUP");
     std::fs::remove_file(&pipe).unwrap();
     dir.file("f.toml", "[sm]\npriority = 3\n");
-    drop(rest);
+    drop(writer);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     // Only a reload reads the file again.
     let line = wait_for(&mut err, "configuration applied");

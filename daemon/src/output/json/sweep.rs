@@ -17,7 +17,8 @@
 //! }
 //! ```
 //!
-//! `local` sweeps read only a part of the fabric. `clean` is false if a port that was found is not Active, addressed or routed.
+//! `local` sweeps read only a part of the fabric. `clean` is false if a discovered port is not Active, has no LID or is not
+//! routed.
 //! `fullest_pkey_table` is `null` without partitions, `proof` if nothing had to be routed. A proof means that every pair is reachable,
 //! without loops or credit loops. `severity` is `problem` if part of the subnet is down, otherwise `note`.
 
@@ -171,10 +172,10 @@ pub fn document<'a>(
         fullest_pkey_table: report
             .fullest_pkey_table
             .as_ref()
-            .map(|room| PKeyTableUsage {
-                location: room.location.to_string(),
-                used: room.used,
-                capacity: room.capacity,
+            .map(|table| PKeyTableUsage {
+                location: table.location.to_string(),
+                used: table.used,
+                capacity: table.capacity,
             }),
         lft_blocks_written: report.lft_blocks_written,
         smps_sent: report.smps_sent(),

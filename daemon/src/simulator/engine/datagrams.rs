@@ -20,7 +20,7 @@ use tracing::{debug, warn};
 use super::Engine;
 use crate::simulator::request::{ConnId, VerbsAnswer};
 
-/// Datagrams taken from one queue pair before the next is served.
+/// Maximum number of datagrams taken from one queue pair before the next one.
 const BURST: usize = 32;
 /// Events queued for a program; further ones are dropped.
 const EVENTS_MAX: usize = 256;
@@ -46,9 +46,9 @@ struct QueuePair {
     waiting: bool,
 }
 
-/// Port attributes whose changes are events.
+/// Port attributes whose changes cause events.
 #[derive(Debug, PartialEq, Eq)]
-struct Snapshot {
+struct PortSnapshot {
     state: PortState,
     lid: (Lid, u8),
     sm: (Lid, Sl),
@@ -59,10 +59,10 @@ struct Snapshot {
 
 /// Subscription of a program to the port events of a device.
 #[derive(Debug)]
-struct Watch {
+struct PortEventWatch {
     conn: ConnId,
     end: ServerEnd,
-    ports: Vec<(PortAt, Option<Snapshot>)>,
+    ports: Vec<(PortAt, Option<PortSnapshot>)>,
     events: VecDeque<AsyncEvent>,
 }
 
@@ -71,7 +71,7 @@ struct Watch {
 pub struct Verbs {
     pub(in crate::simulator) datagrams: Datagrams,
     queue_pairs: Vec<QueuePair>,
-    watches: Vec<Watch>,
+    watches: Vec<PortEventWatch>,
 }
 
 impl Verbs {
@@ -90,32 +90,32 @@ impl Engine {
         call: VerbsRequest,
     ) -> Result<VerbsAnswer, Errno> {
         let cas = self.cas(conn).ok_or(Errno::ENXIO)?;
-        let device = |place: u32| {
-            let place = usize::try_from(place).unwrap_or(usize::MAX);
-            cas.get(place).copied().ok_or(Errno::ENXIO)
+        let device = |index: u32| {
+            let index = usize::try_from(index).unwrap_or(usize::MAX);
+            cas.get(index).copied().ok_or(Errno::ENXIO)
         };
         match call {
             VerbsRequest::Devices => {
                 let fabric = self.net.fabric();
                 let devices = cas.iter().enumerate();
-                let devices = devices.map(|(i, node)| describe(fabric, i, *node));
+                let devices = devices.map(|(i, node)| device_attributes(fabric, i, *node));
                 Ok((Some(VerbsReply::Devices(devices.collect())), None))
             }
             VerbsRequest::Port {
-                device: place,
+                device: index,
                 port,
             } => {
-                let at = end_port(self.net.fabric(), device(place)?, port)?;
-                let port = port_of(self.net.fabric(), at).ok_or(Errno::EINVAL)?;
+                let at = end_port(self.net.fabric(), device(index)?, port)?;
+                let port = port_attributes(self.net.fabric(), at).ok_or(Errno::EINVAL)?;
                 Ok((Some(VerbsReply::Port(Box::new(port))), None))
             }
-            VerbsRequest::Watch { device: place } => {
-                let node = device(place)?;
+            VerbsRequest::Watch { device: index } => {
+                let node = device(index)?;
                 self.check_unused(conn)?;
                 let (end, fds) = self.ring_pair()?;
                 let fabric = self.net.fabric();
                 let ports = fabric.end_ports().filter(|at| at.node == node);
-                self.verbs.watches.push(Watch {
+                self.verbs.watches.push(PortEventWatch {
                     conn,
                     end,
                     ports: ports.map(|at| (at, snapshot(fabric, at))).collect(),
@@ -123,8 +123,8 @@ impl Engine {
                 });
                 Ok((None, Some(fds)))
             }
-            VerbsRequest::CreateQueuePair { device: place } => {
-                let node = device(place)?;
+            VerbsRequest::CreateQueuePair { device: index } => {
+                let node = device(index)?;
                 self.check_unused(conn)?;
                 let (end, fds) = self.ring_pair()?;
                 let id = self.verbs.datagrams.create(self.net.fabric(), node)?;
@@ -137,9 +137,9 @@ impl Engine {
                 Ok((Some(VerbsReply::QueuePair(id.qpn.0)), Some(fds)))
             }
             VerbsRequest::ModifyQueuePair(wanted) => {
-                // Datagrams sent before use the old setup.
+                // Datagrams that were sent before use the old parameters.
                 self.take_datagrams();
-                let setup = QpParameters {
+                let parameters = QpParameters {
                     state: qp_state(wanted.state),
                     port: u8::try_from(wanted.port).map_err(|_| Errno::EINVAL)?,
                     pkey_index: u16::try_from(wanted.pkey_index).map_err(|_| Errno::EINVAL)?,
@@ -147,7 +147,7 @@ impl Engine {
                 };
                 let id = self.queue_pair(conn)?;
                 let fabric = self.net.fabric();
-                self.verbs.datagrams.modify(fabric, id, setup)?;
+                self.verbs.datagrams.modify(fabric, id, parameters)?;
                 Ok((None, None))
             }
             VerbsRequest::Multicast { attach, mgid, mlid } => {
@@ -165,10 +165,10 @@ impl Engine {
 
     /// Checks that the connection has no object yet.
     fn check_unused(&self, conn: ConnId) -> Result<(), Errno> {
-        let taken = self.devices.iter().any(|d| d.conn == conn)
+        let is_used = self.devices.iter().any(|d| d.conn == conn)
             || self.verbs.queue_pairs.iter().any(|qp| qp.conn == conn)
             || self.verbs.watches.iter().any(|watch| watch.conn == conn);
-        if taken { Err(Errno::EINVAL) } else { Ok(()) }
+        if is_used { Err(Errno::EINVAL) } else { Ok(()) }
     }
 
     fn queue_pair(&self, conn: ConnId) -> Result<QpId, Errno> {
@@ -179,7 +179,7 @@ impl Engine {
 
     /// Takes datagrams from the programs, a burst from each; returns whether there were any.
     pub(in crate::simulator) fn take_datagrams(&mut self) -> bool {
-        let mut moved = false;
+        let mut any_taken = false;
         let mut corrupt = None;
         for index in 0..self.verbs.queue_pairs.len() {
             for _ in 0..BURST {
@@ -194,7 +194,7 @@ impl Engine {
                         break;
                     }
                 };
-                moved = true;
+                any_taken = true;
                 self.served += 1;
                 let now = self.now();
                 let sent = message.map_err(|_| Errno::EINVAL).and_then(|message| {
@@ -217,10 +217,10 @@ impl Engine {
         if let Some(conn) = corrupt {
             self.close(conn);
         }
-        moved
+        any_taken
     }
 
-    /// Puts pending datagrams and events into the rings as far as they have space.
+    /// Writes pending datagrams and events to the rings, as far as these have space.
     pub(in crate::simulator) fn send_datagrams(&mut self) {
         let Verbs {
             datagrams,
@@ -284,7 +284,7 @@ impl Engine {
                     continue;
                 }
                 has_events = true;
-                for kind in changes(before.as_ref(), after.as_ref()) {
+                for kind in events_of_change(before.as_ref(), after.as_ref()) {
                     if watch.events.len() < EVENTS_MAX {
                         let port = at.port.into();
                         watch.events.push_back(AsyncEvent { kind, port });
@@ -359,12 +359,12 @@ fn end_port(fabric: &Fabric, node: NodeIdx, port: u32) -> Result<PortAt, Errno> 
         .ok_or(Errno::EINVAL)
 }
 
-fn describe(fabric: &Fabric, place: usize, node: NodeIdx) -> verbs::DeviceAttributes {
+fn device_attributes(fabric: &Fabric, index: usize, node: NodeIdx) -> verbs::DeviceAttributes {
     let adapter = table::adapter(fabric, node);
     let ports: Vec<PortAt> = fabric.end_ports().filter(|at| at.node == node).collect();
     let pkeys = ports.first().map_or(0, |at| fabric.pkey_cap(*at));
     verbs::DeviceAttributes {
-        name: sysfs::ca_name(place),
+        name: sysfs::ca_name(index),
         firmware: sysfs::FIRMWARE.to_owned(),
         node_type: match fabric.kind(node) {
             NodeType::Switch => 2,
@@ -381,7 +381,7 @@ fn describe(fabric: &Fabric, place: usize, node: NodeIdx) -> verbs::DeviceAttrib
     }
 }
 
-fn port_of(fabric: &Fabric, at: PortAt) -> Option<verbs::PortAttributes> {
+fn port_attributes(fabric: &Fabric, at: PortAt) -> Option<verbs::PortAttributes> {
     let info = fabric.port_info(at)?;
     let speed = if fabric.is_fdr10(at) {
         Some(LinkSpeed::Fdr10)
@@ -421,9 +421,9 @@ fn port_of(fabric: &Fabric, at: PortAt) -> Option<verbs::PortAttributes> {
     })
 }
 
-fn snapshot(fabric: &Fabric, at: PortAt) -> Option<Snapshot> {
+fn snapshot(fabric: &Fabric, at: PortAt) -> Option<PortSnapshot> {
     let info = fabric.port_info(at)?;
-    Some(Snapshot {
+    Some(PortSnapshot {
         state: info.port_state,
         lid: (info.lid, info.lmc.0),
         sm: (info.master_sm_lid, info.master_sm_sl),
@@ -433,12 +433,12 @@ fn snapshot(fabric: &Fabric, at: PortAt) -> Option<Snapshot> {
     })
 }
 
-/// Events of a change, in the order of a driver.
-fn changes(before: Option<&Snapshot>, after: Option<&Snapshot>) -> Vec<u32> {
+/// Events of a change, in the order in which a kernel driver reports them.
+fn events_of_change(before: Option<&PortSnapshot>, after: Option<&PortSnapshot>) -> Vec<u32> {
     let (Some(before), Some(after)) = (before, after) else {
         return Vec::new();
     };
-    let active = |s: &Snapshot| s.state == PortState::Active;
+    let active = |s: &PortSnapshot| s.state == PortState::Active;
     let events = [
         (active(before) && !active(after), event::PORT_ERR),
         (before.lid != after.lid, event::LID_CHANGE),
