@@ -48,7 +48,7 @@ struct QueuePair {
 
 /// Port attributes whose changes cause events.
 #[derive(Debug, PartialEq, Eq)]
-struct PortSnapshot {
+struct PortEventState {
     state: PortState,
     lid: (Lid, u8),
     sm: (Lid, Sl),
@@ -62,7 +62,7 @@ struct PortSnapshot {
 struct PortEventWatch {
     conn: ConnId,
     end: ServerEnd,
-    ports: Vec<(PortAt, Option<PortSnapshot>)>,
+    ports: Vec<(PortAt, Option<PortEventState>)>,
     events: VecDeque<AsyncEvent>,
 }
 
@@ -421,9 +421,9 @@ fn port_attributes(fabric: &Fabric, at: PortAt) -> Option<verbs::PortAttributes>
     })
 }
 
-fn snapshot(fabric: &Fabric, at: PortAt) -> Option<PortSnapshot> {
+fn snapshot(fabric: &Fabric, at: PortAt) -> Option<PortEventState> {
     let info = fabric.port_info(at)?;
-    Some(PortSnapshot {
+    Some(PortEventState {
         state: info.port_state,
         lid: (info.lid, info.lmc.0),
         sm: (info.master_sm_lid, info.master_sm_sl),
@@ -434,11 +434,11 @@ fn snapshot(fabric: &Fabric, at: PortAt) -> Option<PortSnapshot> {
 }
 
 /// Events of a change, in the order in which a kernel driver reports them.
-fn events_of_change(before: Option<&PortSnapshot>, after: Option<&PortSnapshot>) -> Vec<u32> {
+fn events_of_change(before: Option<&PortEventState>, after: Option<&PortEventState>) -> Vec<u32> {
     let (Some(before), Some(after)) = (before, after) else {
         return Vec::new();
     };
-    let active = |s: &PortSnapshot| s.state == PortState::Active;
+    let active = |s: &PortEventState| s.state == PortState::Active;
     let events = [
         (active(before) && !active(after), event::PORT_ERR),
         (before.lid != after.lid, event::LID_CHANGE),
