@@ -1,4 +1,4 @@
-//! Metrics pages, read by the reference parser of OpenMetrics.
+//! Metrics pages, parsed by the reference parser of OpenMetrics (Python).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The metrics endpoint of a service.
 #[derive(Debug)]
-pub struct Monitor {
+pub struct MetricsEndpoint {
     url: String,
     dir: Scratch,
 }
@@ -22,12 +22,12 @@ pub struct Monitor {
 #[derive(Debug)]
 pub struct Page(BTreeMap<String, f64>);
 
-impl Monitor {
+impl MetricsEndpoint {
     /// Waits until a service has logged the URL of its metrics.
     ///
     /// # Panics
     /// On timeout.
-    pub fn of(log: impl Fn() -> String) -> Self {
+    pub fn from_log(log: impl Fn() -> String) -> Self {
         let found = poll_until(TIMEOUT, POLL_INTERVAL, || {
             let log = log();
             let mut words = log.split(|c: char| c.is_whitespace() || c == '"');
@@ -61,12 +61,12 @@ impl Monitor {
     ///
     /// # Panics
     /// On timeout.
-    pub fn wait(&self, series: &[(&str, Option<f64>)]) {
+    pub fn wait_for(&self, series: &[(&str, Option<f64>)]) {
         let found = poll_until(TIMEOUT, POLL_INTERVAL, || {
             let page = self.page();
-            let wrong = series.iter().find(|(name, value)| page.get(name) != *value);
-            wrong.map_or(Ok(()), |wrong| {
-                Err(format!("expected {wrong:?}, found {page:#?}"))
+            let different = series.iter().find(|(name, value)| page.get(name) != *value);
+            different.map_or(Ok(()), |expected| {
+                Err(format!("expected {expected:?}, found {page:#?}"))
             })
         });
         found.unwrap_or_else(|why| panic!("{why}"));

@@ -16,24 +16,25 @@ use crate::masters::sm_disk::StoreState;
 
 /// Applies random events, and ends their faults.
 pub(crate) struct RandomEvents {
+    /// Whether the seed has no faults of links, MADs or stores.
     calm: bool,
-    d: TestRng,
-    /// Links that are cut.
-    cut: Vec<PortAt>,
+    rng: TestRng,
+    /// Links that are cut now, by one of their ports.
+    cut_links: Vec<PortAt>,
 }
 
 impl RandomEvents {
-    pub(crate) const fn new(calm: bool, d: TestRng) -> Self {
+    pub(crate) const fn new(calm: bool, rng: TestRng) -> Self {
         Self {
             calm,
-            d,
-            cut: Vec::new(),
+            rng,
+            cut_links: Vec::new(),
         }
     }
 
     pub(crate) fn apply_event(&mut self, sim: &mut Simulation) {
-        let text = if self.calm || self.d.one_in(2) {
-            match self.d.below(9) {
+        let text = if self.calm || self.rng.one_in(2) {
+            match self.rng.below(9) {
                 0 | 1 => self.kill_master(sim),
                 2 => self.kill_any(sim),
                 3 => self.start_sm(sim),
@@ -43,7 +44,7 @@ impl RandomEvents {
                 _ => self.change_registrations(sim),
             }
         } else {
-            match self.d.below(9) {
+            match self.rng.below(9) {
                 0 => self.split(sim),
                 1 => self.restore_links(sim),
                 2 => self.cut_link(sim),
@@ -70,11 +71,11 @@ impl RandomEvents {
             return "the last SM is not killed".to_owned();
         }
         let mut mads = 0;
-        if self.d.one_in(2) {
-            if self.d.one_in(2) {
+        if self.rng.one_in(2) {
+            if self.rng.one_in(2) {
                 sim.command(i, Command::Sweep.with_id(0));
             }
-            mads = self.d.upto(800);
+            mads = self.rng.upto(800);
             sim.run_steps(mads, Duration::from_secs(2));
         }
         sim.kill_sm(i);
@@ -83,20 +84,20 @@ impl RandomEvents {
 
     fn kill_any(&mut self, sim: &mut Simulation) -> String {
         let running = sim.running();
-        match Simulation::choose(&mut self.d, &running) {
+        match Simulation::choose(&mut self.rng, &running) {
             Some(i) if sim.may_stop_sm() => {
                 sim.kill_sm(i);
-                format!("{i} is killed")
+                format!("SM {i} is killed")
             }
             _ => "no SM to kill".to_owned(),
         }
     }
 
     fn choose_store_state(&mut self) -> StoreState {
-        match self.d.below(8) {
+        match self.rng.below(8) {
             _ if self.calm => StoreState::Complete,
-            0 => StoreState::Truncated(self.d.below(100)),
-            1 => StoreState::MissingKind(RecordKind::ALL[self.d.index(RecordKind::ALL.len())]),
+            0 => StoreState::Truncated(self.rng.below(100)),
+            1 => StoreState::MissingKind(RecordKind::ALL[self.rng.index(RecordKind::ALL.len())]),
             2 => StoreState::ForeignSubnet,
             3 => StoreState::Empty,
             _ => StoreState::Complete,
@@ -120,27 +121,27 @@ impl RandomEvents {
 
     fn start_sm(&mut self, sim: &mut Simulation) -> String {
         let stopped = sim.stopped();
-        let Some(i) = Simulation::choose(&mut self.d, &stopped) else {
-            return "all SMs run".to_owned();
+        let Some(i) = Simulation::choose(&mut self.rng, &stopped) else {
+            return "all SMs are running".to_owned();
         };
         let store = self.choose_store_state();
         Self::count_store(sim, store);
         sim.start_sm(i, store);
-        format!("{i} starts, store {store:?}")
+        format!("SM {i} starts, store {store:?}")
     }
 
     fn change_priority(&mut self, sim: &mut Simulation) -> String {
         let running = sim.running();
-        let Some(i) = Simulation::choose(&mut self.d, &running) else {
-            return "no SM runs".to_owned();
+        let Some(i) = Simulation::choose(&mut self.rng, &running) else {
+            return "no SM is running".to_owned();
         };
-        let priority = u8::try_from(self.d.below(6)).unwrap();
+        let priority = u8::try_from(self.rng.below(6)).unwrap();
         let cfg = &mut sim.slots[i].plan.cfg;
         cfg.priority = priority;
         let cfg = Box::new(cfg.clone());
         sim.command(i, Input::Config(cfg));
         sim.tally.add("priority", 1);
-        format!("{i} has priority {priority}")
+        format!("SM {i} has priority {priority}")
     }
 
     fn hand_over(&mut self, sim: &mut Simulation, then: AfterHandover) -> String {
@@ -156,13 +157,13 @@ impl RandomEvents {
         };
         sim.command(i, command.with_id(0));
         sim.tally.add("handover", 1);
-        format!("{i} starts a handover, then {then:?}")
+        format!("SM {i} starts a handover, then {then:?}")
     }
 
     fn change_registrations(&mut self, sim: &mut Simulation) -> String {
-        let count = 1 + self.d.below(5);
+        let count = 1 + self.rng.below(5);
         let texts: Vec<_> = (0..count)
-            .map(|_| sim.clients.change_registration(&mut self.d))
+            .map(|_| sim.clients.change_registration(&mut self.rng))
             .collect();
         texts.join(", ")
     }
@@ -170,18 +171,18 @@ impl RandomEvents {
     /// Stalls an SM, with or without notifying it.
     fn stall(&mut self, sim: &mut Simulation) -> String {
         let running = sim.running();
-        let Some(i) = Simulation::choose(&mut self.d, &running) else {
+        let Some(i) = Simulation::choose(&mut self.rng, &running) else {
             return "no SM runs".to_owned();
         };
         let Some(id) = sim.slots[i].id else {
             return "no SM runs".to_owned();
         };
-        let time = Duration::from_millis(self.d.below(20_000));
+        let time = Duration::from_millis(self.rng.below(20_000));
         sim.lab.world.set_paused(id, true);
         sim.run_for(time);
         sim.continuity.sm_was_stalled = true;
         sim.tally.add("stall", 1);
-        let is_notified = self.d.one_in(2);
+        let is_notified = self.rng.one_in(2);
         if is_notified {
             // The driver reports a stall before any other input.
             sim.command(i, Input::Stalled);
@@ -191,7 +192,9 @@ impl RandomEvents {
         if etcd_outage {
             Self::etcd_outage(sim);
         }
-        format!("{i} was stalled for {time:?}, notified: {is_notified}, etcd outage: {etcd_outage}")
+        format!(
+            "SM {i} was stalled for {time:?}, notified: {is_notified}, etcd outage: {etcd_outage}"
+        )
     }
 
     /// Simulates an etcd outage: masters lose their lease, and the state of all peers is uncertain.
@@ -209,10 +212,10 @@ impl RandomEvents {
     }
 
     fn change_loss(&mut self, sim: &mut Simulation) -> String {
-        let loss = if self.d.one_in(3) {
+        let loss = if self.rng.one_in(3) {
             0.0
         } else {
-            self.d.unit() * 0.05
+            self.rng.unit() * 0.05
         };
         sim.lab.world.set_faults(Faults {
             loss,
@@ -231,7 +234,7 @@ impl RandomEvents {
 
     fn cut_link(&mut self, sim: &mut Simulation) -> String {
         let links = &sim.lab.spec.links;
-        let at = links[self.d.index(links.len())].a;
+        let at = links[self.rng.index(links.len())].a;
         self.cut(sim, at);
         sim.tally.add("cut", 1);
         format!("cut {at:?}")
@@ -239,12 +242,12 @@ impl RandomEvents {
 
     fn cut(&mut self, sim: &mut Simulation, at: PortAt) {
         sim.apply(FabricAction::Cut(at));
-        if !self.cut.contains(&at) {
-            self.cut.push(at);
+        if !self.cut_links.contains(&at) {
+            self.cut_links.push(at);
         }
     }
 
-    /// Partitions a connected part of the switches from the others.
+    /// Cuts all links between a connected part of the switches and the other switches.
     fn split(&mut self, sim: &mut Simulation) -> String {
         let switch_links = Self::switch_links(sim);
         let all: BTreeSet<NodeIdx> = switch_links
@@ -253,10 +256,10 @@ impl RandomEvents {
             .collect();
         let all: Vec<NodeIdx> = all.into_iter().collect();
         if all.len() < 2 {
-            return "no two switches".to_owned();
+            return "fewer than two switches".to_owned();
         }
-        let mut half = BTreeSet::from([all[self.d.index(all.len())]]);
-        let wanted = 1 + self.d.index(all.len() - 1);
+        let mut half = BTreeSet::from([all[self.rng.index(all.len())]]);
+        let wanted = 1 + self.rng.index(all.len() - 1);
         while half.len() < wanted {
             let next = switch_links.iter().find_map(|l| {
                 let (a, b) = (half.contains(&l.a.node), half.contains(&l.b.node));
@@ -280,11 +283,11 @@ impl RandomEvents {
 
     /// Returns true if no link is cut.
     pub(crate) const fn all_links_present(&self) -> bool {
-        self.cut.is_empty()
+        self.cut_links.is_empty()
     }
 
     fn restore_links(&mut self, sim: &mut Simulation) -> String {
-        let cut = core::mem::take(&mut self.cut);
+        let cut = core::mem::take(&mut self.cut_links);
         if !cut.is_empty() {
             sim.tally.add("links restored", 1);
             sim.tally.add(
@@ -302,16 +305,16 @@ impl RandomEvents {
     pub(crate) fn end_faults(&mut self, sim: &mut Simulation) {
         sim.lab.world.heal();
         sim.loses_mads = false;
-        if !self.d.one_in(4) {
+        if !self.rng.one_in(4) {
             let text = self.restore_links(sim);
             sim.log(&text);
         }
-        if self.d.one_in(2) {
+        if self.rng.one_in(2) {
             for i in sim.stopped() {
                 let store = self.choose_store_state();
                 Self::count_store(sim, store);
                 sim.start_sm(i, store);
-                sim.log(&format!("{i} starts, store {store:?}"));
+                sim.log(&format!("SM {i} starts, store {store:?}"));
             }
         }
         sim.run_for(Duration::from_secs(1));

@@ -30,24 +30,24 @@ const OFF_TIME: Duration = Duration::from_secs(12);
 
 /// Kills masters in chosen phases.
 pub(crate) struct PhaseKills {
-    d: TestRng,
+    rng: TestRng,
     next: usize,
 }
 
 impl PhaseKills {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut d = TestRng::new(seed ^ 0x0FA5_E000_0000);
-        let next = d.index(ALL.len());
-        Self { d, next }
+        let mut rng = TestRng::new(seed ^ 0x0FA5_E000_0000);
+        let next = rng.index(ALL.len());
+        Self { rng, next }
     }
 
     /// Kills a master in the next phase; `None` if the caller is to apply a general event.
     pub(crate) fn apply_event(&mut self, sim: &mut Simulation) -> Option<String> {
-        if self.d.one_in(3) {
+        if self.rng.one_in(3) {
             return None;
         }
         let stopped = sim.stopped();
-        if let Some(i) = Simulation::choose(&mut self.d, &stopped) {
+        if let Some(i) = Simulation::choose(&mut self.rng, &stopped) {
             sim.start_sm(i, StoreState::Complete);
             sim.run_for(Duration::from_secs(10));
         }
@@ -55,7 +55,7 @@ impl PhaseKills {
         self.next += 1;
         let first = sim.master().filter(|_| sim.may_stop_sm());
         let text = match first {
-            Some(i) if self.d.one_in(2) => {
+            Some(i) if self.rng.one_in(2) => {
                 sim.kill_sm(i);
                 format!("master {i} is killed")
             }
@@ -81,8 +81,8 @@ impl PhaseKills {
 
     fn reboot(&mut self, sim: &mut Simulation) -> String {
         let on = PowerEvents::free_powered_hosts(sim);
-        let node = on.get(self.d.index(on.len())).copied();
-        let off_time = if self.d.one_in(3) {
+        let node = on.get(self.rng.index(on.len())).copied();
+        let off_time = if self.rng.one_in(3) {
             Duration::ZERO
         } else {
             OFF_TIME

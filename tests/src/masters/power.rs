@@ -12,19 +12,19 @@ use crate::masters::simulation::Simulation;
 
 /// Applies host power events.
 pub(crate) struct PowerEvents {
-    d: TestRng,
+    rng: TestRng,
 }
 
 impl PowerEvents {
     pub(crate) const fn new(seed: u64) -> Self {
         Self {
-            d: TestRng::new(seed ^ 0x0FF0_0000_0000),
+            rng: TestRng::new(seed ^ 0x0FF0_0000_0000),
         }
     }
 
     /// Applies a host event; `None` if the caller is to apply a general one.
     pub(crate) fn apply_event(&mut self, sim: &mut Simulation) -> Option<String> {
-        Some(match self.d.below(10) {
+        Some(match self.rng.below(10) {
             0 => self.change_hosts(sim),
             1 | 2 => self.kill_master_and_change_hosts(sim),
             3 => self.crash_sm_host(sim),
@@ -35,32 +35,32 @@ impl PowerEvents {
 
     /// Reboots, powers off or powers on one to three hosts.
     fn change_hosts(&mut self, sim: &mut Simulation) -> String {
-        let count = 1 + self.d.below(3);
+        let count = 1 + self.rng.below(3);
         let texts: Vec<_> = (0..count).map(|_| self.change_host(sim)).collect();
         texts.join(", ")
     }
 
     fn change_host(&mut self, sim: &mut Simulation) -> String {
-        let wait = Duration::from_millis(self.d.upto(300));
+        let wait = Duration::from_millis(self.rng.upto(300));
         sim.run_for(wait);
         let off = Self::unpowered_hosts(sim);
         let on = Self::free_powered_hosts(sim);
-        match self.d.below(4) {
+        match self.rng.below(4) {
             0 if !off.is_empty() => {
-                let node = off[self.d.index(off.len())];
+                let node = off[self.rng.index(off.len())];
                 sim.power_on(node);
                 format!("host {node} is on")
             }
             1 if on.len() > 2 => {
-                let node = on[self.d.index(on.len())];
+                let node = on[self.rng.index(on.len())];
                 sim.power_off(node);
                 format!("host {node} is off")
             }
             _ if !on.is_empty() => {
-                let node = on[self.d.index(on.len())];
+                let node = on[self.rng.index(on.len())];
                 sim.power_off(node);
-                if self.d.one_in(2) {
-                    sim.run_for(Duration::from_millis(self.d.below(2_000)));
+                if self.rng.one_in(2) {
+                    sim.run_for(Duration::from_millis(self.rng.below(2_000)));
                 }
                 sim.power_on(node);
                 format!("host {node} rebooted")
@@ -74,9 +74,9 @@ impl PowerEvents {
         let Some(i) = sim.master().filter(|_| sim.may_stop_sm()) else {
             return "no master to kill".to_owned();
         };
-        if self.d.one_in(4) {
+        if self.rng.one_in(4) {
             sim.command(i, Command::Sweep.with_id(0));
-            let steps = self.d.upto(400);
+            let steps = self.rng.upto(400);
             sim.run_steps(steps, Duration::from_secs(2));
         }
         sim.kill_sm(i);
@@ -88,8 +88,12 @@ impl PowerEvents {
     /// Powers off a host with a running SM.
     fn crash_sm_host(&mut self, sim: &mut Simulation) -> String {
         let running = sim.running();
-        let any = Simulation::choose(&mut self.d, &running);
-        let i = if self.d.one_in(2) { sim.master() } else { any };
+        let any = Simulation::choose(&mut self.rng, &running);
+        let i = if self.rng.one_in(2) {
+            sim.master()
+        } else {
+            any
+        };
         let Some(i) = i.filter(|_| sim.may_stop_sm()) else {
             return "no host to power off".to_owned();
         };
@@ -112,7 +116,7 @@ impl PowerEvents {
 
     /// Powers all hosts on again, with a probability of 3/4.
     pub(crate) fn end_faults(&mut self, sim: &mut Simulation) {
-        if !self.d.one_in(4) {
+        if !self.rng.one_in(4) {
             let text = Self::power_on_all(sim);
             sim.log(&text);
         }

@@ -11,19 +11,19 @@ use crate::masters::simulation::Simulation;
 
 /// Applies store faults.
 pub(crate) struct StoreFaults {
-    d: TestRng,
+    rng: TestRng,
 }
 
 impl StoreFaults {
     pub(crate) const fn new(seed: u64) -> Self {
         Self {
-            d: TestRng::new(seed ^ 0x0570_4E00_0000),
+            rng: TestRng::new(seed ^ 0x0570_4E00_0000),
         }
     }
 
     fn fault(&mut self) -> StoreFault {
-        match self.d.below(6) {
-            0..=2 => StoreFault::Delayed(Duration::from_millis(self.d.upto(2_500))),
+        match self.rng.below(6) {
+            0..=2 => StoreFault::Delayed(Duration::from_millis(self.rng.upto(2_500))),
             3 => StoreFault::Failing,
             _ => StoreFault::Hanging,
         }
@@ -31,7 +31,7 @@ impl StoreFaults {
 
     /// Applies a store event; `None` if the caller is to apply a general one.
     pub(crate) fn apply_event(&mut self, sim: &mut Simulation) -> Option<String> {
-        match self.d.below(10) {
+        match self.rng.below(10) {
             0 | 1 => Some(self.change_store(sim)),
             2 => Some(Self::clear_faults(sim)),
             3..=5 => Some(self.stop_master_with_faulty_store(sim)),
@@ -42,8 +42,12 @@ impl StoreFaults {
     /// Sets or clears the store fault of one SM, in most cases the master.
     fn change_store(&mut self, sim: &mut Simulation) -> String {
         let running = sim.running();
-        let any = Simulation::choose(&mut self.d, &running);
-        let i = if self.d.one_in(4) { any } else { sim.master() };
+        let any = Simulation::choose(&mut self.rng, &running);
+        let i = if self.rng.one_in(4) {
+            any
+        } else {
+            sim.master()
+        };
         let Some(i) = i else {
             return "no SM with a store".to_owned();
         };
@@ -78,18 +82,18 @@ impl StoreFaults {
         };
         let fault = self.fault();
         let mut texts = vec![Self::set_fault(sim, i, fault)];
-        for _ in 0..1 + self.d.below(4) {
-            texts.push(sim.clients.change_registration(&mut self.d));
-            let wait = self.d.upto(1_500);
+        for _ in 0..1 + self.rng.below(4) {
+            texts.push(sim.clients.change_registration(&mut self.rng));
+            let wait = self.rng.upto(1_500);
             sim.run_for(Duration::from_millis(wait));
         }
-        if self.d.one_in(3) {
+        if self.rng.one_in(3) {
             texts.push(Self::set_fault(sim, i, StoreFault::None));
-            let wait = self.d.upto(1_500);
+            let wait = self.rng.upto(1_500);
             sim.run_for(Duration::from_millis(wait));
         }
         let is_behind = sim.sm(i).is_some_and(|sm| !sm.is_store_caught_up());
-        if self.d.one_in(4) {
+        if self.rng.one_in(4) {
             sim.command(i, Command::Handover.with_id(0));
             sim.tally
                 .add("handover, store behind", u32::from(is_behind));

@@ -1,5 +1,5 @@
-//! Counts table writes in the simulated devices, starting in a correct fabric: takeovers alone must not write any
-//! table.
+//! Counts table writes to the simulated devices: if the fabric was correct and nothing but the master changed, no table
+//! may have been written.
 
 use std::time::Duration;
 
@@ -20,8 +20,14 @@ const TABLES: [(&str, AttrId); 4] = [
 /// Time after the last join or leave until the tables are complete.
 const SETTLE_TIME: Duration = Duration::from_millis(500);
 
-/// Events that justify writes: changed registrations, host power changes, cold takeovers, lost unprotected replies.
-type WriteCauses = (u64, u32, u32, u32);
+/// Numbers of events that justify writes.
+#[derive(PartialEq, Eq)]
+struct WriteCauses {
+    registration_changes: u64,
+    power_changes: u32,
+    cold_takeovers: u32,
+    lost_replies: u32,
+}
 
 /// Writes counted in a correct fabric.
 struct WriteCounts {
@@ -42,20 +48,20 @@ impl WriteAudit {
     /// Compares with the last counts of a correct fabric, or records new ones.
     pub(crate) fn check(&mut self, sim: &mut Simulation) {
         let now = count_writes(sim);
-        if let Some(was) = &mut self.last
-            && was.causes == now.causes
+        if let Some(last) = &mut self.last
+            && last.causes == now.causes
         {
             let repeat = sim.lab.repeat();
-            let tables = was.tables.iter().zip(&now.tables).zip(&TABLES);
-            for ((was, now), (name, _)) in tables {
-                let sets = now - was;
+            let tables = last.tables.iter().zip(&now.tables).zip(&TABLES);
+            for ((before, now), (name, _)) in tables {
+                let sets = now - before;
                 assert_eq!(
                     sets, 0,
                     "{repeat} {name} tables were written without a change"
                 );
             }
-            self.takeovers += now.takeovers - was.takeovers;
-            was.takeovers = now.takeovers;
+            self.takeovers += now.takeovers - last.takeovers;
+            last.takeovers = now.takeovers;
             return;
         }
         // Requested changes may not be written yet.
@@ -76,12 +82,12 @@ fn count_writes(sim: &Simulation) -> WriteCounts {
     };
     WriteCounts {
         tables: TABLES.map(count),
-        causes: (
-            sim.clients.changes,
-            sim.power_changes,
-            sim.cold_takeovers,
-            sim.clients.lost_replies(),
-        ),
+        causes: WriteCauses {
+            registration_changes: sim.clients.changes,
+            power_changes: sim.power_changes,
+            cold_takeovers: sim.cold_takeovers,
+            lost_replies: sim.clients.lost_replies(),
+        },
         takeovers: sim.takeovers,
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::metrics::{Monitor, Page};
+use ferrosm_tests::metrics::{MetricsEndpoint, Page};
 use ferrosm_tests::process::Signal;
 use ferrosm_tests::programs::workspace;
 use ferrosm_tests::sm_pair::{CLIENT, SmPair, certified};
@@ -39,8 +39,8 @@ fn metrics_are_labelled_by_fabric() {
     };
     configure("0x00000000000000ee");
     let sm = sim.spawn_ferrosm(None, &["run", "--config", &config]);
-    let monitor = Monitor::of(|| sm.stderr());
-    monitor.wait(&[
+    let endpoint = MetricsEndpoint::from_log(|| sm.stderr());
+    endpoint.wait_for(&[
         ("ferrosm_served{fabric=\"compute\"}", Some(1.0)),
         ("ferrosm_served{fabric=\"storage\"}", Some(0.0)),
         (
@@ -70,7 +70,7 @@ fn metrics_are_labelled_by_fabric() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    let page = monitor.page();
+    let page = endpoint.page();
     assert_eq!(of_storage(&page), ["ferrosm_served{fabric=\"storage\"}"]);
     let whose: Vec<&str> = page.series().filter(|n| !n.contains("fabric=")).collect();
     assert!(
@@ -82,12 +82,12 @@ fn metrics_are_labelled_by_fabric() {
     let before = page.get(answered).unwrap();
     let query = sim.run("saquery", &["-P", "1", "NR"]).expect_success();
     drop(query);
-    let after = monitor.page();
+    let after = endpoint.page();
     assert!(after.get(answered).unwrap() > before, "{after:?}");
     // The fabric is served once its port exists.
     configure(&guid(1));
     sm.signal(Signal::Hangup);
-    monitor.wait(&[
+    endpoint.wait_for(&[
         ("ferrosm_served{fabric=\"storage\"}", Some(1.0)),
         (
             "ferrosm_sm_state{fabric=\"storage\",state=\"master\"}",
@@ -139,8 +139,8 @@ fn failover_appears_in_metrics() {
         }
     });
     let mut seen = BTreeSet::new();
-    let monitors = [0, 1].map(|n| Monitor::of(|| pair.log(n)));
-    monitors[0].wait(&[
+    let endpoints = [0, 1].map(|n| MetricsEndpoint::from_log(|| pair.log(n)));
+    endpoints[0].wait_for(&[
         ("ferrosm_sm_state{state=\"master\"}", Some(1.0)),
         ("ferrosm_standbys{in_sync=\"yes\"}", Some(1.0)),
         ("ferrosm_standbys{in_sync=\"no\"}", Some(0.0)),
@@ -150,7 +150,7 @@ fn failover_appears_in_metrics() {
         ("ferrosm_events_total{event=\"link-down\"}", Some(0.0)),
     ]);
     // Only the master reports subnet metrics.
-    monitors[1].wait(&[
+    endpoints[1].wait_for(&[
         ("ferrosm_sm_state{state=\"standby\"}", Some(1.0)),
         ("ferrosm_sm_state{state=\"master\"}", Some(0.0)),
         ("ferrosm_replica_in_sync{}", Some(1.0)),
@@ -159,16 +159,16 @@ fn failover_appears_in_metrics() {
         ("ferrosm_nodes{type=\"ca\"}", None),
     ]);
     pair.sim.tell("cut core-0[1]");
-    monitors[0].wait(&[
+    endpoints[0].wait_for(&[
         ("ferrosm_links{}", Some(47.0)),
         ("ferrosm_events_total{event=\"link-down\"}", Some(1.0)),
     ]);
-    for monitor in &monitors {
-        seen.extend(families(&monitor.page()));
+    for endpoint in &endpoints {
+        seen.extend(families(&endpoint.page()));
     }
     pair.end(0, Signal::Kill);
     pair.assert_master(1);
-    monitors[1].wait(&[
+    endpoints[1].wait_for(&[
         ("ferrosm_sm_state{state=\"master\"}", Some(1.0)),
         ("ferrosm_sm_state{state=\"standby\"}", Some(0.0)),
         ("ferrosm_protected{}", Some(0.0)),

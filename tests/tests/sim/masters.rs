@@ -23,11 +23,11 @@ fn named_or_saved_seeds() {
 
 #[rstest]
 fn one_master_and_nothing_lost(#[values(0, 50, 100, 150, 200, 250, 300)] first: u64) {
-    let Some(seen) = range(first, 50).of_all_ranges("masters", first, 7) else {
+    let Some(tally) = run_range(first, 50).of_all_ranges("masters", first, 7) else {
         return;
     };
-    println!("{seen:#?}");
-    seen.assert_at_least(&[
+    println!("{tally:#?}");
+    tally.assert_at_least(&[
         ("acknowledged", 1500),
         ("takeovers without table writes", 50),
         ("skewed clocks", 80),
@@ -44,7 +44,7 @@ fn one_master_and_nothing_lost(#[values(0, 50, 100, 150, 200, 250, 300)] first: 
         ("start, foreign store", 8),
         ("start, no store", 6),
     ]);
-    seen.assert_at_least(&[
+    tally.assert_at_least(&[
         ("continued, calm", 800),
         ("continued, rough", 500),
         ("continued after a partition", 4),
@@ -59,21 +59,21 @@ fn one_master_and_nothing_lost(#[values(0, 50, 100, 150, 200, 250, 300)] first: 
         ("groups, Any", 400),
         ("groups, Settled", 700),
     ]);
-    seen.assert_at_most(&[
+    tally.assert_at_most(&[
         ("seeds with unknown LIDs", 4),
         ("calm seeds with a cold takeover", 30),
     ]);
 }
 
-/// Hosts reboot, lose power and return, with and without a master: they keep their LIDs, and other hosts their
-/// registrations too.
+/// Hosts reboot, lose power and return, with and without a master. Their LIDs do not change, and no other host loses a
+/// registration.
 #[rstest]
-fn hosts_come_and_go_between_masters(#[values(0, 50, 100)] first: u64) {
-    let Some(seen) = range(HOSTS + first, 50).of_all_ranges("masters-hosts", first, 3) else {
+fn host_power_changes_preserve_lids_and_registrations(#[values(0, 50, 100)] first: u64) {
+    let Some(tally) = run_range(HOSTS + first, 50).of_all_ranges("masters-hosts", first, 3) else {
         return;
     };
-    println!("{seen:#?}");
-    seen.assert_at_least(&[
+    println!("{tally:#?}");
+    tally.assert_at_least(&[
         ("takeovers without table writes", 8),
         ("host power changes without a master", 20),
         ("host power changes", 200),
@@ -82,18 +82,19 @@ fn hosts_come_and_go_between_masters(#[values(0, 50, 100)] first: u64) {
         ("views, Any", 50),
         ("views, Settled", 90),
     ]);
-    seen.assert_at_most(&[("seeds with unknown LIDs", 12)]);
+    tally.assert_at_most(&[("seeds with unknown LIDs", 12)]);
 }
 
 /// An SM of another vendor becomes master by rank and hands over; one with another SM_Key raises an alarm and is never
 /// handed the subnet.
 #[rstest]
-fn a_foreign_manager_takes_its_turn(#[values(0, 50)] first: u64) {
-    let Some(seen) = range(FOREIGN + first, 50).of_all_ranges("masters-foreign", first, 2) else {
+fn foreign_sm_becomes_master_and_hands_over(#[values(0, 50)] first: u64) {
+    let Some(tally) = run_range(FOREIGN + first, 50).of_all_ranges("masters-foreign", first, 2)
+    else {
         return;
     };
-    println!("{seen:#?}");
-    seen.assert_at_least(&[
+    println!("{tally:#?}");
+    tally.assert_at_least(&[
         ("foreign SM terms", 11),
         ("handovers to the foreign SM", 4),
         ("foreign SM ignored", 3),
@@ -102,31 +103,33 @@ fn a_foreign_manager_takes_its_turn(#[values(0, 50)] first: u64) {
     ]);
 }
 
-/// Masters are killed in every sweep phase, also in that of their first sweep.
+/// Masters are killed in every sweep phase, in their first sweep and in later ones.
 #[rstest]
-fn masters_die_in_every_phase(#[values(0, 30)] first: u64) {
-    let Some(seen) = range(PHASES + first, 30).of_all_ranges("masters-phases", first, 2) else {
+fn masters_are_replaced_after_a_kill_in_every_phase(#[values(0, 30)] first: u64) {
+    let Some(tally) = run_range(PHASES + first, 30).of_all_ranges("masters-phases", first, 2)
+    else {
         return;
     };
-    println!("{seen:#?}");
+    println!("{tally:#?}");
     for phase in phases::ALL {
-        seen.assert_at_least(&[(&format!("killed, {phase}"), 3)]);
+        tally.assert_at_least(&[(&format!("killed, {phase}"), 3)]);
     }
     // Links of an initialised fabric are activated only by a later sweep.
     for phase in &phases::ALL[1..7] {
-        seen.assert_at_least(&[(&format!("killed, {phase}, first"), 1)]);
+        tally.assert_at_least(&[(&format!("killed, {phase}, first"), 1)]);
     }
 }
 
 /// Masters are killed, hand over and recover while their stores are slow, hang or fail: acknowledged registrations are
 /// not lost, unless the SM had reported that replies do not wait for durable state.
 #[rstest]
-fn masters_end_while_stores_are_faulty(#[values(0, 50, 100)] first: u64) {
-    let Some(seen) = range(STORES + first, 50).of_all_ranges("masters-stores", first, 3) else {
+fn faulty_stores_lose_no_acknowledged_registration(#[values(0, 50, 100)] first: u64) {
+    let Some(tally) = run_range(STORES + first, 50).of_all_ranges("masters-stores", first, 3)
+    else {
         return;
     };
-    println!("{seen:#?}");
-    seen.assert_at_least(&[
+    println!("{tally:#?}");
+    tally.assert_at_least(&[
         ("store delayed", 50),
         ("store hanging", 35),
         ("store failing", 18),
@@ -143,10 +146,10 @@ fn masters_end_while_stores_are_faulty(#[values(0, 50, 100)] first: u64) {
 }
 
 /// Runs `count` seeds from `first` on, and returns the counted events.
-fn range(first: u64, count: u64) -> Tally {
-    let mut seen = Tally::default();
+fn run_range(first: u64, count: u64) -> Tally {
+    let mut tally = Tally::default();
     seeds::run_all(REPEAT, first..first + count, |seed| {
-        seen.add_all(&run(seed, false).1)
+        tally.add_all(&run(seed, false).1)
     });
-    seen
+    tally
 }

@@ -17,7 +17,7 @@ use ferrosm_tests::multicast_members::{BROADCAST, Members, plain};
 use ferrosm_tests::random_activity::RandomClients;
 use ferrosm_tests::simulated::{Lab, TestRng};
 
-fn up(spec: &str, seed: u64) -> Lab {
+fn lab_after_first_sweep(spec: &str, seed: u64) -> Lab {
     let mut lab = Lab::with(spec, seed, SmConfig::default());
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec}: {report:#?}");
@@ -25,7 +25,7 @@ fn up(spec: &str, seed: u64) -> Lab {
 }
 
 fn run(spec: &str, seed: u64, actions: u32, faults: u64) {
-    let mut lab = up(spec, seed);
+    let mut lab = lab_after_first_sweep(spec, seed);
     let groups = (0..40).map(plain).chain([BROADCAST]).collect();
     let mut clients = RandomClients::new(&lab, groups, faults);
     for n in 1..=actions {
@@ -43,7 +43,7 @@ fn run(spec: &str, seed: u64, actions: u32, faults: u64) {
 
 /// Short form of ibmgtsim's stress test.
 #[test]
-fn two_hundred_and_forty_actions() {
+fn short_random_activity_leaves_consistent_state() {
     let shapes = ["fat-tree:4", "torus:3,3,1", "mesh:3,3,1", "random:9,4,2,3"];
     for (seed, spec) in (1..=8).zip(shapes.iter().cycle()) {
         run(spec, seed, 240, 60);
@@ -52,13 +52,13 @@ fn two_hundred_and_forty_actions() {
 
 /// Long form. `FERROSM_ACTIONS` sets the number of actions.
 #[test]
-fn a_hundred_thousand_actions() {
+fn long_random_activity_leaves_consistent_state() {
     let actions = std::env::var("FERROSM_ACTIONS").ok();
     let actions = actions.and_then(|n| n.parse().ok()).unwrap_or(10_000);
     run("fat-tree:4", 101, actions, 5);
 }
 
-/// Multicast table contents: 16 ports of 32 MLIDs by switch, block and position.
+/// MFT entries (MLID index, port) of each written MFT block, by switch, block and position (16 ports).
 fn blocks(lab: &Lab, mlids: u16) -> BTreeMap<(usize, u16, u8), Vec<(u16, PortNum)>> {
     let fabric = lab.world.fabric();
     let mut blocks: BTreeMap<(usize, u16, u8), Vec<(u16, PortNum)>> = BTreeMap::new();
@@ -73,18 +73,17 @@ fn blocks(lab: &Lab, mlids: u16) -> BTreeMap<(usize, u16, u8), Vec<(u16, PortNum
     blocks
 }
 
-/// All hosts send the same request at once. Returns the numbers of blocks written and of blocks that differ
-/// afterwards.
+/// All hosts send `request` at once. Returns the number of Sets of MFT blocks and the number of blocks that changed.
 fn storm(
     lab: &mut Lab,
     members: &mut Members,
-    mut each: impl FnMut(&mut Lab, &mut Members, usize),
+    mut request: impl FnMut(&mut Lab, &mut Members, usize),
     hosts: usize,
 ) -> (u32, u32) {
     let mlids = u16::try_from(hosts).expect("fits into 16 bits") + 64;
     let (before, sets) = (blocks(lab, mlids), mft_sets(lab));
     for host in 0..hosts {
-        each(lab, members, host);
+        request(lab, members, host);
     }
     lab.world.run_for(Duration::from_secs(2));
     if let Err(why) = lab.verdict(&members.expect(lab)) {
@@ -92,11 +91,11 @@ fn storm(
     }
     let after = blocks(lab, mlids);
     let all = before.keys().chain(after.keys());
-    let differ: std::collections::BTreeSet<_> =
+    let changed: std::collections::BTreeSet<_> =
         all.filter(|at| before.get(*at) != after.get(*at)).collect();
     (
         mft_sets(lab) - sets,
-        u32::try_from(differ.len()).expect("fits into 32 bits"),
+        u32::try_from(changed.len()).expect("fits into 32 bits"),
     )
 }
 
@@ -105,11 +104,11 @@ fn mft_sets(lab: &Lab) -> u32 {
 }
 
 /// ibsim's storms: all 648 hosts of a tree join the IPoIB groups, join again, leave, and join again, all at once.
-/// Each request gets a reply (or the client panics). A block is written once for all requests, or twice if the first
+/// Each request must get a reply; otherwise the client panics. A block is written once for all requests, or twice if the first
 /// write was in progress when the others arrived.
 #[test]
 fn all_hosts_join_register_again_and_leave_at_once() {
-    let mut lab = up("fat-tree2:36,36,18", 201);
+    let mut lab = lab_after_first_sweep("fat-tree2:36,36,18", 201);
     let fabric = lab.world.fabric();
     let ends = fabric.end_ports();
     let hosts: Vec<PortAt> = ends.filter(|p| !fabric.is_switch(p.node)).collect();
@@ -142,35 +141,35 @@ fn all_hosts_join_register_again_and_leave_at_once() {
                 .expect("leave accepted");
         }
     };
-    let (sets, differ) = storm(&mut lab, &mut members, join, hosts.len());
-    println!("join: {sets} Sets for {differ} blocks");
+    let (sets, changed) = storm(&mut lab, &mut members, join, hosts.len());
+    println!("join: {sets} Sets for {changed} blocks");
     // Blocks of MLIDs in first use are written on all switches, because their contents after power-on are unknown:
     // 650 MLIDs and 48 ports.
     let first = (650u32).div_ceil(32) * (36 + 18) * 3;
-    assert!(differ >= 36 && sets <= first + differ, "{sets} {differ}");
-    let (sets, differ) = storm(&mut lab, &mut members, join, hosts.len());
-    assert_eq!((sets, differ), (0, 0), "a repeated join changes no table");
-    let (sets, differ) = storm(&mut lab, &mut members, leave, hosts.len());
-    println!("leave: {sets} Sets for {differ} blocks");
-    assert!(differ >= 36 && sets <= 2 * differ, "{sets} {differ}");
+    assert!(changed >= 36 && sets <= first + changed, "{sets} {changed}");
+    let (sets, changed) = storm(&mut lab, &mut members, join, hosts.len());
+    assert_eq!((sets, changed), (0, 0), "a repeated join changes no table");
+    let (sets, changed) = storm(&mut lab, &mut members, leave, hosts.len());
+    println!("leave: {sets} Sets for {changed} blocks");
+    assert!(changed >= 36 && sets <= 2 * changed, "{sets} {changed}");
     assert!(blocks(&lab, 1024).is_empty(), "MFT entries remain");
     // Half of the hosts leave while the others join.
     let mut rng = TestRng::new(7);
-    let first: Vec<bool> = hosts.iter().map(|_| rng.one_in(2)).collect();
-    let some = |lab: &mut Lab, members: &mut Members, host: usize| {
-        if first[host] {
+    let joins_first: Vec<bool> = hosts.iter().map(|_| rng.one_in(2)).collect();
+    let join_first = |lab: &mut Lab, members: &mut Members, host: usize| {
+        if joins_first[host] {
             join(lab, members, host);
         }
     };
-    storm(&mut lab, &mut members, some, hosts.len());
-    let swap = |lab: &mut Lab, members: &mut Members, host: usize| {
-        if first[host] {
+    storm(&mut lab, &mut members, join_first, hosts.len());
+    let leave_or_join = |lab: &mut Lab, members: &mut Members, host: usize| {
+        if joins_first[host] {
             leave(lab, members, host);
         } else {
             join(lab, members, host);
         }
     };
-    let (sets, differ) = storm(&mut lab, &mut members, swap, hosts.len());
-    println!("swap: {sets} Sets for {differ} blocks");
-    assert!(sets <= 4 * differ, "{sets} {differ}");
+    let (sets, changed) = storm(&mut lab, &mut members, leave_or_join, hosts.len());
+    println!("leave and join: {sets} Sets for {changed} blocks");
+    assert!(sets <= 4 * changed, "{sets} {changed}");
 }

@@ -86,8 +86,8 @@ fn discouraged_phrases_are_absent() {
             let phrase = phrases
                 .iter()
                 .find(|(phrase, _)| contains_words(&prose, phrase));
-            if let Some((phrase, instead)) = phrase {
-                found.push(format!("{file}:{}: \"{phrase}\": {instead}", n + 1));
+            if let Some((phrase, replacement)) = phrase {
+                found.push(format!("{file}:{}: \"{phrase}\": {replacement}", n + 1));
             }
         }
     }
@@ -97,7 +97,7 @@ fn discouraged_phrases_are_absent() {
 /// A type that several modules see has one meaning in the workspace. The listed exceptions may only become fewer.
 #[test]
 fn visible_type_names_have_one_meaning() {
-    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut files_by_name: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (file, text) in tracked_files(&[".rs"]) {
         // Names of test helpers and of JSON documents are read together with their module.
         if !file.contains("/src/") || file.starts_with("tests/") || file.contains("/json/") {
@@ -107,21 +107,21 @@ fn visible_type_names_have_one_meaning() {
             let Some(name) = visible_type(line) else {
                 continue;
             };
-            places
+            files_by_name
                 .entry(name.to_owned())
                 .or_default()
                 .insert(file.clone());
         }
     }
     let allowed: BTreeSet<String> = list(SHARED_NAMES).into_iter().collect();
-    let shared: BTreeSet<String> = places
+    let shared: BTreeSet<String> = files_by_name
         .iter()
         .filter(|(_, files)| files.len() > 1)
         .map(|(name, _)| name.clone())
         .collect();
     let new: Vec<_> = shared
         .difference(&allowed)
-        .map(|name| (name, &places[name]))
+        .map(|name| (name, &files_by_name[name]))
         .collect();
     assert!(new.is_empty(), "names with several meanings: {new:#?}");
     let stale: Vec<_> = allowed.difference(&shared).collect();
