@@ -204,7 +204,7 @@ fn death_is_detected_within_a_second_without_loss() {
     assert_eq!(
         third.replaced(),
         before,
-        "who was there needs not everything"
+        "a standby that followed needs no snapshot"
     );
     let mut old = Node::start(settings(1, cluster.endpoints()), &first.store).standby();
     old.in_sync(2);

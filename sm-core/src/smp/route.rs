@@ -1,4 +1,4 @@
-//! DR paths to agents, from the fabric as it is known now.
+//! DR paths to SMAs, from the current view of the fabric.
 
 use ferrosm_mad::smp::DrPath;
 
@@ -50,7 +50,7 @@ pub(crate) fn shortest(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
     }
 }
 
-/// A path that avoids the shortest one.
+/// A path that avoids links of the shortest path ([`Subnet::detour`]).
 fn detour(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
     let node = fabric.get(at.node)?;
     if node.is_switch() {
@@ -61,7 +61,7 @@ fn detour(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
     fabric.detour(peer.node, &switch.path)?.extend(peer.port)
 }
 
-/// Path number `index` of [`paths`]: 0 is the shortest, which is computed without looking for the others.
+/// Path number `index` of [`paths`]: 0 is the shortest, which is found without computing the others.
 fn alternate_path(fabric: &Subnet, at: PortRef, index: u8) -> Option<DrPath> {
     if index == 0 {
         return shortest(fabric, at);
@@ -70,7 +70,8 @@ fn alternate_path(fabric: &Subnet, at: PortRef, index: u8) -> Option<DrPath> {
     paths.get(usize::from(index) % paths.len().max(1)).copied()
 }
 
-/// All paths that are tried: the shortest first, then those that share least with it. Empty if there is none.
+/// The paths that retries use: the shortest first, then the alternatives that share the fewest links with it. Empty if the port is
+/// unreachable.
 pub(crate) fn paths(fabric: &Subnet, at: PortRef) -> Vec<DrPath> {
     let switch_of = || {
         let node = fabric.get(at.node)?;

@@ -102,8 +102,8 @@ impl Subnet {
             .or_else(|| self.path_avoiding(node, used.get(1..)?))
     }
 
-    /// `path` and the paths to a node that share least with it: one that avoids all its links, or all except the first; and one that
-    /// avoids the last.
+    /// `path` and alternative paths to the node: one that avoids all links of `path`, or all except the first, and one that avoids the
+    /// last.
     #[must_use]
     pub fn alternative_paths(&self, node: NodeIdx, path: &DrPath) -> Vec<DrPath> {
         let used = self.links_on_path(path);
@@ -118,7 +118,7 @@ impl Subnet {
         paths
     }
 
-    /// The shortest path to a node that avoids these links; `None` without links.
+    /// The shortest path to a node that avoids these links; `None` if the list is empty.
     fn path_avoiding(&self, node: NodeIdx, links: &[LinkIdx]) -> Option<DrPath> {
         if links.is_empty() {
             return None;

@@ -5,7 +5,7 @@
 //! none to devices that no SM has configured, because their power-up tables map SL 0 to VL 0.
 //!
 //! Invariants: a table is unknown from its Set until the response. Before the first write of a sweep a new epoch is persisted; if the SM
-//! fails before the routing of that epoch is persisted, its successor takes all tables for unknown.
+//! fails before the routing of that epoch is persisted, its successor treats all tables as unknown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ type ArbitrationBlocks = Arc<[(u8, [u8; 64])]>;
 pub(crate) enum InheritedVls {
     /// Nothing; a node without configuration has its power-up tables.
     Nothing,
-    /// An SM failed while it wrote tables: the node may have any.
+    /// An SM failed while it wrote tables: the contents of the tables are unknown.
     Unknown,
     /// The tables that the node has.
     Known {
@@ -44,14 +44,14 @@ pub(crate) enum InheritedVls {
     },
 }
 
-/// The VLs of the routing in force, and the epoch of the tables.
+/// The VL plan of the current routing, and the epoch of the tables.
 #[derive(Debug)]
 pub(crate) struct VlTables {
     /// `None` before the first routing.
     plan: Option<FabricVlPlan>,
     /// The epoch of the tables that were written last, or are being written.
     epoch: SlToVlEpoch,
-    /// The highest number of an epoch of this SM that a replica's replaced. It is not used again.
+    /// The highest number of an epoch of this SM that was replaced by the epoch of a replica. Numbers are not reused.
     replaced_number: u64,
     /// The epoch began in the current sweep.
     is_epoch_new: bool,
@@ -96,7 +96,7 @@ impl VlTables {
         plan.map_or(Sl(0), |plan| plan.sl(fabric, from, to))
     }
 
-    /// Writes every table that is not known to be in place. Returns whether there is any.
+    /// Writes every table that is not known to be in place. Returns whether any is written.
     pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let mut any = false;
         let nodes: Vec<NodeIdx> = ctx.fabric.node_indices().collect();
@@ -242,8 +242,8 @@ impl VlTables {
     }
 }
 
-/// An SLtoVLMappingTable was not written. With one of a CA that is missing only its own packets are blocked; what depends on one of a
-/// switch is not written.
+/// An SLtoVLMappingTable was not written. Without the table of a CA, only packets of this CA are affected. A missing table of a switch blocks the
+/// remaining stages of the update.
 pub(crate) fn on_sl_to_vl_failed(ctx: &mut Ctx<'_>, p: PortRef, kind: ProblemKind) {
     if ctx.fabric.get(p.node).is_some_and(Node::is_switch) {
         ctx.effects.blocking_port = Some(p);
@@ -277,7 +277,7 @@ pub(crate) fn set_origin(fabric: &mut Subnet, n: NodeIdx, inherited: InheritedVl
                 has_any |= !blocks.is_empty();
                 port.vl_arbitration = blocks;
             }
-            // Of a node that did not accept all of its tables, the power-up tables were not known either.
+            // A node that did not accept all of its tables may have other tables than those of power-up.
             has_any || is_incomplete
         }
     };

@@ -16,7 +16,7 @@ use crate::masters::sm_disk::StoreState;
 
 /// Applies random events, and ends their faults.
 pub(crate) struct RandomEvents {
-    /// Whether the seed has no faults of links, MADs or stores.
+    /// Whether only events occur that hosts must not notice.
     calm: bool,
     rng: TestRng,
     /// Links that are cut now, by one of their ports.

@@ -13,7 +13,7 @@ pub struct EndPortFacts {
     pub guid: PortGuid,
     /// Type of its node.
     pub node_type: NodeType,
-    /// It is the port of the SM.
+    /// Whether it is the port of the SM.
     pub own: bool,
 }
 
@@ -32,11 +32,11 @@ type Entry = (usize, Membership);
 /// Member entries of all partitions, indexed so that the lookup for one port is independent of the number of ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct MemberIndex {
-    /// By partition: the last entry for each kind of port.
+    /// By partition: the last entry that selects ports by kind.
     kinds: Vec<KindEntries>,
-    /// By GUID: the partition and the last entry that names the port.
+    /// By GUID: the partitions, each with its last entry for the port.
     ports: FxHashMap<PortGuid, Vec<(usize, Entry)>>,
-    /// Partitions with entries for kinds of ports.
+    /// Partitions with entries that select ports by kind.
     common: Vec<usize>,
 }
 
