@@ -124,7 +124,7 @@ fn is_up_down(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
     }
     let next = |v: usize, lid| {
         let port = tables[v].get(lid);
-        let (peer, _) = topo.neighbor(SwitchIdx::at(v), port)?;
+        let (peer, _) = topo.neighbor(SwitchIdx::from_index(v), port)?;
         Some(peer.index())
     };
     topo.destinations().par_iter().all(|d| {
@@ -148,14 +148,14 @@ fn spanning_tree_ports(topo: &Topology, up: &[Option<PortNum>], sl: u8) -> Optio
     let mut ports = vec![PortSet::new(); up.len()];
     for (v, port) in up.iter().enumerate() {
         if let Some(port) = port {
-            let (peer, far) = topo.neighbor(SwitchIdx::at(v), *port)?;
+            let (peer, far) = topo.neighbor(SwitchIdx::from_index(v), *port)?;
             ports[v].insert(*port);
             ports[peer.index()].insert(far);
         }
     }
     for (v, set) in ports.iter_mut().enumerate() {
         set.insert(PortNum::ZERO);
-        let ends = topo.end_ports(SwitchIdx::at(v)).iter();
+        let ends = topo.end_ports(SwitchIdx::from_index(v)).iter();
         ends.for_each(|end| set.insert(end.port));
     }
     let ports = topo.switches().zip(ports).collect();

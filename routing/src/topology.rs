@@ -21,7 +21,7 @@ impl SwitchIdx {
     }
 
     /// The switch at an index of a per-switch array.
-    pub(crate) fn at(index: usize) -> Self {
+    pub(crate) fn from_index(index: usize) -> Self {
         Self(u32::try_from(index).unwrap_or(u32::MAX))
     }
 }
@@ -104,7 +104,7 @@ impl TopologyBuilder {
             lid,
             lids: 1,
         });
-        SwitchIdx::at(self.switches.len() - 1)
+        SwitchIdx::from_index(self.switches.len() - 1)
     }
 
     /// Sets the number of LIDs (2^LMC) of an enhanced port 0; 1 by default.
@@ -218,7 +218,7 @@ impl TopologyBuilder {
             .switches
             .iter()
             .enumerate()
-            .map(|(i, spec)| (SwitchIdx::at(i), PortNum::ZERO, spec.lid, spec.lids))
+            .map(|(i, spec)| (SwitchIdx::from_index(i), PortNum::ZERO, spec.lid, spec.lids))
             .chain(end_ports.iter().map(|&(s, e)| (s, e.port, e.lid, e.count)));
         let mut owner: Vec<Option<Destination>> = Vec::new();
         for (switch, port, base, count) in owners {
@@ -296,7 +296,7 @@ impl Topology {
 
     /// All switches, in order.
     pub fn switches(&self) -> impl ExactSizeIterator<Item = SwitchIdx> + use<> {
-        (0..self.switches.len()).map(SwitchIdx::at)
+        (0..self.switches.len()).map(SwitchIdx::from_index)
     }
 
     /// Number of external ports of a switch.

@@ -66,8 +66,8 @@ impl<'a> Lookup<'a> {
             let Some(&out) = then.get(lid) else { continue };
             match vl {
                 Some(vl) if ports.peer(v, out).is_some() => {
-                    let next = channels.at(ports.at(v, out), vl);
-                    found.insert(channels, (channels.at(channel, vl), next));
+                    let next = channels.on_vl(ports.output_channel(v, out), vl);
+                    found.insert(channels, (channels.on_vl(channel, vl), next));
                 }
                 Some(_) => {}
                 None => any_vl[usize::from(out)] = true,
@@ -99,7 +99,7 @@ impl<'a> Lookup<'a> {
             .filter_map(|input| {
                 let (u, port) = ports.peer(v, input)?;
                 let entries = self.tables[u].entries();
-                Some((ports.at(u, port), input, port, entries, false))
+                Some((ports.output_channel(u, port), input, port, entries, false))
             })
             .collect();
         let own = self.tables[v].entries();
@@ -111,8 +111,8 @@ impl<'a> Lookup<'a> {
                 if entries.get(lid) == Some(port) {
                     match vl {
                         Some(vl) => {
-                            let next = channels.at(channel, vl);
-                            found.insert(channels, (channels.at(*first, vl), next));
+                            let next = channels.on_vl(channel, vl);
+                            found.insert(channels, (channels.on_vl(*first, vl), next));
                         }
                         None => *any_vl = true,
                     }
@@ -132,16 +132,16 @@ impl<'a> Lookup<'a> {
         out: u8,
         found: &mut Dependencies,
     ) {
-        let next = channels.ports.at(v, out);
+        let next = channels.ports.output_channel(v, out);
         for vl in (0u8..).take(channels.packets.count()) {
-            let from = channels.at(channel, vl);
+            let from = channels.on_vl(channel, vl);
             if !channels.packets.depend_on_ports() {
-                found.insert(channels, (from, channels.at(next, vl)));
+                found.insert(channels, (from, channels.on_vl(next, vl)));
                 continue;
             }
             for sl in (0u8..).take(SLS) {
                 if let Some(then) = channels.packets.vl(v, input, out, sl) {
-                    found.insert(channels, (from, channels.at(next, then)));
+                    found.insert(channels, (from, channels.on_vl(next, then)));
                 }
             }
         }

@@ -58,7 +58,7 @@ impl PortChannels {
     }
 
     /// The channel that leaves a switch through a port.
-    pub(crate) fn at(&self, v: usize, port: u8) -> usize {
+    pub(crate) fn output_channel(&self, v: usize, port: u8) -> usize {
         self.index.first[v] as usize + usize::from(port)
     }
 
@@ -66,7 +66,7 @@ impl PortChannels {
     /// numbers that the switch does not have.
     #[inline]
     pub(crate) fn peer(&self, v: usize, port: u8) -> Option<(usize, u8)> {
-        let c = self.at(v, port);
+        let c = self.output_channel(v, port);
         if c < self.index.first[v + 1] as usize {
             self.head(c)
         } else {
@@ -91,6 +91,6 @@ impl PortChannels {
     /// Switch and port of a channel, in public types.
     pub(crate) fn switch_and_port(&self, channel: usize) -> (SwitchIdx, PortNum) {
         let (v, port) = self.locate(channel);
-        (SwitchIdx::at(v), PortNum(port))
+        (SwitchIdx::from_index(v), PortNum(port))
     }
 }

@@ -259,15 +259,15 @@ impl<'a> PacketWalk<'a> {
         found: &mut DependencySet,
     ) {
         let packets = self.leaving[u][way];
-        let channel = self.links.at(u, port);
+        let channel = self.links.output_channel(u, port);
         for (way, out) in self.next_ports(v) {
             for (word, &bits) in packets.iter().enumerate() {
                 for bit in set_bits(&[bits]) {
                     let kind = u8::try_from(word * 64 + bit as usize).unwrap_or(u8::MAX);
                     let (sl, vl) = (kind / 16, kind % 16);
                     if let Some(then) = self.packets.vl(v, input, out, sl) {
-                        let next = self.channels.at(self.links.at(v, out), then);
-                        found.insert(&self.channels, (self.channels.at(channel, vl), next));
+                        let next = self.channels.on_vl(self.links.output_channel(v, out), then);
+                        found.insert(&self.channels, (self.channels.on_vl(channel, vl), next));
                         insert_sl_vl(&mut self.leaving[v][way], sl, then);
                     }
                 }

@@ -45,7 +45,10 @@ pub(crate) fn dependencies_of_tree(
         for &(input, u, peer_port) in &tree_links {
             // VLs on which packets arrive, for all input ports at the previous switch.
             let mut vls = 0u16;
-            let host_ports = topo.end_ports(SwitchIdx::at(u)).iter().map(|e| e.port);
+            let host_ports = topo
+                .end_ports(SwitchIdx::from_index(u))
+                .iter()
+                .map(|e| e.port);
             for from in ports(u).iter().chain(host_ports).chain([PortNum::ZERO]) {
                 if from.raw() != peer_port {
                     vls |= channels
@@ -54,14 +57,14 @@ pub(crate) fn dependencies_of_tree(
                         .map_or(0, |vl| 1 << vl);
                 }
             }
-            let channel = links.at(u, peer_port);
+            let channel = links.output_channel(u, peer_port);
             for &(out, ..) in tree_links.iter().filter(|c| c.0 != input) {
                 let Some(out_vl) = channels.packets.vl(v, input, out, sl) else {
                     continue;
                 };
                 let vls = (0u8..16).filter(|vl| vls >> vl & 1 == 1);
-                let next = channels.at(links.at(v, out), out_vl);
-                dependencies.extend(vls.map(|vl| (channels.at(channel, vl), next)));
+                let next = channels.on_vl(links.output_channel(v, out), out_vl);
+                dependencies.extend(vls.map(|vl| (channels.on_vl(channel, vl), next)));
             }
         }
     }

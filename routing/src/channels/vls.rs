@@ -22,7 +22,7 @@ impl<'a> VlChannels<'a> {
 
     /// The virtual channel of a channel and a VL.
     #[inline(always)]
-    pub(crate) const fn at(&self, channel: u32, vl: u32) -> u32 {
+    pub(crate) const fn on_vl(&self, channel: u32, vl: u32) -> u32 {
         channel * self.vls + vl
     }
 }
@@ -46,7 +46,7 @@ impl ChannelNumbering for VlChannels<'_> {
 
     #[inline(always)]
     fn back(&self, channel: u32) -> u32 {
-        self.at(
+        self.on_vl(
             self.index.back[(channel / self.vls) as usize],
             channel % self.vls,
         )
@@ -72,8 +72,8 @@ impl<'a> VirtualChannels<'a> {
     }
 
     /// The virtual channel of a channel and a VL.
-    pub(crate) fn at(&self, channel: usize, vl: u8) -> u32 {
-        self.channels.at(narrow(channel), u32::from(vl))
+    pub(crate) fn on_vl(&self, channel: usize, vl: u8) -> u32 {
+        self.channels.on_vl(narrow(channel), u32::from(vl))
     }
 
     /// The channel of a virtual channel.
@@ -126,7 +126,7 @@ impl PacketVls<'_> {
 
     /// The SL of packets from a switch or its end ports to a LID.
     pub(crate) fn sl(&self, from: usize, to: &Destination) -> u8 {
-        self.vl_plan.sl(SwitchIdx::at(from), to)
+        self.vl_plan.sl(SwitchIdx::from_index(from), to)
     }
 
     /// The VL of a packet; `None` if it is dropped because the SL has no VL.
@@ -135,9 +135,12 @@ impl PacketVls<'_> {
         if self.vl_plan.is_single() {
             return Some(0);
         }
-        let vl = self
-            .vl_plan
-            .vl(SwitchIdx::at(at), PortNum(input), PortNum(output), sl);
+        let vl = self.vl_plan.vl(
+            SwitchIdx::from_index(at),
+            PortNum(input),
+            PortNum(output),
+            sl,
+        );
         (usize::from(vl) < self.count()).then_some(vl)
     }
 

@@ -48,35 +48,35 @@ cell!(u16);
 
 /// Why an engine stops early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum EngineStop {
     /// A distance does not fit in the cell type; retry with a wider one.
     CellOverflow,
     /// The work budget is exceeded.
     Budget,
 }
 
-impl From<BudgetExceeded> for Stop {
+impl From<BudgetExceeded> for EngineStop {
     fn from(BudgetExceeded: BudgetExceeded) -> Self {
         Self::Budget
     }
 }
 
-impl From<Stop> for RouteError {
-    fn from(stop: Stop) -> Self {
+impl From<EngineStop> for RouteError {
+    fn from(stop: EngineStop) -> Self {
         match stop {
-            Stop::CellOverflow => Self::PathTooLong,
-            Stop::Budget => Self::Budget,
+            EngineStop::CellOverflow => Self::PathTooLong,
+            EngineStop::Budget => Self::Budget,
         }
     }
 }
 
 /// Runs `narrow` with one-byte cells and, if a distance does not fit, `wide` with two-byte cells.
 pub(crate) fn with_smallest_cells<T>(
-    narrow: impl FnOnce() -> Result<T, Stop>,
-    wide: impl FnOnce() -> Result<T, Stop>,
+    narrow: impl FnOnce() -> Result<T, EngineStop>,
+    wide: impl FnOnce() -> Result<T, EngineStop>,
 ) -> Result<T, RouteError> {
     match narrow() {
-        Err(Stop::CellOverflow) => Ok(wide()?),
+        Err(EngineStop::CellOverflow) => Ok(wide()?),
         result => Ok(result?),
     }
 }

@@ -175,7 +175,7 @@ impl DmodcAssignment {
                 break;
             }
             tip = above;
-            self.trunks[digits + length] = SwitchIdx::at(tip).0;
+            self.trunks[digits + length] = SwitchIdx::from_index(tip).0;
             length += 1;
         }
     }
@@ -286,7 +286,7 @@ fn number_end_ports(
     let mut next = [0u32; 3];
     let others = graph.by_lid.iter().copied().filter(|&v| !is_leaf[v]);
     for v in tree.leaves.iter().map(|s| s.index()).chain(others) {
-        let s = SwitchIdx::at(v);
+        let s = SwitchIdx::from_index(v);
         for (i, same_port) in by_port(topo, s) {
             let first = &same_port[0];
             if first.port == PortNum::ZERO {

@@ -260,7 +260,7 @@ impl DatelineVls {
             map
         };
         let switches = (0..graph.len()).map(|v| {
-            let ports = topo.num_ports(SwitchIdx::at(v));
+            let ports = topo.num_ports(SwitchIdx::from_index(v));
             let mut maps = SlToVlMaps::uniform(ports, [0; SLS]);
             for (k, slot) in graph.slots(v).iter().enumerate() {
                 let map = map(axis_of[graph.first_slot(v) + k]);

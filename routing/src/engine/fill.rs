@@ -106,7 +106,7 @@ fn dmodc_table<C: HopCell, const W: usize>(
         .map(|&slot| (slot.peer, graph.ports(slot)))
         .collect();
     for (rank, &dest) in graph.by_lid.iter().enumerate() {
-        let lids = topo.destinations_on(SwitchIdx::at(dest));
+        let lids = topo.destinations_on(SwitchIdx::from_index(dest));
         if dest == v {
             write_own_lids(lids, &mut entries);
             continue;
@@ -268,7 +268,7 @@ fn uses_idle_link(topo: &Topology, graph: &Graph, fresh: &[Lft], previous: &Prev
         })
         .collect();
     (0..graph.len()).any(|v| {
-        topo.links(SwitchIdx::at(v)).iter().any(|l| {
+        topo.links(SwitchIdx::from_index(v)).iter().any(|l| {
             contains_slot(&used[v].0, l.port.index())
                 && !contains_slot(&used[v].1, l.port.index())
                 && !contains_slot(&used[l.peer.index()].1, l.peer_port.index())

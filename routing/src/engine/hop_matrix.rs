@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::cell::{HopCell, Stop};
+use super::cell::{EngineStop, HopCell};
 use super::down_up_pairs::DownUpPairs;
 use super::graph::{Graph, Slot};
 
@@ -33,7 +33,7 @@ pub(crate) struct HopMatrix<C> {
 
 impl<C: HopCell> HopMatrix<C> {
     /// Shortest paths without an up/down restriction.
-    pub(crate) fn shortest(graph: &Graph) -> Result<Self, Stop> {
+    pub(crate) fn shortest(graph: &Graph) -> Result<Self, EngineStop> {
         let n = graph.len();
         let mut cells = vec![C::FAR; n * n];
         // 64 destinations at a time, one bit each. Links are bidirectional, so the row of a destination equals its
@@ -83,7 +83,7 @@ impl<C: HopCell> HopMatrix<C> {
     }
 
     /// Shortest up/down paths in this order of the switches, from the root down.
-    pub(crate) fn up_down(graph: &Graph, order: &[usize]) -> Result<Self, Stop> {
+    pub(crate) fn up_down(graph: &Graph, order: &[usize]) -> Result<Self, EngineStop> {
         let n = graph.len();
         let mut position = vec![0; n];
         for (i, &v) in order.iter().enumerate() {
@@ -142,13 +142,13 @@ impl<C: HopCell> HopMatrix<C> {
     }
 
     /// On a connected graph, a cell at the limit means that the cell type is too narrow.
-    fn checked(self) -> Result<Self, Stop> {
+    fn checked(self) -> Result<Self, EngineStop> {
         let limit = C::FAR.hops() - 1;
         let fits = self.cells.par_iter().all(|c| c.hops() < limit);
         if fits {
             Ok(self)
         } else {
-            Err(Stop::CellOverflow)
+            Err(EngineStop::CellOverflow)
         }
     }
 
@@ -236,7 +236,7 @@ impl HopMatrix<u16> {
     pub(crate) fn weighted(
         graph: &Graph,
         mut weights: Vec<(usize, usize, u16)>,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, EngineStop> {
         weights.sort_unstable();
         weights.dedup_by_key(|&mut (v, peer, _)| (v, peer));
         let n = graph.len();
@@ -258,7 +258,7 @@ impl HopMatrix<u16> {
                     let farther = hops + matrix.weight(slot.peer, at);
                     if farther < matrix.cell(slot.peer, dest).hops() {
                         matrix.cells[slot.peer * n + dest] =
-                            u16::try_from(farther).map_err(|_| Stop::CellOverflow)?;
+                            u16::try_from(farther).map_err(|_| EngineStop::CellOverflow)?;
                         queue.push(Reverse((farther, slot.peer)));
                     }
                 }

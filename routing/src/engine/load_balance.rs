@@ -38,7 +38,7 @@ pub(crate) fn balanced_tables<C: HopCell>(
 ) -> Result<Vec<Lft>, BudgetExceeded> {
     let mut lfts = vec![Lft::drop_all(topo.top_lid()); graph.len()];
     for (v, lft) in lfts.iter_mut().enumerate() {
-        for d in topo.destinations_on(SwitchIdx::at(v)) {
+        for d in topo.destinations_on(SwitchIdx::from_index(v)) {
             lft.set(d.lid, d.port);
         }
     }
@@ -133,7 +133,7 @@ fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
         }
     }
     for &v in &graph.by_lid {
-        let all = topo.destinations_on(SwitchIdx::at(v)).iter();
+        let all = topo.destinations_on(SwitchIdx::from_index(v)).iter();
         let lids: Lids = all
             .filter(|d| !done.contains(usize::from(d.lid.raw())))
             .copied()
@@ -191,7 +191,8 @@ impl LinkTable {
                 firsts.push(ports.first().copied().map(position));
                 for port in ports {
                     let link = u32::try_from(this.port.len()).unwrap_or(NONE);
-                    this.at_port[at_port + usize::from(port)] = (link, SwitchIdx::at(slot.peer).0);
+                    this.at_port[at_port + usize::from(port)] =
+                        (link, SwitchIdx::from_index(slot.peer).0);
                     this.port.push(port);
                     let counted = ignored.binary_search(&(s, PortNum(port))).is_err();
                     this.counted.push(counted);
@@ -206,8 +207,8 @@ impl LinkTable {
         this
     }
 
-    /// Link at a port of a switch, and the neighbour behind it.
-    fn behind(&self, v: usize, port: usize) -> (u32, u32) {
+    /// Link at a port of a switch, and the neighbour at its other end.
+    fn link_at(&self, v: usize, port: usize) -> (u32, u32) {
         let ports = &self.at_port[self.port_base[v]..self.port_base[v + 1]];
         ports.get(port).copied().unwrap_or((NONE, 0))
     }
@@ -316,7 +317,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
     fn read_installed(&self, lid: Lid, order: &[usize], lfts: &[Lft], scratch: &mut Scratch) {
         for &v in order {
             let port = lfts[v].get(lid);
-            scratch.taken[v] = self.links.behind(v, port.index());
+            scratch.taken[v] = self.links.link_at(v, port.index());
         }
     }
 
@@ -487,7 +488,10 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                 });
                 scratch.taken[v] = best.map_or((NONE, 0), |&(slot, peer)| {
                     let link = self.links.lightest(slot, &scratch.load);
-                    (u32::try_from(link).unwrap_or(NONE), SwitchIdx::at(peer).0)
+                    (
+                        u32::try_from(link).unwrap_or(NONE),
+                        SwitchIdx::from_index(peer).0,
+                    )
                 });
             }
             if host && own > 0 {

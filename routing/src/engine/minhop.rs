@@ -11,7 +11,7 @@ use ferrosm_mad::ids::PortNum;
 use fixedbitset::FixedBitSet;
 use rayon::prelude::*;
 
-use super::cell::{HopCell, Stop, with_smallest_cells};
+use super::cell::{EngineStop, HopCell, with_smallest_cells};
 use super::dmodc_assignment::DmodcAssignment;
 use super::fill::fill;
 use super::graph::Graph;
@@ -45,7 +45,7 @@ impl Engine for MinHop {
             )?
         } else {
             let matrix = HopMatrix::weighted(&graph, weights(topo, hints))?;
-            let tables = fill(request, &graph, &matrix, None).map_err(Stop::from)?;
+            let tables = fill(request, &graph, &matrix, None).map_err(EngineStop::from)?;
             (tables, None)
         };
         Ok(match order {
@@ -70,7 +70,7 @@ fn tables<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
     tree: Option<&Tree>,
-) -> Result<(Tables, Option<Vec<usize>>), Stop> {
+) -> Result<(Tables, Option<Vec<usize>>), EngineStop> {
     let shortest = HopMatrix::<C>::shortest(graph)?;
     let filled = |matrix: &HopMatrix<C>| {
         let tree = tree.filter(|_| !ordered::has_balance_hints(request.hints));
@@ -93,7 +93,10 @@ fn tables<C: HopCell>(
     all.for_each(|(s, (lft, plain))| {
         let mut mixed = (**lft).clone();
         for dest in longer.ones() {
-            let lids = request.topo.destinations_on(SwitchIdx::at(dest)).iter();
+            let lids = request
+                .topo
+                .destinations_on(SwitchIdx::from_index(dest))
+                .iter();
             for d in lids.filter(|d| d.port != PortNum::ZERO) {
                 mixed.set(d.lid, plain.get(d.lid));
             }

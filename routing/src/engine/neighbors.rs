@@ -61,7 +61,7 @@ impl NeighborChannels {
 
     /// The channel that leaves through a port.
     #[inline(always)]
-    pub(crate) fn behind(&self, v: usize, port: u8) -> u32 {
+    pub(crate) fn output_channel(&self, v: usize, port: u8) -> u32 {
         self.of_port[v * 256 + usize::from(port)]
     }
 

@@ -1,7 +1,7 @@
 //! Common part of the engines that route up and down one order of the switches: legal next hops, tables and multicast
 //! trees. The engines differ in how they derive the order.
 
-use super::cell::{HopCell, Stop, with_smallest_cells};
+use super::cell::{EngineStop, HopCell, with_smallest_cells};
 use super::dmodc_assignment::DmodcAssignment;
 use super::down_up_pairs::DownUpPairs;
 use super::down_up_search::find_down_up_pairs;
@@ -45,7 +45,7 @@ fn tables<C: HopCell>(
     order: &[usize],
     tree: Option<&Tree>,
     vls: u8,
-) -> Result<(Tables, Option<DownUpPairs>), Stop> {
+) -> Result<(Tables, Option<DownUpPairs>), EngineStop> {
     let topo = request.topo;
     let mut matrix = HopMatrix::<C>::up_down(graph, order)?;
     if let Some(tree) = tree {

@@ -93,7 +93,7 @@ fn route_in_frame(
         .collect();
     let paths = Paths::new(graph, frame, &lines, GapRule::EarlyTurns);
     if let Some((s, dest)) = paths.lost {
-        let lid = |s| topo.lid(SwitchIdx::at(s));
+        let lid = |s| topo.lid(SwitchIdx::from_index(s));
         let (from, to) = (lid(s), lid(dest));
         return Err(ShapeError::PartitionedRing { from, to }.into());
     }
@@ -135,7 +135,7 @@ fn check_port_groups(
         return Ok(());
     };
     for &s in &graph.by_lid {
-        let ends = topo.end_ports(SwitchIdx::at(s)).len() + 1;
+        let ends = topo.end_ports(SwitchIdx::from_index(s)).len() + 1;
         let links = graph
             .slots(s)
             .iter()
@@ -143,7 +143,7 @@ fn check_port_groups(
             .max();
         let ports = ends.max(links.unwrap_or(0));
         if ports > most {
-            let lid = topo.lid(SwitchIdx::at(s));
+            let lid = topo.lid(SwitchIdx::from_index(s));
             return Err(HintError::PortGroupTooLarge { lid, ports, most }.into());
         }
     }
@@ -187,7 +187,7 @@ impl TorusVls {
         let mut ends = [0; SLS];
         ends[8..].fill(levels - 1);
         let switches = (0..graph.len()).map(|v| {
-            let ports = topo.num_ports(SwitchIdx::at(v));
+            let ports = topo.num_ports(SwitchIdx::from_index(v));
             let mut axis_of_port: Vec<Option<usize>> = vec![None; usize::from(ports) + 1];
             for (k, slot) in graph.slots(v).iter().enumerate() {
                 for &port in graph.ports(*slot) {

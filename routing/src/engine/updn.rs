@@ -4,7 +4,7 @@
 //! again. Several orders are tried and the one with the shortest paths between end ports is used, so trees lose no
 //! shortest path and tori and random graphs lose few.
 
-use super::cell::{HopCell, Stop, with_smallest_cells};
+use super::cell::{EngineStop, HopCell, with_smallest_cells};
 use super::dmodc_assignment::DmodcAssignment;
 use super::fill::fill;
 use super::graph::Graph;
@@ -48,7 +48,7 @@ fn route_in<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
     tree: Option<&Tree>,
-) -> Result<Routing, Stop> {
+) -> Result<Routing, EngineStop> {
     let (topo, previous, hints) = (request.topo, request.previous, request.hints);
     let (closeness, least) = {
         let shortest = HopMatrix::<C>::shortest(graph)?;
@@ -123,7 +123,7 @@ fn route_in<C: HopCell>(
     let mut diagnostics = Vec::new();
     if let Some(&top) = order.first() {
         diagnostics.push(Diagnostic::Order {
-            top: topo.lid(SwitchIdx::at(top)),
+            top: topo.lid(SwitchIdx::from_index(top)),
             strategy: strategy.describe(),
         });
     }

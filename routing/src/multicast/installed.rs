@@ -67,7 +67,7 @@ impl MulticastTree {
     pub fn receivers(&self) -> impl Iterator<Item = (SwitchIdx, PortNum)> + '_ {
         self.nodes.iter().flat_map(|(&v, node)| {
             let ports = node.receivers.iter();
-            ports.map(move |port| (SwitchIdx::at(v), port))
+            ports.map(move |port| (SwitchIdx::from_index(v), port))
         })
     }
 }
@@ -100,7 +100,7 @@ mod tests {
 
     fn member(leaf: usize, port: u8) -> Member {
         Member {
-            switch: SwitchIdx::at(leaf),
+            switch: SwitchIdx::from_index(leaf),
             port: PortNum(port),
             receives: true,
         }
@@ -144,16 +144,16 @@ mod tests {
         assert_eq!(forest.tree_from_entries(&half), None);
         // The other spine too: a cycle.
         let mut both = entries.clone();
-        let other = SwitchIdx::at(if root.index() == 3 { 4 } else { 3 });
+        let other = SwitchIdx::from_index(if root.index() == 3 { 4 } else { 3 });
         both.insert(other, entries[&root]);
         let up = PortNum(u8::try_from(other.index() - 2).unwrap());
-        (0..3).for_each(|v| both.get_mut(&SwitchIdx::at(v)).unwrap().insert(up));
+        (0..3).for_each(|v| both.get_mut(&SwitchIdx::from_index(v)).unwrap().insert(up));
         assert_eq!(forest.tree_from_entries(&both), None);
         // No link at all: three components.
         let mut disconnected = entries;
         disconnected.remove(&root);
         for v in 0..3 {
-            let ports = disconnected.get_mut(&SwitchIdx::at(v)).unwrap();
+            let ports = disconnected.get_mut(&SwitchIdx::from_index(v)).unwrap();
             for port in [1, 2] {
                 ports.remove(PortNum(port));
             }
@@ -169,11 +169,11 @@ mod tests {
         let forest = SpanningForest::new(&topo, &routing).unwrap();
         let tree = forest.tree(&[member(0, 3), member(1, 3), member(2, 4)], 0);
         let mut entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
-        let leaf = entries.get_mut(&SwitchIdx::at(2)).unwrap();
+        let leaf = entries.get_mut(&SwitchIdx::from_index(2)).unwrap();
         leaf.remove(PortNum(4));
         let mut found = forest.tree_from_entries(&entries).unwrap();
         forest.prune_branches(&mut found);
-        assert_eq!(found.ports_of(SwitchIdx::at(2)), PortSet::new());
+        assert_eq!(found.ports_of(SwitchIdx::from_index(2)), PortSet::new());
         assert_eq!(found.num_links(), 2);
     }
 }

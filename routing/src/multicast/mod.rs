@@ -66,14 +66,14 @@ impl MulticastTree {
         let mut nodes = self.nodes.iter();
         nodes
             .find(|(_, node)| node.up.is_none())
-            .map(|(&v, _)| SwitchIdx::at(v))
+            .map(|(&v, _)| SwitchIdx::from_index(v))
     }
 
     /// MFT entries of the group: for each switch of the tree, the ports of links of the tree and of receiving members.
     pub fn ports(&self) -> impl Iterator<Item = (SwitchIdx, PortSet)> + '_ {
         self.nodes.iter().map(|(&v, node)| {
             let all = node.links.iter().chain(node.receivers.iter());
-            (SwitchIdx::at(v), all.collect())
+            (SwitchIdx::from_index(v), all.collect())
         })
     }
 
@@ -145,7 +145,7 @@ impl MulticastTree {
     /// Removes the only link of a removed switch from its neighbour, and returns the neighbour.
     fn detach(&mut self, topo: &Topology, v: usize, node: Node) -> Option<usize> {
         let port = node.links.iter().next()?;
-        let (peer, far) = topo.neighbor(SwitchIdx::at(v), port)?;
+        let (peer, far) = topo.neighbor(SwitchIdx::from_index(v), port)?;
         let neighbour = self.nodes.get_mut(&peer.index())?;
         neighbour.links.remove(far);
         // A child of a removed root becomes the root.
@@ -246,7 +246,7 @@ impl SpanningForest<'_> {
                 at += 1;
                 (far[v], sum[v]) = (far[v].max(hops[v]), sum[v] + u64::from(hops[v]));
                 reached[v] += 1;
-                for link in self.topo.links(SwitchIdx::at(v)) {
+                for link in self.topo.links(SwitchIdx::from_index(v)) {
                     let u = link.peer.index();
                     if order.get(u) < order.get(v) && hops[u] == u32::MAX {
                         hops[u] = hops[v] + 1;
@@ -291,7 +291,7 @@ impl SpanningForest<'_> {
 
     /// Links of a switch, starting at an index that depends on the group.
     fn rotated_links(&self, v: usize, group: u64) -> impl Iterator<Item = &crate::topology::Link> {
-        let links = self.topo.links(SwitchIdx::at(v));
+        let links = self.topo.links(SwitchIdx::from_index(v));
         let turn = usize::try_from(group % (links.len() as u64).max(1)).unwrap_or(0);
         links[turn..].iter().chain(&links[..turn])
     }

@@ -134,6 +134,6 @@ impl<'a> Paths<'a> {
 
     /// The switch with this index.
     pub(super) fn switch(index: usize) -> SwitchIdx {
-        SwitchIdx::at(index)
+        SwitchIdx::from_index(index)
     }
 }

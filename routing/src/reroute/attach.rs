@@ -131,7 +131,7 @@ impl Attach<'_> {
             }
             remaining += 1;
             let mut seen: Vec<u32> = Vec::new();
-            for link in self.topo.links(SwitchIdx::at(v)) {
+            for link in self.topo.links(SwitchIdx::from_index(v)) {
                 if let RouteState::Reaches(hops) = self.column.state(link.peer.index())
                     && !seen.contains(&hops)
                 {
@@ -153,7 +153,7 @@ impl Attach<'_> {
             }
             remaining -= 1;
             self.count_moved(d, v);
-            for link in self.topo.links(SwitchIdx::at(v)) {
+            for link in self.topo.links(SwitchIdx::from_index(v)) {
                 let u = link.peer.index();
                 if self.column.state(u) == RouteState::Orphan {
                     heap.push(Reverse((hops + 1, self.rank[u], u)));
@@ -167,7 +167,7 @@ impl Attach<'_> {
     fn attach_switch(&mut self, d: &Destination, v: usize, hops: u32, stage: Stage) -> bool {
         let old = self.column.old_port(v);
         let mut candidates: Vec<Candidate> = Vec::new();
-        for link in self.topo.links(SwitchIdx::at(v)) {
+        for link in self.topo.links(SwitchIdx::from_index(v)) {
             let next = link.peer.index();
             if self.column.state(next) == RouteState::Reaches(hops - 1)
                 && self.guard.may_allow(&self.column, v, next, stage)
@@ -184,13 +184,15 @@ impl Attach<'_> {
         }
         if candidates.len() > 1 && candidates.iter().all(|c| c.changes_port) {
             for c in &mut candidates {
-                let channel = self.channels.at(v, c.port);
+                let channel = self.channels.output_channel(v, c.port);
                 c.first_load = self.loads.now[channel];
                 c.max_load = c.first_load;
                 let mut at = c.next;
                 while let Some((next, port)) = self.column.hop(at) {
                     c.flow.0 += self.column.flow(at);
-                    c.max_load = c.max_load.max(self.loads.now[self.channels.at(at, port)]);
+                    c.max_load = c
+                        .max_load
+                        .max(self.loads.now[self.channels.output_channel(at, port)]);
                     at = next;
                 }
             }
@@ -223,7 +225,7 @@ impl Attach<'_> {
         if d.port == PortNum::ZERO {
             0
         } else {
-            self.topo.end_ports(SwitchIdx::at(v)).len() as u64
+            self.topo.end_ports(SwitchIdx::from_index(v)).len() as u64
         }
     }
 
@@ -271,7 +273,7 @@ impl Attach<'_> {
         }
         let mut at = from;
         while let Some((next, port)) = self.column.hop(at) {
-            let channel = self.channels.at(at, port);
+            let channel = self.channels.output_channel(at, port);
             if is_added {
                 self.loads.add_routes(channel, weight);
             } else {

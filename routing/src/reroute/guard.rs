@@ -89,7 +89,7 @@ impl Guard<'_> {
         };
         let (channels, packets) = (graph.channels, graph.channels.packets);
         let links = channels.ports;
-        let ends = topo.end_ports(SwitchIdx::at(v));
+        let ends = topo.end_ports(SwitchIdx::from_index(v));
         if d.port == PortNum::ZERO && ends.is_empty() {
             return Some(found);
         }
@@ -106,7 +106,7 @@ impl Guard<'_> {
             let mut before: Option<u32> = None;
             while let Some((to, out)) = hop {
                 let vl = packets.vl(at, input, out, sl)?;
-                let channel = channels.at(links.at(at, out), vl);
+                let channel = channels.on_vl(links.output_channel(at, out), vl);
                 found.extend(before.map(|before| (before, channel)));
                 before = Some(channel);
                 input = links.peer(at, out).map_or(0, |(_, p)| p);

@@ -34,7 +34,7 @@ impl Loads {
         by_lid: &[usize],
         lost: &[(usize, u8)],
     ) -> Self {
-        let hosts = |v: usize| topo.end_ports(SwitchIdx::at(v)).len();
+        let hosts = |v: usize| topo.end_ports(SwitchIdx::from_index(v)).len();
         let sources: Vec<usize> = by_lid.iter().copied().filter(|&v| hosts(v) > 0).collect();
         let lids: Vec<&Destination> = topo
             .destinations()
@@ -83,7 +83,7 @@ impl Loads {
                 used[tables[v].get(d.lid).index()] += 1;
             }
             for port in (1..=u8::MAX).take_while(|&p| usize::from(p) < before.ports(v)) {
-                let c = before.at(v, port);
+                let c = before.output_channel(v, port);
                 if now.head(c).is_some() {
                     remaining[c] = remaining[c].max(used[usize::from(port)] * hosts(v) as u64);
                 }
@@ -139,7 +139,7 @@ fn follow(
         let Some((next, _)) = before.peer(at, port) else {
             return false;
         };
-        let c = before.at(at, port);
+        let c = before.output_channel(at, port);
         is_complete &= now.head(c).is_some();
         path.push(c);
         at = next;

@@ -165,7 +165,7 @@ struct Reroute<'a> {
 impl Reroute<'_> {
     /// Whether a switch has lost all links to other switches: it stays unreachable.
     fn is_isolated(&self, v: usize) -> bool {
-        self.topo.num_switches() > 1 && self.topo.links(SwitchIdx::at(v)).is_empty()
+        self.topo.num_switches() > 1 && self.topo.links(SwitchIdx::from_index(v)).is_empty()
     }
 
     /// The LIDs to reroute, ascending.
@@ -220,7 +220,7 @@ impl Reroute<'_> {
         let mut at = 0;
         while let Some(&v) = orphans.get(at) {
             at += 1;
-            for link in self.topo.links(SwitchIdx::at(v)) {
+            for link in self.topo.links(SwitchIdx::from_index(v)) {
                 let u = link.peer.index();
                 if seen[u] != lid && self.tables[u].get(lid) == link.peer_port {
                     seen[u] = lid;

@@ -21,7 +21,10 @@ pub(super) fn without_local_roots(topo: &Topology, order: &[u32]) -> Option<Vec<
     sequence.sort_by_key(|&v| order[v]);
     let mut position = order.to_vec();
     let first_neighbour = |position: &[u32], v: usize| {
-        let peers = topo.links(SwitchIdx::at(v)).iter().map(|l| l.peer.index());
+        let peers = topo
+            .links(SwitchIdx::from_index(v))
+            .iter()
+            .map(|l| l.peer.index());
         peers.min_by_key(|&u| position[u])
     };
     let root = sequence
@@ -118,7 +121,7 @@ pub(super) fn after_loss(
                 break;
             }
         }
-        let is_isolated = topo.links(SwitchIdx::at(v)).is_empty();
+        let is_isolated = topo.links(SwitchIdx::from_index(v)).is_empty();
         if !found && !is_isolated {
             return TreeConstraint::Search;
         }

@@ -25,7 +25,7 @@ impl SimpleGraph {
         }
         let mut edges = Vec::new();
         for (v, &s) in switch.iter().enumerate() {
-            let peers = topo.links(SwitchIdx::at(s)).iter();
+            let peers = topo.links(SwitchIdx::from_index(s)).iter();
             edges.extend(
                 peers
                     .map(|l| (v, vertex[l.peer.index()]))

@@ -127,8 +127,8 @@ pub(crate) fn tree_in(topo: &Topology, graph: &Graph, hints: &Hints) -> Result<T
         }
     });
     Ok(Tree {
-        roots: roots.map(SwitchIdx::at).collect(),
-        leaves: leaves.into_iter().map(SwitchIdx::at).collect(),
+        roots: roots.map(SwitchIdx::from_index).collect(),
+        leaves: leaves.into_iter().map(SwitchIdx::from_index).collect(),
         outside_hops: ranks.outside_hops,
         column: columns.column,
         arity: columns.arity,

@@ -43,16 +43,19 @@ impl MixedTables<'_> {
     ) -> bool {
         for &c in changed {
             for (port, next) in self.next_hops(c, d) {
-                let first = self.ports.at(c, port);
+                let first = self.ports.output_channel(c, port);
                 let then = self.next_hops(next, d);
-                waits.extend(then.map(|(out, _)| (first, self.ports.at(next, out), vl)));
+                waits
+                    .extend(then.map(|(out, _)| (first, self.ports.output_channel(next, out), vl)));
             }
-            for link in self.topo.links(SwitchIdx::at(c)) {
+            for link in self.topo.links(SwitchIdx::from_index(c)) {
                 let u = link.peer.index();
                 if self.next_hops(u, d).any(|(p, _)| p == link.peer_port.raw()) {
-                    let first = self.ports.at(u, link.peer_port.raw());
+                    let first = self.ports.output_channel(u, link.peer_port.raw());
                     let then = self.next_hops(c, d);
-                    waits.extend(then.map(|(out, _)| (first, self.ports.at(c, out), vl)));
+                    waits.extend(
+                        then.map(|(out, _)| (first, self.ports.output_channel(c, out), vl)),
+                    );
                 }
             }
         }

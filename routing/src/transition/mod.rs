@@ -315,7 +315,12 @@ fn waits_in_any_order(
 
 /// Stages in the types of [`Transition::Stages`].
 fn to_stages(stages: Vec<BTreeSet<(usize, usize)>>) -> Vec<Vec<(SwitchIdx, u16)>> {
-    let name = |(v, block)| (SwitchIdx::at(v), u16::try_from(block).unwrap_or(u16::MAX));
+    let name = |(v, block)| {
+        (
+            SwitchIdx::from_index(v),
+            u16::try_from(block).unwrap_or(u16::MAX),
+        )
+    };
     let stage = |stage: BTreeSet<(usize, usize)>| stage.into_iter().map(name).collect();
     stages.into_iter().map(stage).collect()
 }

@@ -160,6 +160,6 @@ impl Channels {
     pub(super) fn locate(&self, channel: usize) -> (SwitchIdx, PortNum) {
         let switch = self.base.partition_point(|&b| b <= channel) - 1;
         let port = u8::try_from(channel - self.base[switch]).unwrap_or(u8::MAX);
-        (SwitchIdx::at(switch), PortNum(port))
+        (SwitchIdx::from_index(switch), PortNum(port))
     }
 }

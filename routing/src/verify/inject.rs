@@ -48,7 +48,7 @@ impl<'a> SourceSls<'a> {
             .par_chunks_mut(n.max(1))
             .enumerate()
             .for_each(|(to, row)| {
-                let to = SwitchIdx::at(to);
+                let to = SwitchIdx::from_index(to);
                 let has_end_ports = !topo.end_ports(to).is_empty();
                 for (from, bits) in topo.switches().zip(row) {
                     let requests = topo

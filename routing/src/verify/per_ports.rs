@@ -136,7 +136,7 @@ impl PacketVls {
                     continue;
                 }
                 let number = u8::try_from(sl).unwrap_or(u8::MAX);
-                let at = SwitchIdx::at(next);
+                let at = SwitchIdx::from_index(next);
                 let vl = vl_plan.vl(at, PortNum(end.port), PortNum(output), number);
                 if vl >= entries.limit[onward] {
                     dropped = true;

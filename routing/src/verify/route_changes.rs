@@ -199,7 +199,7 @@ impl Evaluation<'_> {
         let mut at = 0;
         while let Some(&(v, hops)) = self.members.get(at) {
             at += 1;
-            for link in self.after.topo.links(SwitchIdx::at(v)) {
+            for link in self.after.topo.links(SwitchIdx::from_index(v)) {
                 let u = link.peer.index();
                 // An unchanged switch still sends over the same link.
                 if self.changed[u] == self.lid_number

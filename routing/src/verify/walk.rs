@@ -394,8 +394,8 @@ impl<'a, S: Sink> Walker<'a, S> {
             }
             let lost = LostPacket {
                 lid: dest.lid,
-                from: SwitchIdx::at(from),
-                at: SwitchIdx::at(at),
+                from: SwitchIdx::from_index(from),
+                at: SwitchIdx::from_index(at),
                 port: PortNum(column[at]),
                 path: Vec::new(),
             };

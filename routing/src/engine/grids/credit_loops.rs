@@ -105,9 +105,9 @@ impl<'a> CreditLoopCheck<'a> {
                     if y == index.back[x as usize] {
                         continue;
                     }
-                    let to = channels.at(y, narrow(rule.vl(Some(axis), axis_of(y), tree.sl)));
+                    let to = channels.on_vl(y, narrow(rule.vl(Some(axis), axis_of(y), tree.sl)));
                     for &vx in &vls {
-                        all.insert(&channels, (channels.at(x, narrow(vx)), to));
+                        all.insert(&channels, (channels.on_vl(x, narrow(vx)), to));
                     }
                 }
             }
@@ -161,8 +161,8 @@ fn add_dependencies_to(
                 if carried[v * vls + vx] >> sl & 1 == 1 {
                     let vy = rule.vl(Some(axis[x]), axis[y], sl);
                     let new = (
-                        channels.at(narrow(x), narrow(vx)),
-                        channels.at(narrow(y), narrow(vy)),
+                        channels.on_vl(narrow(x), narrow(vx)),
+                        channels.on_vl(narrow(y), narrow(vy)),
                     );
                     found.insert(channels, new);
                     carried[next * vls + vy] |= 1 << sl;

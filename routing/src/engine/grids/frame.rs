@@ -35,7 +35,7 @@ impl Frame {
                 size: d.size,
             })
             .collect();
-        let coords = (0..switches).map(|s| grid.coords(SwitchIdx::at(s)).to_vec());
+        let coords = (0..switches).map(|s| grid.coords(SwitchIdx::from_index(s)).to_vec());
         Self::new(axes, coords, grid.is_complete())
     }
 
@@ -87,7 +87,7 @@ impl Frame {
     }
 
     /// The switch at a position of a line.
-    pub(crate) fn at(&self, axis: usize, line: usize, along: usize) -> Option<usize> {
+    pub(crate) fn switch_on_line(&self, axis: usize, line: usize, along: usize) -> Option<usize> {
         let (below, above) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
         self.switch_at[line / below * above + along * below + line % below]
     }

@@ -72,7 +72,9 @@ impl Lines {
         let size = frame.axes[axis].size;
         let mut next = Vec::with_capacity(frame.lines(axis) * size * size);
         for line in 0..frame.lines(axis) {
-            let members: Vec<Option<usize>> = (0..size).map(|x| frame.at(axis, line, x)).collect();
+            let members: Vec<Option<usize>> = (0..size)
+                .map(|x| frame.switch_on_line(axis, line, x))
+                .collect();
             let one = if frame.axes[axis].kind == DimKind::Full {
                 full(graph, &members)
             } else {

@@ -44,7 +44,10 @@ pub(crate) fn choose_links(
             let mut behind: Vec<Vec<(PortNum, Option<u8>)>> = vec![Vec::new(); slots.len()];
             let mut lids: Vec<Vec<ferrosm_mad::ids::Lid>> = vec![Vec::new(); slots.len()];
             for &dest in &graph.by_lid {
-                let mut here: Vec<_> = topo.destinations_on(SwitchIdx::at(dest)).iter().collect();
+                let mut here: Vec<_> = topo
+                    .destinations_on(SwitchIdx::from_index(dest))
+                    .iter()
+                    .collect();
                 here.sort_by_key(|d| (rank(d.port.raw()), d.lid));
                 for d in here {
                     if dest == v {

@@ -119,7 +119,8 @@ fn toward(frame: &Frame, lines: &[Lines], gap_rule: GapRule, s: usize, dest: usi
         }
         let line = frame.line(s, axis);
         let slot = lines.next(line, a, b);
-        let early = gap_rule == GapRule::EarlyTurns && frame.at(axis, line, b).is_none();
+        let early =
+            gap_rule == GapRule::EarlyTurns && frame.switch_on_line(axis, line, b).is_none();
         if slot != NONE || !early {
             return slot;
         }

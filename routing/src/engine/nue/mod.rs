@@ -28,7 +28,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use super::cell::{HopCell, Stop, with_smallest_cells};
+use super::cell::{EngineStop, HopCell, with_smallest_cells};
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::order::{Closeness, Strategy};
@@ -78,13 +78,13 @@ impl Engine for Nue {
         graph.check_connected()?;
         let orders = with_smallest_cells(|| orders::<u8>(&graph), || orders::<u16>(&graph))?;
         let net = Network::new(request.topo, &graph);
-        Ok(route_in(request, &net, &orders).map_err(Stop::from)?)
+        Ok(route_in(request, &net, &orders).map_err(EngineStop::from)?)
     }
 }
 
 /// Orders of the switches from the root down, by LID rank: all that `updn` would try. The previous order is not
 /// preferred: routes depend on more than the order, and an unchanged graph gets the same routes anyway.
-fn orders<C: HopCell>(graph: &Graph) -> Result<Vec<Vec<usize>>, Stop> {
+fn orders<C: HopCell>(graph: &Graph) -> Result<Vec<Vec<usize>>, EngineStop> {
     let closeness = Closeness::new(graph, &HopMatrix::<C>::shortest(graph)?);
     let order = |&strategy| {
         let order = closeness.order(graph, strategy, &[]);
@@ -413,7 +413,7 @@ fn tables(request: &Request<'_>, net: &Network, cells: &[u8]) -> Tables {
             };
             lft.set(lid, port);
         }
-        match request.previous.get(SwitchIdx::at(s).index()) {
+        match request.previous.get(SwitchIdx::from_index(s).index()) {
             Some(old) if **old == lft => Arc::clone(old),
             Some(_) | None => Arc::new(lft),
         }

@@ -55,7 +55,7 @@ impl Network {
                 net.port_base.push(narrow(net.ports.len()));
             }
             net.hosts.push(graph.hosts[s]);
-            let at = SwitchIdx::at(s);
+            let at = SwitchIdx::from_index(s);
             net.switch.push(at);
             let own = topo.destinations_on(at).iter();
             net.lids.extend(own.map(|d| (d.lid, d.port)));

@@ -131,7 +131,7 @@ fn reaches_all(topo: &Topology, dest: usize, via: &dyn Fn(usize) -> Option<PortN
         while state[at] == 0 {
             state[at] = 1;
             path.push(at);
-            let next = via(at).and_then(|port| topo.neighbor(SwitchIdx::at(at), port));
+            let next = via(at).and_then(|port| topo.neighbor(SwitchIdx::from_index(at), port));
             match next {
                 Some((peer, _)) => at = peer.index(),
                 None => return false,

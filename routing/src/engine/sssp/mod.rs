@@ -8,7 +8,7 @@ mod weigh;
 pub(crate) use lid_trees::LidTrees;
 pub(crate) use weigh::{Granularity, PathPreference, weigh_lids};
 
-use super::cell::{HopCell, Stop, with_smallest_cells};
+use super::cell::{EngineStop, HopCell, with_smallest_cells};
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::virtual_layers::{SingleVl, route_on_one_vl};
@@ -34,7 +34,7 @@ impl Engine for Sssp {
     }
 }
 
-fn route_in<C: HopCell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, Stop> {
+fn route_in<C: HopCell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, EngineStop> {
     let matrix = HopMatrix::<C>::shortest(graph)?;
     let (lid_trees, trees) = match route_on_one_vl(request, graph, &matrix)? {
         SingleVl::Fits(lid_trees, trees) => (lid_trees, trees),

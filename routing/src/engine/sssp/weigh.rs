@@ -94,7 +94,7 @@ struct LinkTable {
     /// Weight of a route over the link: 0 or 1.
     counts: Vec<u64>,
     /// Link by switch and port.
-    behind: Vec<u32>,
+    link_of_port: Vec<u32>,
 }
 
 impl LinkTable {
@@ -108,7 +108,7 @@ impl LinkTable {
             port: Vec::new(),
             channel: Vec::new(),
             counts: Vec::new(),
-            behind: vec![Self::NONE; topo.num_switches() * 256],
+            link_of_port: vec![Self::NONE; topo.num_switches() * 256],
         };
         for s in topo.switches() {
             let requested = hints.port_order.iter().find(|(at, _)| *at == s);
@@ -122,13 +122,13 @@ impl LinkTable {
                 });
             }
             for link in ordered {
-                links.behind[s.index() * 256 + link.port.index()] =
+                links.link_of_port[s.index() * 256 + link.port.index()] =
                     u32::try_from(links.peer.len()).unwrap_or(Self::NONE);
                 links.peer.push(link.peer.0);
                 links.port.push(link.port.raw());
                 links
                     .channel
-                    .push(channels.behind(s.index(), link.port.raw()));
+                    .push(channels.output_channel(s.index(), link.port.raw()));
                 let ignored = hints.not_counted.contains(&(s, link.port));
                 links.counts.push(u64::from(!ignored));
             }
@@ -138,8 +138,8 @@ impl LinkTable {
     }
 
     /// The link at a port.
-    fn at(&self, v: usize, port: PortNum) -> Option<usize> {
-        let link = self.behind[v * 256 + port.index()];
+    fn link_at(&self, v: usize, port: PortNum) -> Option<usize> {
+        let link = self.link_of_port[v * 256 + port.index()];
         (link != Self::NONE).then_some(link as usize)
     }
 
@@ -423,7 +423,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
 
     /// The installed link for a LID, if it still leads one hop nearer.
     fn installed_link(&self, v: usize, lid: Lid, dest: usize, old: &Previous) -> Option<usize> {
-        let link = self.links.at(v, old.get(v)?.get(lid))?;
+        let link = self.links.link_at(v, old.get(v)?.get(lid))?;
         let row = self.matrix.row(dest);
         (row[self.links.peer[link] as usize].farther() == row[v]).then_some(link)
     }
@@ -490,7 +490,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
                 lightest(&mut links.iter().filter(|c| c.0 == link))
             } else if let Some(template) = template {
                 let port = PortNum(self.trees.column(template)[v]);
-                let peer = self.links.at(v, port).map(|c| self.links.peer[c]);
+                let peer = self.links.link_at(v, port).map(|c| self.links.peer[c]);
                 lightest(&mut links.iter().filter(|c| Some(c.1) == peer))
             } else {
                 Some(self.preferred_link(job.dest, links, load))

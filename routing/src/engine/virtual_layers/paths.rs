@@ -40,7 +40,9 @@ impl<'a> Paths<'a> {
                 let same = |&(other, _): &(usize, bool)| {
                     let both = lid_trees.column(other).iter().zip(lid_trees.column(column));
                     both.enumerate().all(|(v, (&p, &q))| {
-                        p == q || v == dest || channels.behind(v, p) == channels.behind(v, q)
+                        p == q
+                            || v == dest
+                            || channels.output_channel(v, p) == channels.output_channel(v, q)
                     })
                 };
                 if !different.iter().any(same) {
@@ -85,10 +87,10 @@ impl<'a> Paths<'a> {
 
     fn walk(&self, from: usize, dest: usize, column: usize, found: &mut Vec<Dependency>) {
         let ports = self.lid_trees.column(column);
-        let mut x = self.channels.behind(from, ports[from]);
+        let mut x = self.channels.output_channel(from, ports[from]);
         let mut v = self.channels.head(x);
         while v != dest {
-            let y = self.channels.behind(v, ports[v]);
+            let y = self.channels.output_channel(v, ports[v]);
             found.push((x, y));
             x = y;
             v = self.channels.head(y);
@@ -109,7 +111,9 @@ impl<'a> Paths<'a> {
                     continue;
                 }
                 let ports = self.lid_trees.column(column).iter().enumerate();
-                let leaving: Vec<u32> = ports.map(|(v, &p)| self.channels.behind(v, p)).collect();
+                let leaving: Vec<u32> = ports
+                    .map(|(v, &p)| self.channels.output_channel(v, p))
+                    .collect();
                 for (v, &x) in leaving.iter().enumerate() {
                     if v == dest {
                         continue;

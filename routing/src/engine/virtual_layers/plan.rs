@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::super::cell::{HopCell, Stop};
+use super::super::cell::{EngineStop, HopCell};
 use super::super::graph::Graph;
 use super::super::hop_matrix::HopMatrix;
 use super::super::neighbors::NeighborChannels;
@@ -109,7 +109,7 @@ pub(crate) fn route_on_one_vl<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
     matrix: &HopMatrix<C>,
-) -> Result<SingleVl, Stop> {
+) -> Result<SingleVl, EngineStop> {
     let planner = Planner::new(request, graph, matrix);
     let Some((min_load, fresh, _)) =
         planner.lid_trees(PreferenceKind::LeastLoad, Granularity::PerLid)?
@@ -136,7 +136,7 @@ pub(crate) fn route<C: HopCell>(
     request: &Request<'_>,
     graph: &Graph,
     objective: Objective,
-) -> Result<Result<Routing, RouteError>, Stop> {
+) -> Result<Result<Routing, RouteError>, EngineStop> {
     let matrix = HopMatrix::<C>::shortest(graph)?;
     if let SingleVl::Fits(lid_trees, trees) = route_on_one_vl(request, graph, &matrix)? {
         return Ok(Ok(Routing {
@@ -195,7 +195,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         &self,
         kind: PreferenceKind,
         granularity: Granularity,
-    ) -> Result<Option<(LidTrees, bool, Option<SwitchOrders>)>, Stop> {
+    ) -> Result<Option<(LidTrees, bool, Option<SwitchOrders>)>, EngineStop> {
         let (graph, channels) = (self.graph, &self.channels);
         let orders = match kind {
             PreferenceKind::Orders => Some(SwitchOrders::new(graph, self.matrix, channels)),
@@ -239,7 +239,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         &self,
         lid_trees: &mut LidTrees,
         fresh: bool,
-    ) -> Result<Option<TreeConstraint>, Stop> {
+    ) -> Result<Option<TreeConstraint>, EngineStop> {
         let (graph, channels, topo) = (self.graph, &self.channels, self.request.topo);
         let budget = self.request.budget;
         // Every path is followed once.
@@ -292,7 +292,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         objective: Objective,
         directions: Directions,
         usable: usize,
-    ) -> Result<(Option<Candidate>, usize), Stop> {
+    ) -> Result<(Option<Candidate>, usize), EngineStop> {
         let entries = self.graph.len() * self.request.topo.destinations().len();
         let (mut fitting, mut least) = (Vec::<Candidate>::new(), usize::MAX);
         let mut min_load = 0;
@@ -317,7 +317,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 Ok(Attempt::NeedsVls(needed)) => least = least.min(needed),
                 Ok(Attempt::Unfit) => {}
                 // Later preferences are improvements only.
-                Err(Stop::Budget) if !fitting.is_empty() => break,
+                Err(EngineStop::Budget) if !fitting.is_empty() => break,
                 Err(stop) => return Err(stop),
             }
         }
@@ -341,7 +341,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         directions: Directions,
         usable: usize,
         min_load: &mut u64,
-    ) -> Result<Attempt, Stop> {
+    ) -> Result<Attempt, EngineStop> {
         let Some((mut lid_trees, fresh, orders)) = self.lid_trees(kind, granularity)? else {
             return Ok(Attempt::Unfit);
         };
@@ -412,7 +412,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         directions: Directions,
         orders: Option<&SwitchOrders>,
         fresh: bool,
-    ) -> Result<Option<VlAssignment>, Stop> {
+    ) -> Result<Option<VlAssignment>, EngineStop> {
         let budget = self.request.budget;
         let last = self.request.previous.last.as_ref();
         let old = last
@@ -463,7 +463,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         &self,
         assignment: &mut VlAssignment,
         kept: bool,
-    ) -> Result<Option<Vec<Option<PortNum>>>, Stop> {
+    ) -> Result<Option<Vec<Option<PortNum>>>, EngineStop> {
         let order = self.order();
         // The last layer has the fewest packets and so the most room for a tree. An installed tree is on the first.
         let last_first = (0..assignment.layers.len()).rev();

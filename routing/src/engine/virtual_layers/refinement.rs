@@ -224,7 +224,8 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         for i in (0..tree.order.len()).rev() {
             let v = tree.order[i];
             let at = v as usize;
-            let next = self.channels.index.head[self.channels.behind(at, ports[at]) as usize];
+            let next =
+                self.channels.index.head[self.channels.output_channel(at, ports[at]) as usize];
             tree.next[at] = next;
             tree.flow[next as usize] += tree.flow[at];
             tree.attach(v, next);
@@ -336,11 +337,11 @@ impl<'a, C: HopCell> Refinement<'a, C> {
     ) -> bool {
         let (tree, channels) = (&self.tree, self.channels);
         let n = self.graph.len();
-        let to = channels.behind(v, choice.port);
+        let to = channels.output_channel(v, choice.port);
         let mut beyond: Vec<Dependency> = Vec::new();
         let (mut x, mut at) = (to, choice.peer);
         while at != tree.dest {
-            let y = channels.behind(at, ports[at]);
+            let y = channels.output_channel(at, ports[at]);
             beyond.push((x, y));
             (x, at) = (y, tree.next[at] as usize);
         }
@@ -357,7 +358,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             } else {
                 tree.subtree(c).fold(0, |all, s| all | vl_of(s as usize))
             };
-            behind.push((channels.behind(c, ports[c]), vls));
+            behind.push((channels.output_channel(c, ports[c]), vls));
         }
         let all = behind.iter().fold(vl_of(v), |all, (_, vls)| all | vls);
         let mut wanted: Vec<Dependency> = Vec::new();
@@ -366,8 +367,8 @@ impl<'a, C: HopCell> Refinement<'a, C> {
                 return true;
             }
             wanted.clone_from(&beyond);
-            let of_lane = behind.iter().filter(|(_, vls)| vls >> l & 1 == 1);
-            wanted.extend(of_lane.map(|&(from, _)| (from, to)));
+            let of_vl = behind.iter().filter(|(_, vls)| vls >> l & 1 == 1);
+            wanted.extend(of_vl.map(|&(from, _)| (from, to)));
             constraints.layers[l].admit(&channels.index, &wanted)
         })
     }

@@ -41,10 +41,10 @@ pub(crate) fn fit_one_vl(
         budget.spend_len(n)?;
         mark_used(graph, channels, ports, d, &mut used);
         for v in (0..n).filter(|&v| used[v] && v != dest) {
-            let x = channels.behind(v, ports[v]);
+            let x = channels.output_channel(v, ports[v]);
             let next = channels.head(x);
             if next != dest {
-                all.insert(index, (x, channels.behind(next, ports[next])));
+                all.insert(index, (x, channels.output_channel(next, ports[next])));
             }
         }
     }
@@ -118,10 +118,10 @@ fn dependencies_of_lid(
         let mut at = from;
         while !seen[at] {
             seen[at] = true;
-            let x = channels.behind(at, ports[at]);
+            let x = channels.output_channel(at, ports[at]);
             at = channels.head(x);
             if at != dest {
-                found.push((x, channels.behind(at, ports[at])));
+                found.push((x, channels.output_channel(at, ports[at])));
             }
         }
     }
@@ -144,7 +144,7 @@ fn mark_used(
         let mut at = from;
         while !used[at] {
             used[at] = true;
-            at = channels.head(channels.behind(at, ports[at]));
+            at = channels.head(channels.output_channel(at, ports[at]));
         }
     }
 }
@@ -165,7 +165,7 @@ fn rebuild_paths(
     for from in (0..n).filter(|&v| used[v]) {
         let (mut at, mut count) = (from, 0);
         while at != dest {
-            at = channels.head(channels.behind(at, ports[at]));
+            at = channels.head(channels.output_channel(at, ports[at]));
             count += 1;
         }
         hops[from] = count;
@@ -184,11 +184,11 @@ fn rebuild_paths(
                 let Some(&port) = graph.ports(**slot).first() else {
                     return false;
                 };
-                let x = channels.behind(v, port);
+                let x = channels.output_channel(v, port);
                 slot.peer == dest
                     || layer.admit(
                         &channels.index,
-                        &[(x, channels.behind(slot.peer, ports[slot.peer]))],
+                        &[(x, channels.output_channel(slot.peer, ports[slot.peer]))],
                     )
             });
             let Some(slot) = found else { return true };
@@ -215,7 +215,7 @@ fn route_along_tree(
 ) {
     let parent = |v: usize| {
         up[v].map(|port| {
-            let channel = channels.behind(v, port.raw());
+            let channel = channels.output_channel(v, port.raw());
             (port, channel, channels.head(channel))
         })
     };

@@ -356,7 +356,7 @@ fn checked(
         coords: by_switch,
         at: at
             .into_iter()
-            .map(|v| v.map(|v| SwitchIdx::at(g.switch[v])))
+            .map(|v| v.map(|v| SwitchIdx::from_index(g.switch[v])))
             .collect(),
     })
 }
@@ -419,7 +419,7 @@ fn index(grid: &mut Grid) {
     let count = grid.at.len() - grid.lost_switches;
     for s in 0..count {
         let c = &grid.coords[s * width..][..width];
-        grid.at[position_index(&grid.dims, c)] = Some(SwitchIdx::at(s));
+        grid.at[position_index(&grid.dims, c)] = Some(SwitchIdx::from_index(s));
     }
 }
 
