@@ -51,11 +51,11 @@ impl Layout {
 
     /// Whether a record matches a request in all components of the mask.
     #[must_use]
-    pub fn matches(&self, mask: u64, asked: &[u8], record: &[u8]) -> bool {
+    pub fn matches(&self, mask: u64, requested: &[u8], record: &[u8]) -> bool {
         self.components
             .iter()
             .filter(|c| mask >> c.number & 1 != 0)
-            .all(|c| (c.at..c.at + c.width).all(|i| bit(asked, i) == bit(record, i)))
+            .all(|c| (c.at..c.at + c.width).all(|i| bit(requested, i) == bit(record, i)))
     }
 }
 

@@ -169,28 +169,28 @@ impl Demand {
 
     /// The properties in the reply for a path; `None` if the path does not satisfy the request.
     #[must_use]
-    pub fn advertised(&self, way: PathProperties) -> Option<PathProperties> {
+    pub fn advertised(&self, path: PathProperties) -> Option<PathProperties> {
         let mtu = match self.mtu {
-            None | Some((3, _)) => way.mtu,
-            Some((0, v)) => Some(way.mtu).filter(|m| *m > v)?,
-            Some((1, v)) => Some(way.mtu.min(v - 1)).filter(|m| *m >= 1)?,
-            Some((_, v)) => Some(v).filter(|v| way.mtu >= *v)?,
+            None | Some((3, _)) => path.mtu,
+            Some((0, v)) => Some(path.mtu).filter(|m| *m > v)?,
+            Some((1, v)) => Some(path.mtu.min(v - 1)).filter(|m| *m >= 1)?,
+            Some((_, v)) => Some(v).filter(|v| path.mtu >= *v)?,
         };
-        let has = mbps(way.rate)?;
+        let has = mbps(path.rate)?;
         let rate = match self.rate {
-            None | Some((3, _)) => way.rate,
-            Some((0, v)) => Some(way.rate).filter(|_| mbps(v).is_some_and(|v| has > v))?,
+            None | Some((3, _)) => path.rate,
+            Some((0, v)) => Some(path.rate).filter(|_| mbps(v).is_some_and(|v| has > v))?,
             Some((1, v)) => {
                 let below = mbps(v)?.min(has + 1) - 1;
                 Some(code_at_most(below)).filter(|c| mbps(*c).is_some_and(|m| m <= below))?
             }
-            Some((_, v)) => Some(v).filter(|v| *v == way.rate)?,
+            Some((_, v)) => Some(v).filter(|v| *v == path.rate)?,
         };
         let life = match self.life {
-            None | Some((3, _)) => way.life,
-            Some((0, v)) => Some(way.life).filter(|l| *l > v)?,
-            Some((1, v)) => Some(way.life).filter(|l| *l < v)?,
-            Some((_, v)) => Some(v).filter(|v| way.life <= *v)?,
+            None | Some((3, _)) => path.life,
+            Some((0, v)) => Some(path.life).filter(|l| *l > v)?,
+            Some((1, v)) => Some(path.life).filter(|l| *l < v)?,
+            Some((_, v)) => Some(v).filter(|v| path.life <= *v)?,
         };
         Some(PathProperties { mtu, rate, life })
     }
@@ -198,7 +198,7 @@ impl Demand {
 
 /// The P_Key of a path between two ports: the requested one, or the lowest common one, with the source's membership bit.
 #[must_use]
-pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, asked: Option<u16>) -> Option<u16> {
+pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, requested: Option<u16>) -> Option<u16> {
     let fabric = lab.world.fabric();
     let (a, b) = (fabric.pkeys(from), fabric.pkeys(to));
     let best = |keys: &[PKey], base: u16| {
@@ -209,9 +209,9 @@ pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, asked: Option<u16>) -> Option<u
         let (x, y) = (best(&a, base)?, best(&b, base)?);
         ((x | y) & 0x8000 != 0).then_some(x)
     };
-    if let Some(asked) = asked {
-        let base = asked & 0x7FFF;
-        return (base != 0 && common(base).is_some()).then_some(asked);
+    if let Some(requested) = requested {
+        let base = requested & 0x7FFF;
+        return (base != 0 && common(base).is_some()).then_some(requested);
     }
     let mut bases: Vec<u16> = a.iter().map(|k| k.0 & 0x7FFF).filter(|b| *b != 0).collect();
     bases.sort_unstable();

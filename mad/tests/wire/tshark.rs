@@ -166,9 +166,9 @@ fn compare(attr: AttrId, base: usize, prefix: &str, fields: &[Field], renamed: &
             (!theirs.is_empty()).then(|| (format!("{prefix}.{theirs}"), f))
         })
         .collect();
-    let asked: Vec<String> = names.iter().map(|(name, _)| name.clone()).collect();
+    let requested: Vec<String> = names.iter().map(|(name, _)| name.clone()).collect();
     let path = capture(&format!("{prefix}-{}", attr.0), &packets);
-    let rows = dissect(&path, &asked);
+    let rows = dissect(&path, &requested);
     assert_eq!(rows.len(), packets.len());
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for (packet, row) in packets.iter().zip(&rows) {

@@ -209,12 +209,12 @@ impl<'a> PacketWalk<'a> {
             } else {
                 0
             };
-            for (way, port) in self.next_ports(v) {
+            for (index, port) in self.next_ports(v) {
                 if let Some((peer, _)) = self.links.peer(v, port) {
                     self.waiting[peer] += 1;
                 }
                 if real {
-                    self.inject(v, way, port, sl, d);
+                    self.inject(v, index, port, sl, d);
                 }
             }
         }
@@ -223,11 +223,11 @@ impl<'a> PacketWalk<'a> {
         let mut done = 0;
         while let Some(u) = self.ready.pop() {
             done += 1;
-            for (way, port) in self.next_ports(u) {
+            for (index, port) in self.next_ports(u) {
                 let Some((v, input)) = self.links.peer(u, port) else {
                     continue;
                 };
-                self.forward((u, way, port), (v, input), found);
+                self.forward((u, index, port), (v, input), found);
                 self.waiting[v] -= 1;
                 if self.waiting[v] == 0 {
                     self.ready.push(v);
@@ -238,15 +238,15 @@ impl<'a> PacketWalk<'a> {
     }
 
     /// Adds the packets of the switch itself and of its end ports.
-    fn inject(&mut self, v: usize, way: usize, port: u8, sl: u8, d: &Destination) {
+    fn inject(&mut self, v: usize, index: usize, port: u8, sl: u8, d: &Destination) {
         if let Some(vl) = self.packets.vl_of_lid(d) {
             // Any SL stands for all, because the VL does not change.
-            insert_sl_vl(&mut self.leaving[v][way], vl, vl);
+            insert_sl_vl(&mut self.leaving[v][index], vl, vl);
             return;
         }
         for &input in std::iter::once(&0).chain(&self.ends[v]) {
             if let Some(vl) = self.packets.vl(v, input, port, sl) {
-                insert_sl_vl(&mut self.leaving[v][way], sl, vl);
+                insert_sl_vl(&mut self.leaving[v][index], sl, vl);
             }
         }
     }
@@ -254,13 +254,13 @@ impl<'a> PacketWalk<'a> {
     /// Forwards the packets of a channel through the switch at its end.
     fn forward(
         &mut self,
-        (u, way, port): (usize, usize, u8),
+        (u, index, port): (usize, usize, u8),
         (v, input): (usize, u8),
         found: &mut DependencySet,
     ) {
-        let packets = self.leaving[u][way];
+        let packets = self.leaving[u][index];
         let channel = self.links.output_channel(u, port);
-        for (way, out) in self.next_ports(v) {
+        for (index, out) in self.next_ports(v) {
             for (word, &bits) in packets.iter().enumerate() {
                 for bit in set_bits(&[bits]) {
                     let kind = u8::try_from(word * 64 + bit as usize).unwrap_or(u8::MAX);
@@ -268,7 +268,7 @@ impl<'a> PacketWalk<'a> {
                     if let Some(then) = self.packets.vl(v, input, out, sl) {
                         let next = self.channels.on_vl(self.links.output_channel(v, out), then);
                         found.insert(&self.channels, (self.channels.on_vl(channel, vl), next));
-                        insert_sl_vl(&mut self.leaving[v][way], sl, then);
+                        insert_sl_vl(&mut self.leaving[v][index], sl, then);
                     }
                 }
             }

@@ -321,8 +321,8 @@ fn column<C: HopCell>(
                 })
             };
             let nearest = below().map(|(_, hops)| hops).min();
-            let ways = below().filter(|&(_, hops)| Some(hops) == nearest);
-            let climbs = ways.map(|(p, _)| p).all(|p| shape[p].climbs);
+            let nearest_peers = below().filter(|&(_, hops)| Some(hops) == nearest);
+            let climbs = nearest_peers.map(|(p, _)| p).all(|p| shape[p].climbs);
             let level = tree.rank[v] == tree.rank[dest] && tree.level_links == 0;
             match nearest {
                 Some(nearest) if climbs || level => {

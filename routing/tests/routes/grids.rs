@@ -36,11 +36,11 @@ fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) 
         let mut stride = 1;
         for &(kind, side) in dims {
             let x = s / stride % side;
-            let beside = |y: usize| s - x * stride + y * stride;
+            let at = |y: usize| s - x * stride + y * stride;
             match kind {
-                Full => links.extend((x + 1..side).map(|y| (s, beside(y)))),
-                Ring if side > 2 => links.push((s, beside((x + 1) % side))),
-                Ring | Path if x + 1 < side => links.push((s, beside(x + 1))),
+                Full => links.extend((x + 1..side).map(|y| (s, at(y)))),
+                Ring if side > 2 => links.push((s, at((x + 1) % side))),
+                Ring | Path if x + 1 < side => links.push((s, at(x + 1))),
                 Ring | Path => {}
             }
             stride *= side;
@@ -618,7 +618,7 @@ fn tables_are_independent_of_discovery_order_and_threads() {
         let fabric = degraded(&product(shape, 2, 2, seed), 20, seed);
         let topo = fabric.build();
         let n = topo.num_switches();
-        let moved = |s: usize| SwitchIdx(((s + 7) % n) as u32);
+        let renumbered = |s: usize| SwitchIdx(((s + 7) % n) as u32);
         let turned = fabric.build_turned(7);
         for engine in ["dor", "torus-2QoS"] {
             let route = |topo: &Topology, threads| {
@@ -637,7 +637,7 @@ fn tables_are_independent_of_discovery_order_and_threads() {
             for s in topo.switches() {
                 assert_eq!(
                     here.tables[s.index()],
-                    there.tables[moved(s.index()).index()],
+                    there.tables[renumbered(s.index()).index()],
                     "{engine} {shape:?}"
                 );
                 for d in topo.destinations() {
@@ -648,7 +648,7 @@ fn tables_are_independent_of_discovery_order_and_threads() {
                         .unwrap();
                     assert_eq!(
                         here.vl_plan.sl(s, d),
-                        there.vl_plan.sl(moved(s.index()), to)
+                        there.vl_plan.sl(renumbered(s.index()), to)
                     );
                 }
             }

@@ -299,9 +299,9 @@ fn routing_order_changes_first_choice() {
     };
     let nue = engine_by_name("nue").unwrap();
     let request = Request::new(&topo).with_vls(1);
-    let asked = nue.route(&request.with_hints(&hints)).unwrap();
-    verify(&topo, &asked.tables, &asked.vl_plan).unwrap();
-    assert_ne!(asked.tables, route(&topo, 1).tables);
+    let hinted = nue.route(&request.with_hints(&hints)).unwrap();
+    verify(&topo, &hinted.tables, &hinted.vl_plan).unwrap();
+    assert_ne!(hinted.tables, route(&topo, 1).tables);
 }
 
 /// No switches, one switch, switches without LIDs or hosts: all are routed; a partitioned fabric is refused.

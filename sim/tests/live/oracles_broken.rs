@@ -106,22 +106,22 @@ fn credit_loops_of_multicast_groups_are_reported() {
     };
     let mut groups = Vec::new();
     for first in 0..count {
-        let way = [first, (first + 1) % count, (first + 2) % count];
+        let route = [first, (first + 1) % count, (first + 2) % count];
         let mlid = Lid(0xC008 + first as u16);
         let mut group = plan.group.clone();
         group.mlid = mlid;
-        group.members = [way[0], way[2]].map(|host| plan.host(host)).into();
+        group.members = [route[0], route[2]].map(|host| plan.host(host)).into();
         groups.push(group);
-        for (index, at) in way.iter().enumerate() {
+        for (index, at) in route.iter().enumerate() {
             let mut ports = BTreeSet::new();
             if index != 1 {
                 ports.insert(plan.leaf_port(*at).port);
             }
             if index > 0 {
-                ports.insert(towards(&plan, *at, way[index - 1]));
+                ports.insert(towards(&plan, *at, route[index - 1]));
             }
             if index < 2 {
-                ports.insert(towards(&plan, *at, way[index + 1]));
+                ports.insert(towards(&plan, *at, route[index + 1]));
             }
             let node = plan.leaf_port(*at).node;
             plan.switch(node).mft.insert(mlid, ports);

@@ -242,8 +242,8 @@ impl VlTables {
     }
 }
 
-/// An SLtoVLMappingTable was not written. Without the table of a CA, only packets of this CA are affected. A missing table of a switch blocks the
-/// remaining stages of the update.
+/// An SLtoVLMappingTable was not written. Without the table of a CA, only packets of this CA are affected. A missing table of a switch
+/// blocks the remaining stages of the update.
 pub(crate) fn on_sl_to_vl_failed(ctx: &mut Ctx<'_>, p: PortRef, kind: ProblemKind) {
     if ctx.fabric.get(p.node).is_some_and(Node::is_switch) {
         ctx.effects.blocking_port = Some(p);

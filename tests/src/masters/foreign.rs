@@ -63,8 +63,8 @@ pub(crate) struct ScriptedSm {
 
 impl ScriptedSm {
     /// A stopped SM at one of these ports.
-    pub(crate) fn new(world: &World<Sm>, places: &[PortAt], d: &mut TestRng) -> Option<Self> {
-        let at = *places.get(d.index(places.len()))?;
+    pub(crate) fn new(world: &World<Sm>, ports: &[PortAt], d: &mut TestRng) -> Option<Self> {
+        let at = *ports.get(d.index(ports.len()))?;
         let key = match d.below(6) {
             0 => MKey::NONE,
             1 => MKey::new(2),

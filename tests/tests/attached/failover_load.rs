@@ -206,7 +206,7 @@ impl LoadTest {
     fn kill(&mut self, killed: usize, successor: usize, what: &str) -> Smps {
         let (old, new) = (self.lid_of(killed), self.lid_of(successor));
         let sim = &self.pair.sim;
-        let asked = self.witness.answers().len();
+        let answers_before = self.witness.answers().len();
         let before = count_smps(sim);
         let began = Instant::now();
         self.pair.end(killed, Signal::Kill);
@@ -232,7 +232,7 @@ impl LoadTest {
             .filter(|(_, spent)| *spent != (0, 0))
             .collect();
         let answers = self.witness.answers();
-        assert!(answers.len() > asked);
+        assert!(answers.len() > answers_before);
         let of_old = answers.iter().rposition(|(_, lid)| *lid == old);
         let first = of_old.and_then(|at| Some((answers[at].0, answers.get(at + 1)?.0)));
         let silent = first.map(|(last, next)| next - last);

@@ -220,7 +220,7 @@ fn left_by_opensm() -> (Lab, String, String) {
         .collect();
     kill(&mut lab);
     let own = lab.world.fabric().port_guid(lab.at);
-    let places: BTreeMap<PortGuid, PortAt> = lab
+    let port_by_guid: BTreeMap<PortGuid, PortAt> = lab
         .world
         .fabric()
         .end_ports()
@@ -228,7 +228,7 @@ fn left_by_opensm() -> (Lab, String, String) {
         .collect();
     let mut keys = String::new();
     for (n, (guid, path)) in (0x5000..).zip(ends) {
-        let info = lab.world.fabric().port_info(places[&guid]);
+        let info = lab.world.fabric().port_info(port_by_guid[&guid]);
         // The SM's own host has rebooted: an SM can always set the key of its own port.
         let key = if guid == own { 0 } else { n };
         set_key(&mut lab, path, 0xAAAA, info.expect("a port"), key);

@@ -388,9 +388,9 @@ fn mft_records_equal_the_switch_tables() {
         let record = MftRecord::decode_slice(&data).unwrap();
         assert_eq!((record.lid, record.block_num, record.position), (lid, 0, 0));
         let mask = MftBlock::decode(&record.table).masks[usize::from(mlid.0 - 0xC000)];
-        let told: Vec<u8> = (0..16).filter(|b| mask >> b & 1 == 1).collect();
-        let there: Vec<u8> = ports.iter().map(|p| p.0).collect();
-        assert_eq!(told, there);
+        let reported: Vec<u8> = (0..16).filter(|b| mask >> b & 1 == 1).collect();
+        let installed: Vec<u8> = ports.iter().map(|p| p.0).collect();
+        assert_eq!(reported, installed);
     }
     assert!(entries > 4, "{entries} switches");
 }

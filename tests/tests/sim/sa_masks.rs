@@ -245,7 +245,7 @@ fn check_query(
     data: &[u8],
 ) {
     // A component for the base LID matches any LID of the port, and a random LID may belong to the same port.
-    let (mut asked, mut data) = (data.to_vec(), data.to_vec());
+    let (mut requested, mut data) = (data.to_vec(), data.to_vec());
     for (component, at) in lids_of(kind) {
         let lid = u16::try_from(field(&data, *at, 16)).unwrap_or(0);
         if mask >> component & 1 != 0
@@ -253,21 +253,21 @@ fn check_query(
         {
             let other = usize::from(base) + subnet.rng.index(usize::from(count));
             put_field(&mut data, *at, 16, u64::from(base));
-            put_field(&mut asked, *at, 16, other as u64);
+            put_field(&mut requested, *at, 16, other as u64);
         }
     }
     let data = &data;
     let switches = subnet.switches();
     let matches = |r: &&Vec<u8>| kind.matches(mask & !meaningless(kind, r, &switches), data, r);
     let expected: Vec<&Vec<u8>> = all.iter().filter(matches).collect();
-    let found = subnet.table(kind, key, mask, &asked);
-    let reply = subnet.query(kind, method::GET, key, mask, &asked);
+    let found = subnet.table(kind, key, mask, &requested);
+    let reply = subnet.query(kind, method::GET, key, mask, &requested);
     let why = || {
         format!(
-            "{} {} mask {mask:#x} asked {:02x?}",
+            "{} {} mask {mask:#x} requested {:02x?}",
             subnet.lab.repeat(),
             kind.name,
-            &asked[..kind.stride.min(asked.len())]
+            &requested[..kind.stride.min(requested.len())]
         )
     };
     assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{}", why());

@@ -31,7 +31,7 @@ pub(crate) const NONE: u8 = u8::MAX;
 
 /// Whether packets between opposite positions of a ring are split between both directions, so that all links have equal
 /// load. Two VLs allow that for two pairs in each direction, so for rings of up to eight. In rings of other even sizes,
-/// opposite positions use the same direction both ways.
+/// packets of both directions between opposite positions use the same half of the ring.
 const fn splits_opposite_pairs(size: usize) -> bool {
     size == 4 || size == 8
 }
@@ -176,11 +176,11 @@ fn full(graph: &Graph, members: &[Option<usize>]) -> Vec<u8> {
     let after = |a: usize, b: usize| (degree[a], b) < (degree[b], a);
     for a in 0..size {
         for b in (0..size).filter(|&b| b != a && !linked(a, b)) {
-            let ways: Vec<usize> = (0..size)
+            let intermediates: Vec<usize> = (0..size)
                 .filter(|&c| linked(a, c) && linked(c, b) && !(after(c, a) && after(c, b)))
                 .collect();
             // The same intermediate switch in both directions.
-            if let Some(&c) = ways.get((a + b) % ways.len().max(1)) {
+            if let Some(&c) = intermediates.get((a + b) % intermediates.len().max(1)) {
                 next[a * size + b] = direct[a * size + c];
             }
         }

@@ -230,7 +230,7 @@ pub(crate) fn compare(
     let mut all = Vec::new();
     for case in script {
         let name = &case.name;
-        let told = |ours: String, theirs: String, field: &str| Difference {
+        let difference = |ours: String, theirs: String, field: &str| Difference {
             case: name.clone(),
             field: field.to_owned(),
             ours,
@@ -239,20 +239,20 @@ pub(crate) fn compare(
         match (ours[name], theirs[name]) {
             (None, None) => {}
             (Some(a), Some(b)) if a[4..6] != b[4..6] => {
-                all.push(told(status(a), status(b), "answer"));
+                all.push(difference(status(a), status(b), "answer"));
             }
             (Some(a), Some(b)) => {
                 let refused = a[4] & 0x7F != 0 || a[5] != 0;
                 for field in fields(case, refused) {
                     let (a, b) = (value(&a, field), value(&b, field));
                     if a != b {
-                        all.push(told(a, b, field.0));
+                        all.push(difference(a, b, field.0));
                     }
                 }
             }
             (a, b) => {
                 let word = |answer: Answer| answer.map_or_else(|| "none".to_owned(), status);
-                all.push(told(word(a), word(b), "answer"));
+                all.push(difference(word(a), word(b), "answer"));
             }
         }
     }

@@ -270,12 +270,12 @@ fn addresses() -> Vec<Case> {
         all.push(smp(place, 2, attr::SWITCH_INFO, 0, &info));
         all.push(step(get(place, attr::SWITCH_INFO, 0), "after"));
         let mut table = [0xFF; 64];
-        let ways: [u8; 6] = if place.0 == "left" {
+        let ports: [u8; 6] = if place.0 == "left" {
             [1, 0, 2, 2, 3, 2]
         } else {
             [1, 1, 0, 2, 1, 3]
         };
-        table[1..7].copy_from_slice(&ways);
+        table[1..7].copy_from_slice(&ports);
         all.push(smp(place, 2, attr::LFT, 0, &table));
         all.push(step(get(place, attr::LFT, 0), "after"));
     }
