@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use ferrosm_mad::ids::{PortGuid, PortNum};
+use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
@@ -104,42 +104,5 @@ impl Effects {
     /// Reports a problem.
     pub(crate) fn problem(&mut self, at: PortRef, kind: ProblemKind) {
         self.problems.push((Some(at), kind));
-    }
-}
-
-/// The ports that a sweep configures.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum SweepScope<'a> {
-    /// All ports of the fabric.
-    Full,
-    /// The ports that a local sweep read, and those at the other end of their links.
-    Local(&'a BTreeSet<PortRef>),
-}
-
-impl<'a> SweepScope<'a> {
-    /// The scope of a sweep; `read` are the ports that it read.
-    pub(crate) const fn new(is_local: bool, read: &'a BTreeSet<PortRef>) -> Self {
-        if is_local {
-            Self::Local(read)
-        } else {
-            Self::Full
-        }
-    }
-
-    /// The ports in the scope, those of a full sweep by node, port 0 included.
-    pub(crate) fn ports(self, fabric: &Subnet) -> Vec<PortRef> {
-        match self {
-            Self::Full => fabric
-                .nodes()
-                .flat_map(|(n, node)| {
-                    (0..=node.info.num_ports).map(move |p| PortRef::new(n, PortNum(p)))
-                })
-                .collect(),
-            Self::Local(read) => {
-                let peers = read.iter().filter_map(|p| fabric.peer(*p));
-                let ports: BTreeSet<PortRef> = read.iter().copied().chain(peers).collect();
-                ports.into_iter().collect()
-            }
-        }
     }
 }

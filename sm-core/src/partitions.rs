@@ -11,7 +11,7 @@ use ferrosm_mad::ids::{Lid, PKey, PortNum};
 use ferrosm_mad::mad::Status;
 
 use crate::config::SmConfig;
-use crate::ctx::{Ctx, SweepScope};
+use crate::ctx::Ctx;
 use crate::location::Location;
 use crate::plan::partitions::members::{EndPortFacts, WantedPKeys};
 use crate::plan::partitions::partition_of;
@@ -21,6 +21,7 @@ use crate::report::{PKeyTableUsage, ProblemKind};
 use crate::sa::pkey_set::PKeySet;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, PortRef, Subnet};
+use crate::sweep::SweepScope;
 use crate::tables::pkeys::{PKeyTable, num_blocks};
 
 /// The P_Key tables that a sweep writes.
@@ -46,7 +47,7 @@ fn has_pkey_table(fabric: &Subnet, p: PortRef) -> bool {
 }
 
 /// End ports with a P_Key table, and external switch ports, in the scope of a sweep.
-fn ports_in(fabric: &Subnet, scope: SweepScope<'_>) -> (Vec<PortRef>, Vec<PortRef>) {
+fn ports_in(fabric: &Subnet, scope: &SweepScope) -> (Vec<PortRef>, Vec<PortRef>) {
     let (mut end_ports, mut switch_ports) = (Vec::new(), Vec::new());
     for p in scope.ports(fabric) {
         if has_pkey_table(fabric, p) {
@@ -112,7 +113,7 @@ pub(crate) fn effective_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> PKe
 
 impl PartitionTables {
     /// Writes every block that differs, and decides which switch ports check packets.
-    pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
+    pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, scope: &SweepScope) {
         let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
         for p in end_ports {
             let wanted = wanted_keys(ctx.fabric, ctx.cfg, p);
@@ -153,7 +154,7 @@ impl PartitionTables {
     }
 
     /// Writes the tables that were read late. Call it when the request queue is idle.
-    pub(crate) fn write_late(&mut self, ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
+    pub(crate) fn write_late(&mut self, ctx: &mut Ctx<'_>, scope: &SweepScope) {
         if core::mem::take(&mut self.late_reads_pending) {
             self.write(ctx, scope);
         }
@@ -260,7 +261,7 @@ impl PartitionTables {
 
 /// Reads the unknown blocks of tables that will be compared. Without configured partitions the first block is enough for a port
 /// without a LID: if that has the power-up content, so have the others.
-pub(crate) fn read(ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
+pub(crate) fn read(ctx: &mut Ctx<'_>, scope: &SweepScope) {
     let configured = ctx.cfg.partitions.is_configured();
     let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
     for p in end_ports {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use crate::ctx::SweepScope;
 use crate::io::Event;
+use crate::multicast::{MftReadback, MftUpdate};
 use crate::partitions::PartitionTables;
 use crate::report::{Phase, ProblemKind, SweepReport};
 use crate::smp::PathPolicy;
@@ -14,7 +14,9 @@ use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::discovery::{Discovery, ReadPhase};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
-use crate::sweep::link_setup::LinkSetup;
+use crate::sweep::link_setup::Arming;
+use crate::sweep::{ScopeKind, SweepScope};
+use crate::vls::VlUpdate;
 
 /// What the request queue works on. An activity ends when the queue is idle, or is abandoned with all its requests.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ pub(super) enum Activity {
     AwaitMastership,
     /// The replica of the last master's state is being loaded.
     AwaitReplica,
-    MulticastUpdate,
+    MulticastUpdate(MftUpdate),
     /// SMPs on behalf of SA clients.
     DeferredReads,
 }
@@ -44,17 +46,41 @@ pub(super) enum Activity {
 pub(super) enum SweepPhase {
     Discovery(Discovery),
     SmScan(Discovery),
-    Readback {
-        lfts: LftReadback,
-        discovery: Discovery,
-    },
+    Readback(TableReadback),
     /// A routing job runs; traps that arrive meanwhile are followed up through discovery.
     Routing(Discovery),
-    Tables(Box<LftUpdate>),
+    Tables(Box<TableUpdate>),
     /// MFTs are written; reported together with the tables before them.
-    Multicast,
-    Arm(LinkSetup),
-    Activate(LinkSetup),
+    Multicast(MftUpdate),
+    Arm(Arming),
+    Activate,
+    /// A phase that the manager begins, continues or ends in this call, and whose state it holds meanwhile.
+    InTransition(Phase),
+}
+
+/// The readback of tables that this SM did not write.
+#[derive(Debug)]
+pub(super) struct TableReadback {
+    pub(super) lfts: LftReadback,
+    pub(super) mfts: MftReadback,
+    pub(super) discovery: Discovery,
+}
+
+/// The phase of a sweep that writes P_Key, VL and forwarding tables.
+#[derive(Debug, Default)]
+pub(super) struct TableUpdate {
+    pub(super) partitions: PartitionTables,
+    pub(super) vls: VlUpdate,
+    pub(super) lfts: LftUpdate,
+}
+
+impl TableUpdate {
+    pub(super) fn new(lfts: LftUpdate) -> Self {
+        Self {
+            lfts,
+            ..Self::default()
+        }
+    }
 }
 
 impl SweepPhase {
@@ -63,11 +89,12 @@ impl SweepPhase {
         match self {
             Self::Discovery(_) => Phase::Discover,
             Self::SmScan(_) => Phase::OtherSms,
-            Self::Readback { .. } => Phase::ReadTables,
+            Self::Readback(_) => Phase::ReadTables,
             Self::Routing(_) => Phase::Route,
-            Self::Tables(_) | Self::Multicast => Phase::WriteTables,
+            Self::Tables(_) | Self::Multicast(_) => Phase::WriteTables,
             Self::Arm(_) => Phase::Arm,
-            Self::Activate(_) => Phase::Activate,
+            Self::Activate => Phase::Activate,
+            Self::InTransition(phase) => *phase,
         }
     }
 }
@@ -75,41 +102,30 @@ impl SweepPhase {
 /// A sweep, while it runs.
 #[derive(Debug)]
 pub(super) struct Sweep {
-    pub(super) is_local: bool,
+    pub(super) scope: SweepScope,
     pub(super) phase: SweepPhase,
-    /// When the light sweep is due that a local sweep must not postpone; `None` in a full sweep.
-    pub(super) light_due: Option<Instant>,
     pub(super) started: Instant,
     phase_began: Instant,
-    /// Ports that were read in this sweep.
-    pub(super) read_ports: BTreeSet<PortRef>,
     /// Switches whose PortStateChange was set, and not cleared before their ports were read.
     pub(super) uncleared: BTreeSet<NodeIdx>,
     pub(super) problems: Vec<(Option<PortRef>, ProblemKind)>,
-    pub(super) partitions: PartitionTables,
     pub(super) report: SweepReport,
 }
 
 impl Sweep {
-    pub(super) fn new(
-        number: u32,
-        is_local: bool,
-        light_due: Option<Instant>,
-        now: Instant,
-    ) -> Self {
+    /// A sweep in discovery. `reports_changes`: an earlier sweep is complete.
+    pub(super) fn new(number: u32, scope: SweepScope, reports_changes: bool, now: Instant) -> Self {
+        let kind = scope.kind();
         Self {
-            is_local,
-            phase: SweepPhase::Discovery(Discovery::default()),
-            light_due,
+            scope,
+            phase: SweepPhase::Discovery(Discovery::new(kind, reports_changes)),
             started: now,
             phase_began: now,
-            read_ports: BTreeSet::new(),
             uncleared: BTreeSet::new(),
             problems: Vec::new(),
-            partitions: PartitionTables::default(),
             report: SweepReport {
                 number,
-                local: is_local,
+                local: kind == ScopeKind::Local,
                 ..SweepReport::default()
             },
         }
@@ -120,6 +136,12 @@ impl Sweep {
         if !self.problems.contains(&(at, kind.clone())) {
             self.problems.push((at, kind));
         }
+    }
+
+    /// Takes the phase; [`SubnetManager::step_sweep`] sets the one that follows.
+    pub(super) fn take_phase(&mut self) -> SweepPhase {
+        let in_transition = SweepPhase::InTransition(self.phase.name());
+        core::mem::replace(&mut self.phase, in_transition)
     }
 
     /// Reports the duration of the phase that ends now.
@@ -153,17 +175,9 @@ impl Activity {
         }
     }
 
-    /// The ports that the sweep configures.
-    pub(super) fn scope(&self) -> Option<SweepScope<'_>> {
-        let sweep = self.sweep()?;
-        Some(SweepScope::new(sweep.is_local, &sweep.read_ports))
-    }
-
-    /// Its P_Key tables, with the ports that it configures.
-    pub(super) fn partitions(&mut self) -> Option<(&mut PartitionTables, SweepScope<'_>)> {
-        let sweep = self.sweep_mut()?;
-        let scope = SweepScope::new(sweep.is_local, &sweep.read_ports);
-        Some((&mut sweep.partitions, scope))
+    /// What the sweep reads and configures.
+    pub(super) fn scope(&self) -> Option<&SweepScope> {
+        Some(&self.sweep()?.scope)
     }
 
     /// The report of the sweep.
@@ -176,65 +190,73 @@ impl Activity {
         match &mut self.sweep_mut()?.phase {
             SweepPhase::Discovery(discovery)
             | SweepPhase::SmScan(discovery)
-            | SweepPhase::Readback { discovery, .. }
+            | SweepPhase::Readback(TableReadback { discovery, .. })
             | SweepPhase::Routing(discovery) => Some(discovery),
             SweepPhase::Tables(_)
-            | SweepPhase::Multicast
+            | SweepPhase::Multicast(_)
             | SweepPhase::Arm(_)
-            | SweepPhase::Activate(_) => None,
+            | SweepPhase::Activate
+            | SweepPhase::InTransition(_) => None,
         }
     }
 
-    /// The same, for the next phase.
-    pub(super) fn take_discovery(&mut self) -> Discovery {
-        self.discovery().map(core::mem::take).unwrap_or_default()
-    }
-
-    /// The LFT readback, in its phase.
-    pub(super) fn lft_readback(&mut self) -> Option<&mut LftReadback> {
-        if let SweepPhase::Readback { lfts, .. } = &mut self.sweep_mut()?.phase {
-            Some(lfts)
+    /// The readback, in its phase.
+    pub(super) fn readback(&mut self) -> Option<&mut TableReadback> {
+        if let SweepPhase::Readback(readback) = &mut self.sweep_mut()?.phase {
+            Some(readback)
         } else {
             None
         }
     }
 
-    /// The LFT update, in its phase.
-    pub(super) fn lft_update(&mut self) -> Option<&mut Box<LftUpdate>> {
-        if let SweepPhase::Tables(lfts) = &mut self.sweep_mut()?.phase {
-            Some(lfts)
+    /// The table update, in its phase.
+    pub(super) fn table_update(&mut self) -> Option<&mut TableUpdate> {
+        if let SweepPhase::Tables(update) = &mut self.sweep_mut()?.phase {
+            Some(update)
         } else {
             None
         }
     }
 
-    /// The link setup, in its phases.
-    pub(super) fn link_setup(&mut self) -> Option<&mut LinkSetup> {
-        let (SweepPhase::Arm(links) | SweepPhase::Activate(links)) = &mut self.sweep_mut()?.phase
-        else {
-            return None;
-        };
-        Some(links)
+    /// The MFT update, in a sweep or outside of one.
+    pub(super) fn mft_update(&mut self) -> Option<&mut MftUpdate> {
+        if let Self::MulticastUpdate(update) = self {
+            return Some(update);
+        }
+        if let SweepPhase::Multicast(update) = &mut self.sweep_mut()?.phase {
+            return Some(update);
+        }
+        None
+    }
+
+    /// The arming of links, in its phase.
+    pub(super) fn arming(&mut self) -> Option<&mut Arming> {
+        if let SweepPhase::Arm(arming) = &mut self.sweep_mut()?.phase {
+            Some(arming)
+        } else {
+            None
+        }
     }
 
     /// Whether a local sweep runs.
     pub(super) fn is_local_sweep(&self) -> bool {
-        self.sweep().is_some_and(|sweep| sweep.is_local)
+        matches!(self.scope(), Some(SweepScope::Local { .. }))
     }
 
     /// What discovery does with responses.
-    pub(super) fn read_phase(&self) -> ReadPhase {
+    pub(super) const fn read_phase(&self) -> ReadPhase {
         match self {
             Self::LightSweep => ReadPhase::LightSweep,
             Self::Sweep(sweep) => match sweep.phase {
-                SweepPhase::Discovery(_) => ReadPhase::Discovery,
-                SweepPhase::Routing(_) => ReadPhase::Routing,
+                SweepPhase::Discovery(_) => ReadPhase::Discovery(sweep.scope.kind()),
+                SweepPhase::Routing(_) => ReadPhase::Routing(sweep.scope.kind()),
                 SweepPhase::SmScan(_)
-                | SweepPhase::Readback { .. }
+                | SweepPhase::Readback(_)
                 | SweepPhase::Tables(_)
-                | SweepPhase::Multicast
+                | SweepPhase::Multicast(_)
                 | SweepPhase::Arm(_)
-                | SweepPhase::Activate(_) => ReadPhase::Other,
+                | SweepPhase::Activate
+                | SweepPhase::InTransition(_) => ReadPhase::Other,
             },
             Self::Idle
             | Self::NoLink
@@ -242,14 +264,14 @@ impl Activity {
             | Self::SmScan
             | Self::AwaitMastership
             | Self::AwaitReplica
-            | Self::MulticastUpdate
+            | Self::MulticastUpdate(_)
             | Self::DeferredReads => ReadPhase::Other,
         }
     }
 
     /// Whether the discovery of a full sweep runs.
     pub(super) fn is_full_discovery(&self) -> bool {
-        self.read_phase() == ReadPhase::Discovery && !self.is_local_sweep()
+        self.read_phase() == ReadPhase::Discovery(ScopeKind::Full)
     }
 }
 
@@ -274,13 +296,13 @@ impl SubnetManager {
         self.update_paths();
     }
 
-    /// Begins the next phase of the sweep.
-    pub(super) fn enter(&mut self, phase: SweepPhase) {
+    /// The current phase of the sweep ends, and the named one begins.
+    pub(super) fn begin_phase(&mut self, name: Phase) {
         let Some(sweep) = self.activity.sweep_mut() else {
             return;
         };
         sweep.end_phase(self.now);
-        sweep.phase = phase;
+        sweep.phase = SweepPhase::InTransition(name);
         self.announce_phase();
     }
 

@@ -7,12 +7,13 @@ use ferrosm_mad::ids::AttrMod;
 use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
-use super::activity::Activity;
+use super::activity::{Activity, SweepPhase};
 use crate::event::{Event, NoLinkReason, Notice};
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
-use crate::sweep::discovery::{self, NodeInfoOutcome, ReadMode, ReadPhase};
+use crate::sweep::SweepScope;
+use crate::sweep::discovery::{self, Discovery, NodeInfoOutcome, ReadMode, ReadPhase};
 use crate::sweep::quarantine::is_in_fabric;
 
 /// Interval at which the SM's port is read while it has no link, if light sweeps are disabled.
@@ -23,7 +24,7 @@ impl SubnetManager {
         let interval = self.cfg.sweep_interval;
         self.schedule.begin_full_sweep(self.now, interval);
         self.traps.begin_full_sweep();
-        self.begin_sweep(false, None);
+        self.begin_sweep(SweepScope::Full);
         self.commands
             .on_full_sweep_started(&mut self.out, self.last_sweep.number);
         self.subnet.begin_epoch();
@@ -33,7 +34,7 @@ impl SubnetManager {
 
     pub(super) fn begin_local_sweep(&mut self) {
         let light_due = self.schedule.begin_local_sweep();
-        self.begin_sweep(true, light_due);
+        self.begin_sweep(SweepScope::local(light_due));
         self.read_again();
     }
 
@@ -56,9 +57,7 @@ impl SubnetManager {
     pub(super) fn read_mode(&self) -> ReadMode {
         ReadMode {
             phase: self.activity.read_phase(),
-            is_local: self.activity.is_local_sweep(),
             is_master: self.is_master(),
-            reports_changes: self.last_sweep.report.is_some(),
         }
     }
 
@@ -77,12 +76,11 @@ impl SubnetManager {
     }
 
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
-        let mode = self.read_mode();
         let Some(discovery) = self.activity.discovery() else {
             return;
         };
         let (outcome, is_local_found) = with_ctx!(self, |ctx| {
-            let outcome = discovery.on_node_info(ctx, from, status, data, mode);
+            let outcome = discovery.on_node_info(ctx, from, status, data);
             let local = ctx.fabric.local().filter(|local| from == Some(*local));
             (outcome, local.is_some_and(|p| discovery.has_queried(p)))
         });
@@ -91,8 +89,8 @@ impl SubnetManager {
     }
 
     pub(super) fn on_node_info_failed(&mut self, from: Option<PortRef>) {
-        let mode = self.read_mode();
-        let outcome = with_ctx!(self, |ctx| discovery::on_node_info_failed(ctx, from, mode));
+        let scope = self.activity.scope().map(SweepScope::kind);
+        let outcome = with_ctx!(self, |ctx| discovery::on_node_info_failed(ctx, from, scope));
         self.finish_node_info(outcome);
     }
 
@@ -135,7 +133,7 @@ impl SubnetManager {
             return;
         }
         if let Some(sweep) = self.activity.sweep_mut() {
-            sweep.read_ports.insert(at);
+            sweep.scope.on_port_read(at);
         }
         self.correct_restored_view(at);
         self.write_sm_lid_early(at);
@@ -146,15 +144,15 @@ impl SubnetManager {
             self.want_full();
         }
         port_intents!(self, intents);
-        if let Some(links) = self.activity.link_setup() {
-            with_ctx!(self, |ctx| links.on_port_observed(ctx, at, intents));
+        if let Some(arming) = self.activity.arming() {
+            with_ctx!(self, |ctx| arming.on_port_observed(ctx, at, intents));
         }
         if !mode.phase.is_discovering() {
             return;
         }
         if change.is_external() {
             if let Some(discovery) = self.activity.discovery() {
-                with_ctx!(self, |ctx| discovery.follow_external_port(ctx, at, mode));
+                with_ctx!(self, |ctx| discovery.follow_external_port(ctx, at));
             }
         } else if is_own {
             if new.port_state == PortState::Down {
@@ -190,24 +188,18 @@ impl SubnetManager {
         self.emit(Event::LocalPortUnusable(why));
     }
 
-    /// Removes nodes and links that discovery did not find, after its last response.
-    pub(super) fn remove_absent(&mut self) {
-        let mode = self.read_mode();
-        if let Some(discovery) = self.activity.discovery() {
-            with_ctx!(self, |ctx| discovery.remove_absent(ctx, mode));
-        }
-    }
-
     /// Discovery has received all responses.
-    pub(super) fn finish_discovery(&mut self) {
-        self.remove_absent();
+    pub(super) fn finish_discovery(&mut self, mut discovery: Discovery) -> Option<SweepPhase> {
+        with_ctx!(self, |ctx| discovery.remove_absent(ctx));
         if self.subnet.local().is_none() {
             self.no_link(NoLinkReason::LocalNodeUnknown);
+            None
         } else if self.read_only {
             self.finish_sweep();
+            None
         } else {
             self.distrust_tables_after_foreign_change();
-            self.begin_querying_sms();
+            Some(self.begin_querying_sms(discovery))
         }
     }
 }

@@ -76,8 +76,8 @@ impl SubnetManager {
             }
             SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
             SmpOp::Lft(n, block) => {
-                if let Some(readback) = self.activity.lft_readback() {
-                    readback.on_block(n, block, status, &data);
+                if let Some(readback) = self.activity.readback() {
+                    readback.lfts.on_block(n, block, status, &data);
                 }
             }
             SmpOp::MlnxExtPortInfo(p) => {
@@ -86,14 +86,24 @@ impl SubnetManager {
                 ));
             }
             SmpOp::Mft(n, at) => {
-                with_ctx!(self, |ctx| self
-                    .multicast
-                    .on_block_read(ctx, n, at, status, &data));
+                if let Some(readback) = self.activity.readback() {
+                    with_ctx!(self, |ctx| readback.mfts.on_block(
+                        ctx,
+                        (n, at),
+                        status,
+                        &data
+                    ));
+                }
             }
             SmpOp::SetMft(n, at) => {
-                with_ctx!(self, |ctx| self
-                    .multicast
-                    .on_block_written(ctx, n, at, status, &data));
+                let update = self.activity.mft_update();
+                with_ctx!(self, |ctx| self.multicast.on_block_written(
+                    ctx,
+                    update,
+                    (n, at),
+                    status,
+                    &data
+                ));
             }
             SmpOp::SmInfo(p) => self.on_sm_info(p, status, &data),
             SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, status, &data),
@@ -102,8 +112,8 @@ impl SubnetManager {
                     report.lft_blocks_written += 1;
                 }
                 let top = self.lids.top();
-                if let Some(lfts) = self.activity.lft_update() {
-                    with_ctx!(self, |ctx| lfts.on_block_written(
+                if let Some(update) = self.activity.table_update() {
+                    with_ctx!(self, |ctx| update.lfts.on_block_written(
                         ctx,
                         (n, block),
                         status,
@@ -114,9 +124,15 @@ impl SubnetManager {
             }
             SmpOp::SetPortInfo(p, step) => self.on_port_set(p, step, status, &data),
             SmpOp::SetSlToVl(p, at) => {
-                with_ctx!(self, |ctx| self
-                    .vls
-                    .on_sl_to_vl_written(ctx, p, at, status, &data));
+                if let Some(update) = self.activity.table_update() {
+                    with_ctx!(self, |ctx| self.vls.on_sl_to_vl_written(
+                        ctx,
+                        &mut update.vls,
+                        (p, at),
+                        status,
+                        &data
+                    ));
+                }
             }
             SmpOp::SetVlArbitration(p, block) => {
                 with_ctx!(self, |ctx| self
@@ -129,8 +145,9 @@ impl SubnetManager {
                 ));
             }
             SmpOp::SetPKeyTable(p, block) => {
-                if let Some((tables, _)) = self.activity.partitions() {
-                    with_ctx!(self, |ctx| tables
+                if let Some(update) = self.activity.table_update() {
+                    with_ctx!(self, |ctx| update
+                        .partitions
                         .on_block_written(ctx, p, block, status, &data));
                 }
             }
@@ -195,15 +212,21 @@ impl SubnetManager {
                 self.on_port_info_failed(p, ProblemKind::NoResponse { attr: op.attr() })
             }
             SmpOp::Lft(n, _) => {
-                if let Some(readback) = self.activity.lft_readback() {
-                    readback.on_failed(n);
+                if let Some(readback) = self.activity.readback() {
+                    readback.lfts.on_failed(n);
                 }
             }
             // Unknown MFT blocks are written. An agent without the vendor's attribute may be silent.
             SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
             SmpOp::SetMft(n, at) => {
                 let kind = ProblemKind::NoResponse { attr: op.attr() };
-                with_ctx!(self, |ctx| self.multicast.on_write_failed(ctx, n, at, kind));
+                let update = self.activity.mft_update();
+                with_ctx!(self, |ctx| self.multicast.on_write_failed(
+                    ctx,
+                    update,
+                    (n, at),
+                    kind
+                ));
             }
             SmpOp::SmInfo(p) => self.mastership.on_sm_unanswered(p),
             SmpOp::SmInfoPoll(p) => self.on_poll_unanswered(p),
@@ -246,8 +269,8 @@ impl SubnetManager {
             SmpOp::SetLft(n, block) => {
                 let failure = Err(ProblemKind::NoResponse { attr: id::LFT });
                 let top = self.lids.top();
-                if let Some(lfts) = self.activity.lft_update() {
-                    with_ctx!(self, |ctx| lfts.on_block_done(
+                if let Some(update) = self.activity.table_update() {
+                    with_ctx!(self, |ctx| update.lfts.on_block_done(
                         ctx,
                         (n, block),
                         failure,

@@ -44,10 +44,10 @@ impl SubnetManager {
             self.schedule.reread_port_later(p);
         }
         if let Some(port) = effects.blocking_port
-            && let Some(lfts) = self.activity.lft_update()
-            && lfts.is_ordered()
+            && let Some(update) = self.activity.table_update()
+            && update.lfts.is_ordered()
         {
-            lfts.block_on(port);
+            update.lfts.block_on(port);
         }
         if effects.is_new_vl_epoch {
             self.adoption.on_vl_tables_changing();

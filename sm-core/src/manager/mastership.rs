@@ -13,9 +13,11 @@ use crate::election::{self, AfterHandover};
 use crate::event::Event;
 use crate::mastership::{MastershipAction, WorkInProgress, knows_all_sms, sm_info};
 use crate::records::RestoredState;
+use crate::report::Phase;
 use crate::smp::op::SmpOp;
 use crate::smp::{SmpTransaction, UNTRACKED};
 use crate::subnet::PortRef;
+use crate::sweep::discovery::Discovery;
 
 impl SubnetManager {
     /// The state among subnet managers.
@@ -43,7 +45,7 @@ impl SubnetManager {
             Activity::NoLink => WorkInProgress::NoLink,
             Activity::LightSweep
             | Activity::Sweep(_)
-            | Activity::MulticastUpdate
+            | Activity::MulticastUpdate(_)
             | Activity::DeferredReads
             | Activity::Standby
             | Activity::AwaitMastership
@@ -271,20 +273,25 @@ impl SubnetManager {
     }
 
     /// The SMInfo scan of a sweep.
-    pub(super) fn begin_querying_sms(&mut self) {
-        let discovery = self.activity.take_discovery();
-        self.enter(SweepPhase::SmScan(discovery));
+    pub(super) fn begin_querying_sms(&mut self, discovery: Discovery) -> SweepPhase {
+        self.begin_phase(Phase::OtherSms);
         let local = self.activity.is_local_sweep();
         with_ctx!(self, |ctx| self.mastership.query_sms_in_sweep(ctx, local));
+        SweepPhase::SmScan(discovery)
     }
 
-    pub(super) fn finish_querying_sms(&mut self) {
+    /// The SMs have responded. The sweep waits while mastership is undecided; `None` if another sweep began.
+    pub(super) fn finish_querying_sms(&mut self, discovery: Discovery) -> Option<SweepPhase> {
         let sweep = self.last_sweep.number;
         self.compare_sms();
-        if self.is_master() && self.last_sweep.number == sweep {
-            self.compare_restored_view();
-            self.begin_reading();
+        if self.last_sweep.number != sweep {
+            return None;
         }
+        if !self.is_master() {
+            return Some(SweepPhase::SmScan(discovery));
+        }
+        self.compare_restored_view();
+        Some(self.begin_reading(discovery))
     }
 
     /// Steps the election with the SMs as they last responded.

@@ -362,7 +362,7 @@ impl SubnetManager {
         match self.activity {
             Activity::Sweep(_) => self.step_sweep(),
             Activity::LightSweep => self.finish_light_sweep(),
-            Activity::MulticastUpdate => self.continue_multicast_update(),
+            Activity::MulticastUpdate(_) => self.continue_multicast_update(),
             Activity::DeferredReads => self.finish_deferred_reads(),
             Activity::Idle => {
                 self.reread_after_storms();

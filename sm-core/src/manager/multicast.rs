@@ -7,7 +7,7 @@ use ferrosm_routing::LastRun;
 
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
-use crate::multicast::{TreeInputs, mlid_count};
+use crate::multicast::{MftUpdate, TreeInputs, mlid_count};
 use crate::sa_owner::SaOwner;
 use crate::subnet::NodeIdx;
 
@@ -24,23 +24,22 @@ fn tree_inputs<'a>(
 
 impl SubnetManager {
     /// Within a sweep, after its LFTs: compares all tables, and writes the first step.
-    pub(super) fn begin_multicast(&mut self) {
-        if let Some(sweep) = self.activity.sweep_mut() {
-            sweep.phase = SweepPhase::Multicast;
-        }
+    pub(super) fn begin_multicast(&mut self) -> SweepPhase {
         if let Some(count) = mlid_count(&self.subnet) {
             self.sa.set_mlid_count(count);
         }
         let changed = self.sa.take_changed_groups();
         let inputs = tree_inputs(&self.sa, self.routing.installed());
-        with_ctx!(self, |ctx| self.multicast.compare_all(ctx, changed, inputs));
-        self.continue_multicast();
+        let update = with_ctx!(self, |ctx| self.multicast.compare_all(ctx, changed, inputs));
+        self.continue_multicast(update)
     }
 
     /// Within a sweep, when the request queue is idle: writes the next step, or begins to arm links.
-    pub(super) fn continue_multicast(&mut self) {
-        if !with_ctx!(self, |ctx| self.multicast.write_next(ctx)) {
-            self.begin_arming();
+    pub(super) fn continue_multicast(&mut self, mut update: MftUpdate) -> SweepPhase {
+        if with_ctx!(self, |ctx| self.multicast.write_next(ctx, &mut update)) {
+            SweepPhase::Multicast(update)
+        } else {
+            self.begin_arming()
         }
     }
 
@@ -65,18 +64,22 @@ impl SubnetManager {
         }
         let changed = self.sa.take_changed_groups();
         let inputs = tree_inputs(&self.sa, self.routing.installed());
-        let is_writing = with_ctx!(self, |ctx| self
+        let update = with_ctx!(self, |ctx| self
             .multicast
             .begin_update(ctx, changed, inputs));
-        if is_writing {
-            self.set_activity(Activity::MulticastUpdate);
-        }
-        is_writing
+        let Some(update) = update else {
+            return false;
+        };
+        self.set_activity(Activity::MulticastUpdate(update));
+        true
     }
 
     /// Between sweeps, when the request queue is idle: writes the next step, or ends the update.
     pub(super) fn continue_multicast_update(&mut self) {
-        if !with_ctx!(self, |ctx| self.multicast.continue_update(ctx)) {
+        let Activity::MulticastUpdate(update) = &mut self.activity else {
+            return;
+        };
+        if !with_ctx!(self, |ctx| self.multicast.continue_update(ctx, update)) {
             self.set_activity(Activity::Idle);
             self.sa.tables_changed(self.now);
         }

@@ -6,6 +6,7 @@ use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
+use super::activity::SweepPhase;
 use crate::adoption::Adoption;
 use crate::deferred_reads::alias_guid_block;
 use crate::lids::LidTable;
@@ -63,7 +64,12 @@ impl SubnetManager {
                 self.vls
                     .arbitration_payload(&self.subnet, &self.cfg, p, block)
             }
-            SmpOp::SetPKeyTable(p, block) => self.activity.sweep()?.partitions.payload(p, block),
+            SmpOp::SetPKeyTable(p, block) => {
+                let SweepPhase::Tables(update) = &self.activity.sweep()?.phase else {
+                    return None;
+                };
+                update.partitions.payload(p, block)
+            }
             SmpOp::SetGuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();
                 alias_guid_block(&self.subnet, aliases, p, block)

@@ -28,7 +28,7 @@ impl SubnetManager {
             | Activity::SmScan
             | Activity::AwaitMastership
             | Activity::AwaitReplica
-            | Activity::MulticastUpdate
+            | Activity::MulticastUpdate(_)
             | Activity::DeferredReads => Phase::Idle,
         }
     }

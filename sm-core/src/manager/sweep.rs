@@ -7,25 +7,26 @@ use std::sync::Arc;
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
-use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use super::activity::{Activity, Sweep, SweepPhase};
+use super::activity::{Activity, Sweep, SweepPhase, TableReadback, TableUpdate};
 use crate::io::{Event, Output};
 use crate::location::Location;
+use crate::multicast::{MftReadback, report_conflicting};
 use crate::partitions;
 use crate::plan::failure::RoutingFailure;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
-use crate::report::{Problem, ProblemKind};
+use crate::report::{Phase, Problem, ProblemKind};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, PortRef};
-use crate::sweep::discovery::reread_uncleared;
+use crate::sweep::SweepScope;
+use crate::sweep::discovery::{Discovery, reread_uncleared};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
-use crate::sweep::link_setup::{self, LinkSetup};
+use crate::sweep::link_setup::{self, Arming};
 use crate::sweep::quarantine::{is_in_fabric, report_quarantined};
 
 impl SubnetManager {
@@ -34,41 +35,36 @@ impl SubnetManager {
         let Some(sweep) = self.activity.sweep_mut() else {
             return;
         };
-        match &mut sweep.phase {
-            SweepPhase::Discovery(_) => self.finish_discovery(),
-            SweepPhase::SmScan(_) => self.finish_querying_sms(),
-            SweepPhase::Readback { lfts, .. } => {
-                let lfts = core::mem::take(lfts);
-                with_ctx!(self, |ctx| lfts.finish(ctx));
-                self.begin_routing();
+        let next = match sweep.take_phase() {
+            SweepPhase::Discovery(discovery) => self.finish_discovery(discovery),
+            SweepPhase::SmScan(discovery) => self.finish_querying_sms(discovery),
+            SweepPhase::Readback(readback) => Some(self.finish_reading(readback)),
+            SweepPhase::Routing(discovery) => self.continue_routing(discovery),
+            SweepPhase::Tables(update) => Some(self.continue_tables(update)),
+            SweepPhase::Multicast(update) => Some(self.continue_multicast(update)),
+            SweepPhase::Arm(arming) => Some(self.begin_activation(arming)),
+            SweepPhase::Activate => {
+                self.finish_sweep();
+                None
             }
-            SweepPhase::Routing(_) => {
-                if let Some(computed) = self.routing.take_result() {
-                    self.install(computed);
-                }
-            }
-            SweepPhase::Tables(lfts) => {
-                let lfts = core::mem::take(lfts);
-                self.continue_tables(lfts);
-            }
-            SweepPhase::Multicast => self.continue_multicast(),
-            SweepPhase::Arm(links) => {
-                let links = core::mem::take(links);
-                self.begin_activation(links);
-            }
-            SweepPhase::Activate(_) => self.finish_sweep(),
+            SweepPhase::InTransition(_) => None,
+        };
+        // Without a next phase the sweep is complete, or another activity took its place.
+        if let (Some(next), Some(sweep)) = (next, self.activity.sweep_mut()) {
+            sweep.phase = next;
         }
     }
 
-    pub(super) fn begin_sweep(&mut self, is_local: bool, light_due: Option<Instant>) {
+    pub(super) fn begin_sweep(&mut self, scope: SweepScope) {
         self.smps.clear();
         self.smps.set_limits(Limits::new(&self.cfg));
         self.mastership.begin_sweep();
         self.routing.cancel_job();
-        self.vls.begin_sweep();
         self.last_sweep.number += 1;
         self.last_sweep.has_queried_local = false;
-        let sweep = Sweep::new(self.last_sweep.number, is_local, light_due, self.now);
+        let number = self.last_sweep.number;
+        let reports_changes = self.last_sweep.report.is_some();
+        let sweep = Sweep::new(number, scope, reports_changes, self.now);
         self.activity = Activity::Sweep(Box::new(sweep));
         self.announce_phase();
     }
@@ -115,21 +111,14 @@ impl SubnetManager {
     }
 
     /// Reads the tables of switches that this SM did not write, so that only differences are written.
-    pub(super) fn begin_reading(&mut self) {
-        let discovery = self.activity.take_discovery();
-        self.enter(SweepPhase::Readback {
-            lfts: LftReadback::default(),
-            discovery,
-        });
-        if let Some(readback) = self.activity.lft_readback() {
-            with_ctx!(self, |ctx| readback.start(ctx));
-        }
+    pub(super) fn begin_reading(&mut self, discovery: Discovery) -> SweepPhase {
+        self.begin_phase(Phase::ReadTables);
+        let lfts = with_ctx!(self, |ctx| LftReadback::start(ctx));
         self.find_vl_table_origins();
-        let Some(scope) = self.activity.scope() else {
-            return;
-        };
-        with_ctx!(self, |ctx| partitions::read(ctx, scope));
-        with_ctx!(self, |ctx| self.multicast.read(ctx, self.sa.registry()));
+        if let Some(scope) = self.activity.scope() {
+            with_ctx!(self, |ctx| partitions::read(ctx, scope));
+        }
+        let mfts = with_ctx!(self, |ctx| MftReadback::start(ctx, self.sa.registry()));
         // PortStateChange bits seen so far are cleared before tables are written: a bit set later is a new change.
         let changed: Vec<NodeIdx> = self
             .subnet
@@ -140,12 +129,21 @@ impl SubnetManager {
         for n in changed {
             self.enqueue(SmpOp::ClearPortStateChange(n));
         }
+        SweepPhase::Readback(TableReadback {
+            lfts,
+            mfts,
+            discovery,
+        })
+    }
+
+    fn finish_reading(&mut self, readback: TableReadback) -> SweepPhase {
+        with_ctx!(self, |ctx| readback.lfts.finish(ctx));
+        self.begin_routing(readback.discovery)
     }
 
     /// Plans LIDs, and starts a routing job if the inputs of the routing changed.
-    pub(super) fn begin_routing(&mut self) {
-        let discovery = self.activity.take_discovery();
-        self.enter(SweepPhase::Routing(discovery));
+    fn begin_routing(&mut self, discovery: Discovery) -> SweepPhase {
+        self.begin_phase(Phase::Route);
         let reassign = self.cfg.reassign_lids && self.mastership.is_new();
         let (changed, plan_changed) = with_ctx!(self, |ctx| self.lids.assign(ctx, reassign));
         if let Some(report) = self.activity.report() {
@@ -155,8 +153,7 @@ impl SubnetManager {
             self.routing.mark_stale();
         }
         if !self.routing.take_due(&self.subnet) {
-            self.begin_tables(Box::default());
-            return;
+            return self.begin_tables(Box::default(), Vec::new());
         }
         let plan = self.lids.plan();
         let mut job = self.routing.begin_job(&self.subnet, plan, &self.cfg);
@@ -175,6 +172,7 @@ impl SubnetManager {
             );
         }
         self.out.push(Output::Compute(Box::new(job)));
+        SweepPhase::Routing(discovery)
     }
 
     fn unroutable_switches(&self) -> Vec<NodeIdx> {
@@ -185,15 +183,25 @@ impl SubnetManager {
             .collect()
     }
 
-    /// Takes the result of a routing job, unless the fabric or the settings have changed since.
-    pub(super) fn install(&mut self, computed: RoutingJobResult) {
-        if !self.routing.accept(&computed) {
-            self.remove_absent();
-            self.begin_routing();
-            return;
+    /// Takes the result of the routing job, if it is there and neither the fabric nor the settings have changed since.
+    fn continue_routing(&mut self, mut discovery: Discovery) -> Option<SweepPhase> {
+        let Some(computed) = self.routing.take_result() else {
+            return Some(SweepPhase::Routing(discovery));
+        };
+        if self.routing.accept(&computed) {
+            return self.install(computed);
         }
+        with_ctx!(self, |ctx| discovery.remove_absent(ctx));
+        Some(self.begin_routing(discovery))
+    }
+
+    /// Installs the routes of a job; `None` if it found none.
+    fn install(&mut self, computed: RoutingJobResult) -> Option<SweepPhase> {
         match computed.result {
-            Err(why) => self.routing_failed(why),
+            Err(why) => {
+                self.routing_failed(why);
+                None
+            }
             Ok(routes) => {
                 let routing = &routes.run.routing;
                 let order = routing.order.as_deref().unwrap_or_default();
@@ -208,11 +216,9 @@ impl SubnetManager {
                 let tables = computed.nodes.iter().copied();
                 let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
                 let vls = FabricVlPlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
-                with_ctx!(self, |ctx| self
-                    .multicast
-                    .set_conflicting(ctx, routes.conflicting_groups));
-                let mut lfts = Box::<LftUpdate>::default();
-                let vls = lfts.set_wanted(
+                let conflicting = routes.conflicting_groups;
+                with_ctx!(self, |ctx| report_conflicting(ctx, &conflicting));
+                let (lfts, vls) = LftUpdate::new(
                     &mut self.subnet,
                     tables,
                     vls,
@@ -225,7 +231,7 @@ impl SubnetManager {
                 let routing = (routes.run, computed.nodes);
                 self.routing
                     .install(routing, routes.messages, routes.proof, &self.cfg);
-                self.begin_tables(lfts);
+                Some(self.begin_tables(Box::new(TableUpdate::new(lfts)), conflicting))
             }
         }
     }
@@ -245,21 +251,19 @@ impl SubnetManager {
     }
 
     /// Configures ports and arms links, after all tables are written.
-    pub(super) fn begin_arming(&mut self) {
-        self.enter(SweepPhase::Arm(LinkSetup::default()));
+    pub(super) fn begin_arming(&mut self) -> SweepPhase {
+        self.begin_phase(Phase::Arm);
         let Some(scope) = self.activity.scope() else {
-            return;
+            return SweepPhase::Activate;
         };
         port_intents!(self, intents);
-        with_ctx!(self, |ctx| LinkSetup::arm(ctx, scope, intents));
+        SweepPhase::Arm(with_ctx!(self, |ctx| Arming::start(ctx, scope, intents)))
     }
 
-    fn begin_activation(&mut self, links: LinkSetup) {
-        self.enter(SweepPhase::Activate(links));
-        let Some(scope) = self.activity.scope() else {
-            return;
-        };
-        let ports = LinkSetup::ports_to_activate(&self.subnet, scope);
+    fn begin_activation(&mut self, arming: Arming) -> SweepPhase {
+        self.begin_phase(Phase::Activate);
+        let scope = self.activity.scope();
+        let ports = scope.map_or_else(Vec::new, |scope| arming.finish(&self.subnet, scope));
         if !ports.is_empty() {
             // A host joins groups and queries paths as soon as its port is Active; the SA must know its LID by then.
             self.publish_view_before_activation();
@@ -267,6 +271,7 @@ impl SubnetManager {
         for p in ports {
             self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Activate));
         }
+        SweepPhase::Activate
     }
 
     pub(super) fn on_port_set(
@@ -277,10 +282,10 @@ impl SubnetManager {
         data: &[u8; 64],
     ) {
         port_intents!(self, intents);
-        let links = self.activity.link_setup();
+        let arming = self.activity.arming();
         let implausible = with_ctx!(self, |ctx| link_setup::on_set(
             ctx,
-            links,
+            arming,
             (p, setting),
             status,
             data,
@@ -298,18 +303,18 @@ impl SubnetManager {
         };
         let configured = !self.read_only && !sweep.report.failed;
         if configured && let Some(scope) = self.activity.scope() {
-            with_ctx!(self, |ctx| LinkSetup::report_inactive(ctx, scope));
+            with_ctx!(self, |ctx| link_setup::report_inactive(ctx, scope));
         }
         with_ctx!(self, |ctx| report_quarantined(ctx));
         let Activity::Sweep(mut sweep) = core::mem::replace(&mut self.activity, Activity::Idle)
         else {
             return;
         };
+        let light_due = sweep.scope.light_due();
         sweep.end_phase(self.now);
         self.announce_phase();
         let mut report = sweep.report;
         report.problems = self.locate_problems(sweep.problems);
-        report.fullest_pkey_table = sweep.partitions.into_fullest();
         let count = |t: NodeType| {
             self.subnet
                 .nodes()
@@ -345,7 +350,7 @@ impl SubnetManager {
         with_ctx!(self, |ctx| reread_uncleared(ctx, &sweep.uncleared));
         if !self.read_only {
             self.schedule
-                .finish_sweep(self.now, self.cfg.sweep_interval, sweep.light_due);
+                .finish_sweep(self.now, self.cfg.sweep_interval, light_due);
         }
         if configured {
             self.publish_view();

@@ -1,41 +1,42 @@
 //! The order in which a sweep writes tables: P_Keys, multicast entries that conflict with the new routes, VL tables, LFTs, MFTs.
 
-use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use super::activity::SweepPhase;
+use super::activity::{SweepPhase, TableUpdate};
+use crate::multicast::clear_entries;
 use crate::plan::port_settings;
+use crate::report::Phase;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_update::{self, DrainState, LftPrecondition, LftUpdate};
 use crate::sweep::link_setup;
 
 impl SubnetManager {
-    pub(super) fn begin_tables(&mut self, mut lfts: Box<LftUpdate>) {
+    /// Begins to write tables; `conflicting` are the multicast entries to clear before the LFTs.
+    pub(super) fn begin_tables(
+        &mut self,
+        mut update: Box<TableUpdate>,
+        conflicting: Vec<(Lid, NodeIdx)>,
+    ) -> SweepPhase {
         self.lids.update_top();
-        self.enter(SweepPhase::Tables(Box::default()));
+        self.begin_phase(Phase::WriteTables);
         with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
-        if let Some((partitions, scope)) = self.activity.partitions() {
-            with_ctx!(self, |ctx| partitions.write(ctx, scope));
+        if let Some(scope) = self.activity.scope() {
+            with_ctx!(self, |ctx| update.partitions.write(ctx, scope));
         }
         // The SM's own port gets its LID even if nothing is connected to it.
         if let Some(own) = self.subnet.local() {
             self.configure_unlinked(own);
         }
-        if with_ctx!(self, |ctx| self.multicast.clear_conflicting(ctx)) {
-            lfts.wait_for(LftPrecondition::MulticastRemoved);
+        if with_ctx!(self, |ctx| clear_entries(ctx, conflicting)) {
+            update.lfts.wait_for(LftPrecondition::MulticastRemoved);
         } else {
-            self.write_vls_and_lfts(&mut lfts);
+            self.write_vls_and_lfts(&mut update);
         }
-        self.set_lft_update(lfts);
-    }
-
-    fn set_lft_update(&mut self, lfts: Box<LftUpdate>) {
-        if let Some(current) = self.activity.lft_update() {
-            *current = lfts;
-        }
+        SweepPhase::Tables(update)
     }
 
     /// Writes the parameters of a port that carries no data and is not configured with its link.
@@ -47,8 +48,9 @@ impl SubnetManager {
         }
     }
 
-    fn write_vls_and_lfts(&mut self, lfts: &mut LftUpdate) {
-        if with_ctx!(self, |ctx| self.vls.write(ctx)) && lfts.is_ordered() {
+    fn write_vls_and_lfts(&mut self, update: &mut TableUpdate) {
+        let TableUpdate { vls, lfts, .. } = update;
+        if with_ctx!(self, |ctx| self.vls.write(ctx, vls)) && lfts.is_ordered() {
             lfts.wait_for(LftPrecondition::VlTablesWritten);
         } else {
             self.write_lfts(lfts);
@@ -68,48 +70,57 @@ impl SubnetManager {
         }
     }
 
-    /// All requests are complete: writes the next stage, the tables after a drain, or arms links.
-    pub(super) fn continue_tables(&mut self, mut lfts: Box<LftUpdate>) {
+    /// All requests are complete: writes the next stage, the tables after a drain, or begins the next phase.
+    pub(super) fn continue_tables(&mut self, mut update: Box<TableUpdate>) -> SweepPhase {
+        let lfts = &mut update.lfts;
         let precondition = lfts.take_precondition();
         if let Some(port) = lfts.take_blocking_port(&self.subnet) {
             let vls = precondition == LftPrecondition::VlTablesWritten;
             with_ctx!(self, |ctx| lfts.abort(ctx, port, vls));
             self.routing.mark_incomplete();
-            self.begin_arming();
-            return;
+            self.finish_tables(*update);
+            return self.begin_arming();
         }
         match precondition {
             LftPrecondition::None => {}
-            LftPrecondition::MulticastRemoved => self.write_vls_and_lfts(&mut lfts),
-            LftPrecondition::VlTablesWritten => self.write_lfts(&mut lfts),
+            LftPrecondition::MulticastRemoved => self.write_vls_and_lfts(&mut update),
+            LftPrecondition::VlTablesWritten => self.write_lfts(&mut update.lfts),
         }
+        let lfts = &mut update.lfts;
         if !self.smps.is_idle() || with_ctx!(self, |ctx| lfts.write_next_stage(ctx)) {
-            self.set_lft_update(lfts);
-            return;
+            return SweepPhase::Tables(update);
         }
         match lfts.poll_drain(self.now, self.cfg.packet_life_time) {
             DrainState::None => {
-                self.set_lft_update(lfts);
-                if let Some((partitions, scope)) = self.activity.partitions() {
-                    with_ctx!(self, |ctx| partitions.write_late(ctx, scope));
+                if let Some(scope) = self.activity.scope() {
+                    with_ctx!(self, |ctx| update.partitions.write_late(ctx, scope));
                 }
-                if self.smps.is_idle() {
-                    self.begin_multicast();
+                if !self.smps.is_idle() {
+                    return SweepPhase::Tables(update);
                 }
+                self.finish_tables(*update);
+                self.begin_multicast()
             }
-            DrainState::Draining => self.set_lft_update(lfts),
+            DrainState::Draining => SweepPhase::Tables(update),
             DrainState::Over(after) => {
                 self.vls.set_plan(after.vls.clone());
                 lfts.begin_after_drain(&mut self.subnet, *after);
-                self.begin_tables(lfts);
+                self.begin_tables(update, Vec::new())
             }
+        }
+    }
+
+    /// No table is written any more: reports their usage.
+    fn finish_tables(&mut self, update: TableUpdate) {
+        if let Some(report) = self.activity.report() {
+            report.fullest_pkey_table = update.partitions.into_fullest();
         }
     }
 
     /// When the tables after a drain can be written; `None` during a handover.
     pub(super) fn drained_at(&self) -> Option<Instant> {
         match self.activity.sweep().map(|sweep| &sweep.phase) {
-            Some(SweepPhase::Tables(lfts)) => lfts.drained_at(),
+            Some(SweepPhase::Tables(update)) => update.lfts.drained_at(),
             _ => None,
         }
     }

@@ -12,7 +12,9 @@
 //! | [`trees`] | the tree of each MLID, from its members |
 //! | [`steps`] | which blocks are written in which step |
 //! | [`update`] | writes them |
+//! | [`readback`] | reads the tables that another SM may have written |
 
+mod readback;
 mod steps;
 mod trees;
 mod update;
@@ -33,11 +35,12 @@ use crate::plan::installed_groups::installed_entries;
 use crate::report::ProblemKind;
 use crate::sa::View;
 use crate::sa::registry::Registry;
-use crate::smp::op::SmpOp;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
-use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, first_mlid, mft_index, num_positions};
+use crate::tables::mft::{MftBlockIdx, mft_index, num_positions};
+pub(crate) use readback::MftReadback;
 use trees::{ForestChange, Members, MulticastTrees};
-use update::{MftUpdate, clear_entries, fdb_top, has_fdb_top};
+use update::fdb_top;
+pub(crate) use update::{MftUpdate, clear_entries};
 
 /// Minimum time between updates, so that many joins share one.
 const UPDATE_SPACING: Duration = Duration::from_millis(10);
@@ -60,13 +63,12 @@ pub(crate) struct MulticastTables {
     changed: BTreeSet<Lid>,
     /// Block 0, and blocks with an MLID in use when trees were computed last.
     used: BTreeSet<u16>,
-    update: MftUpdate,
-    /// Entries to clear before LFTs are written.
-    conflicting: Vec<(Lid, NodeIdx)>,
+    /// Switches that did not accept a block. Cleared when a sweep compares all tables.
+    skipped: BTreeSet<NodeIdx>,
+    /// Installed entries may be trees of another routing. Set by a change of the forest, cleared when they were removed.
+    has_old_trees: bool,
     /// No update between sweeps begins earlier.
     next_update: Option<Instant>,
-    /// Blocks whose reads the current sweep enqueued.
-    reads: BTreeSet<(NodeIdx, u16)>,
 }
 
 /// The number of MLIDs: the capacity of the smallest MFT. Switches without one forward no multicast and do not count.
@@ -89,91 +91,32 @@ pub(crate) fn payload(fabric: &Subnet, n: NodeIdx, at: MftBlockIdx) -> Option<[u
     Some(MftBlock { masks }.encode())
 }
 
+/// Reports entries that are to be cleared before LFTs are written, because they conflict with the new routes.
+pub(crate) fn report_conflicting(ctx: &mut Ctx<'_>, entries: &[(Lid, NodeIdx)]) {
+    if !entries.is_empty() {
+        let mlids: BTreeSet<Lid> = entries.iter().map(|(mlid, _)| *mlid).collect();
+        ctx.effects.messages.push(format!(
+            "multicast entries of {} MLIDs cleared before the LFT update: they conflict with the new routes",
+            mlids.len()
+        ));
+    }
+}
+
 impl MulticastTables {
     /// Discards all trees: another SM may have replaced those in the switches, which are imported then.
     pub(crate) fn discard_trees(&mut self) {
         self.trees = MulticastTrees::default();
     }
 
-    /// Reads tables that another SM may have written: of each switch the blocks in use, and those after them up to an empty one.
-    pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, registry: &Registry) {
-        self.reads.clear();
-        let used = used_blocks(registry);
-        let nodes: Vec<NodeIdx> = ctx.fabric.node_indices().collect();
-        for n in nodes {
-            let Some(node) = ctx.fabric.get_mut(n).filter(|n| n.is_switch()) else {
-                continue;
-            };
-            let is_unconfigured = node.switch_info().is_none_or(|s| s.linear_fdb_top == 0);
-            if !core::mem::replace(&mut node.mft.read, true) && !is_unconfigured {
-                used.iter().for_each(|b| self.read_block(ctx, n, *b));
-            }
-        }
-    }
-
-    fn read_block(&mut self, ctx: &mut Ctx<'_>, n: NodeIdx, block: u16) {
-        let Some((node, info)) = ctx.fabric.get(n).and_then(|n| Some((n, n.switch_info()?))) else {
-            return;
-        };
-        let is_above_top = has_fdb_top(node) && first_mlid(block) > info.multicast_fdb_top;
-        if block >= info.multicast_fdb_cap.div_ceil(32) || is_above_top {
-            return;
-        }
-        if self.reads.insert((n, block)) {
-            for position in 0..num_positions(node.info.num_ports) {
-                let at = MftBlockIdx { block, position };
-                ctx.smps.enqueue(SmpOp::Mft(n, at));
-            }
-        }
-    }
-
-    /// A block was read. One that cannot be read stays unknown and is written.
-    pub(crate) fn on_block_read(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        n: NodeIdx,
-        at: MftBlockIdx,
-        status: Status,
-        data: &[u8; 64],
-    ) {
-        if !status.is_ok() {
-            return;
-        }
-        let masks = MftBlock::decode(data).masks;
-        if let Some(node) = ctx.fabric.get_mut(n) {
-            node.mft.set_known(at, masks);
-        }
-        if masks != EMPTY_BLOCK {
-            self.read_block(ctx, n, at.block + 1);
-        }
-    }
-
-    /// Sets the entries to clear before LFTs are written.
-    pub(crate) fn set_conflicting(&mut self, ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) {
-        if !entries.is_empty() {
-            let mlids: BTreeSet<Lid> = entries.iter().map(|(mlid, _)| *mlid).collect();
-            ctx.effects.messages.push(format!(
-                "multicast entries of {} MLIDs cleared before the LFT update: they conflict with the new routes",
-                mlids.len()
-            ));
-        }
-        self.conflicting = entries;
-    }
-
-    /// Clears these entries. A switch that does not accept it is reported, and does not keep LFTs from being written. Returns whether any
-    /// Set was enqueued.
-    pub(crate) fn clear_conflicting(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        clear_entries(ctx, core::mem::take(&mut self.conflicting))
-    }
-
-    /// Compares all tables, once a sweep; `changed` are the MLIDs whose members changed.
+    /// Compares all tables, once a sweep; `changed` are the MLIDs whose members changed. Returns the update that follows.
     pub(crate) fn compare_all(
         &mut self,
         ctx: &mut Ctx<'_>,
         changed: BTreeSet<Lid>,
         inputs: TreeInputs<'_>,
-    ) {
-        self.update.begin_sweep();
+    ) -> MftUpdate {
+        self.skipped.clear();
+        self.has_old_trees = false;
         self.changed.extend(changed);
         let _ = self.compute_trees(ctx.fabric, inputs);
         if self.trees.is_impossible() {
@@ -181,13 +124,7 @@ impl MulticastTables {
                 "multicast disabled: no multicast tree is free of deadlocks with the routes";
             ctx.effects.messages.push(message.to_owned());
         }
-        self.update
-            .compare(ctx.fabric, &self.trees, &self.used, None, &BTreeSet::new());
-    }
-
-    /// Enqueues the next step of the update. Call it when the request queue is idle. Returns whether there was one.
-    pub(crate) fn write_next(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        self.update.write_next(ctx, &self.trees, &self.used)
+        MftUpdate::new(self.compare(ctx.fabric, None))
     }
 
     /// When an update between sweeps is due that was postponed.
@@ -195,30 +132,28 @@ impl MulticastTables {
         self.next_update.filter(|_| !self.changed.is_empty())
     }
 
-    /// Between sweeps: updates the trees of MLIDs whose members changed, unless the last update ended just now. Returns whether anything
-    /// is written.
+    /// Between sweeps: updates the trees of MLIDs whose members changed, unless the last update ended just now. Returns the update, if
+    /// anything is written.
     pub(crate) fn begin_update(
         &mut self,
         ctx: &mut Ctx<'_>,
         changed: BTreeSet<Lid>,
         inputs: TreeInputs<'_>,
-    ) -> bool {
+    ) -> Option<MftUpdate> {
         self.changed.extend(changed);
         let is_early = self.next_update.is_some_and(|t| ctx.now < t);
         if self.changed.is_empty() || is_early {
-            return false;
+            return None;
         }
         self.next_update = Some(ctx.now + UPDATE_SPACING);
         let blocks = self.compute_trees(ctx.fabric, inputs);
-        let (trees, used) = (&self.trees, &self.used);
-        self.update
-            .compare(ctx.fabric, trees, used, blocks.as_ref(), &BTreeSet::new());
-        self.write_next(ctx)
+        let mut update = MftUpdate::new(self.compare(ctx.fabric, blocks.as_ref()));
+        self.write_next(ctx, &mut update).then_some(update)
     }
 
     /// Between sweeps: enqueues the next step. Returns whether there was one; otherwise the update is complete.
-    pub(crate) fn continue_update(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        let is_writing = self.write_next(ctx);
+    pub(crate) fn continue_update(&mut self, ctx: &mut Ctx<'_>, update: &mut MftUpdate) -> bool {
+        let is_writing = self.write_next(ctx, update);
         if !is_writing {
             self.next_update = Some(ctx.now + UPDATE_SPACING);
         }
@@ -238,7 +173,7 @@ impl MulticastTables {
         let change = self.trees.set_routing(run, nodes);
         let is_new_forest = matches!(change, ForestChange::Replaced | ForestChange::First);
         if is_new_forest {
-            self.update.expect_old_trees();
+            self.has_old_trees = true;
             let all: Vec<NodeIdx> = fabric.node_indices().collect();
             for n in all {
                 if let Some(node) = fabric.get_mut(n) {
@@ -280,12 +215,12 @@ impl MulticastTables {
         members
     }
 
-    /// A block was written.
+    /// A block was written; `update` is the update that runs, if it is one of trees.
     pub(crate) fn on_block_written(
         &mut self,
         ctx: &mut Ctx<'_>,
-        n: NodeIdx,
-        at: MftBlockIdx,
+        update: Option<&mut MftUpdate>,
+        (n, at): (NodeIdx, MftBlockIdx),
         status: Status,
         data: &[u8; 64],
     ) {
@@ -299,7 +234,8 @@ impl MulticastTables {
             node.mft.set_known(at, sent);
         } else {
             let attr = id::MFT;
-            self.on_write_failed(ctx, n, at, ProblemKind::SetRejected { attr, status });
+            let kind = ProblemKind::SetRejected { attr, status };
+            self.on_write_failed(ctx, update, (n, at), kind);
         }
     }
 
@@ -307,14 +243,17 @@ impl MulticastTables {
     pub(crate) fn on_write_failed(
         &mut self,
         ctx: &mut Ctx<'_>,
-        n: NodeIdx,
-        at: MftBlockIdx,
+        update: Option<&mut MftUpdate>,
+        (n, at): (NodeIdx, MftBlockIdx),
         kind: ProblemKind,
     ) {
         if let Some(node) = ctx.fabric.get_mut(n) {
             node.mft.sent.remove(&at);
         }
-        self.update.on_block_failed(n, at.block);
+        if let Some(update) = update {
+            update.on_block_failed(at.block);
+        }
+        self.skipped.insert(n);
         ctx.effects.reread_switches.insert(n);
         ctx.effects.problem(PortRef::new(n, PortNum::ZERO), kind);
     }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_mad::attr::{CapMask, SwitchInfo};
 use ferrosm_mad::ids::Lid;
 
+use super::MulticastTables;
 use super::steps::{self, MftEntryIdx, MftSteps, SwitchMft};
-use super::trees::MulticastTrees;
 use crate::ctx::Ctx;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, Subnet};
@@ -19,51 +19,53 @@ use crate::tables::mft::{
 };
 
 /// What is written when the request queue is idle next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    #[default]
-    Nothing,
     First,
     /// Entries of another routing were removed: the tables are compared again.
     CompareAgain,
     Second,
     Tops,
+    Complete,
 }
 
-/// An update of MFTs.
-#[derive(Debug, Default)]
-pub(super) struct MftUpdate {
+/// An update of MFTs, while it runs.
+#[derive(Debug)]
+pub(crate) struct MftUpdate {
     next: Step,
     steps: MftSteps,
     /// Blocks that some switch did not accept in this update.
     failed_blocks: BTreeSet<u16>,
-    /// Switches that did not accept a block. Cleared when a sweep compares all tables.
-    skipped: BTreeSet<NodeIdx>,
-    /// Installed entries may be trees of another routing. Set by a change of the forest, cleared when they were removed.
-    has_old_trees: bool,
 }
 
 impl MftUpdate {
-    /// A sweep is about to compare all tables.
-    pub(super) fn begin_sweep(&mut self) {
-        self.skipped.clear();
-        self.has_old_trees = false;
+    pub(super) const fn new(steps: MftSteps) -> Self {
+        Self {
+            next: Step::First,
+            steps,
+            failed_blocks: BTreeSet::new(),
+        }
     }
 
-    /// The forest changed: installed entries may be trees of the one before.
-    pub(super) const fn expect_old_trees(&mut self) {
-        self.has_old_trees = true;
+    /// A switch did not accept a block.
+    pub(super) fn on_block_failed(&mut self, block: u16) {
+        self.failed_blocks.insert(block);
+    }
+}
+
+impl MulticastTables {
+    /// Compares the tables: those of `only`, where given.
+    pub(super) fn compare(&self, fabric: &Subnet, only: Option<&BTreeSet<u16>>) -> MftSteps {
+        self.compare_except(fabric, only, &BTreeSet::new())
     }
 
-    /// Compares the tables: those of `only`, where given. Entries of `frozen` MLIDs stay as they are.
-    pub(super) fn compare(
-        &mut self,
+    /// The same; entries of `frozen` MLIDs stay as they are.
+    fn compare_except(
+        &self,
         fabric: &Subnet,
-        trees: &MulticastTrees,
-        used: &BTreeSet<u16>,
         only: Option<&BTreeSet<u16>>,
         frozen: &BTreeSet<MftEntryIdx>,
-    ) {
+    ) -> MftSteps {
         let mut switches = Vec::new();
         for (n, node) in fabric.nodes() {
             let blocks = node
@@ -72,35 +74,30 @@ impl MftUpdate {
             if blocks > 0 && !self.skipped.contains(&n) {
                 switches.push(SwitchMft {
                     node: n,
-                    routed: trees.switch(n),
+                    routed: self.trees.switch(n),
                     mft: &node.mft,
                     positions: num_positions(node.info.num_ports),
                     blocks,
                 });
             }
         }
-        let forest = trees.forest();
-        self.steps = steps::plan(&switches, used, only, forest.as_ref(), self.has_old_trees);
-        self.steps.freeze(&switches, frozen);
-        self.failed_blocks.clear();
-        self.next = Step::First;
+        let forest = self.trees.forest();
+        let has_old_trees = self.has_old_trees;
+        let mut steps = steps::plan(&switches, &self.used, only, forest.as_ref(), has_old_trees);
+        steps.freeze(&switches, frozen);
+        steps
     }
 
-    /// Enqueues the next step that has anything to write. Call it when the request queue is idle. Returns whether there is one.
-    pub(super) fn write_next(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        trees: &MulticastTrees,
-        used: &BTreeSet<u16>,
-    ) -> bool {
+    /// Enqueues the next step of an update that has anything to write. Call it when the request queue is idle. Returns whether there is
+    /// one; otherwise the update is complete.
+    pub(crate) fn write_next(&mut self, ctx: &mut Ctx<'_>, update: &mut MftUpdate) -> bool {
         loop {
-            self.next = match self.next {
-                Step::Nothing => return false,
+            update.next = match update.next {
                 Step::First => {
-                    for w in core::mem::take(&mut self.steps.first) {
+                    for w in core::mem::take(&mut update.steps.first) {
                         send_block(ctx, w.node, w.at, w.masks);
                     }
-                    if self.steps.is_removal_pass {
+                    if update.steps.is_removal_pass {
                         Step::CompareAgain
                     } else {
                         Step::Second
@@ -108,20 +105,21 @@ impl MftUpdate {
                 }
                 Step::CompareAgain => {
                     self.has_old_trees = false;
-                    let is_failed = |at: &&MftEntryIdx| self.failed_blocks.contains(&at.0);
-                    let frozen = self.steps.exclusive.iter().filter(is_failed);
+                    let is_failed = |at: &&MftEntryIdx| update.failed_blocks.contains(&at.0);
+                    let frozen = update.steps.exclusive.iter().filter(is_failed);
                     let frozen = frozen.copied().collect();
-                    self.compare(ctx.fabric, trees, used, None, &frozen);
+                    *update = MftUpdate::new(self.compare_except(ctx.fabric, None, &frozen));
                     Step::First
                 }
                 Step::Second => {
-                    self.write_second(ctx);
+                    self.write_second(ctx, update);
                     Step::Tops
                 }
                 Step::Tops => {
-                    write_tops(ctx, used);
-                    Step::Nothing
+                    write_tops(ctx, &self.used);
+                    Step::Complete
                 }
+                Step::Complete => return false,
             };
             if !ctx.smps.is_idle() {
                 return true;
@@ -129,17 +127,17 @@ impl MftUpdate {
         }
     }
 
-    fn write_second(&mut self, ctx: &mut Ctx<'_>) {
-        for mut w in core::mem::take(&mut self.steps.second) {
+    fn write_second(&self, ctx: &mut Ctx<'_>, update: &mut MftUpdate) {
+        for mut w in core::mem::take(&mut update.steps.second) {
             let Some(node) = ctx.fabric.get(w.node) else {
                 continue;
             };
             let known = node.mft.known.get(&w.at).copied();
-            if self.failed_blocks.contains(&w.at.block) {
+            if update.failed_blocks.contains(&w.at.block) {
                 // A switch that did not accept the first step may still have the old tree.
                 let installed = known.unwrap_or(EMPTY_BLOCK);
                 for (i, mask) in w.masks.iter_mut().enumerate() {
-                    if self.steps.exclusive.contains(&(w.at.block, i)) {
+                    if update.steps.exclusive.contains(&(w.at.block, i)) {
                         *mask = installed[i];
                     }
                 }
@@ -149,16 +147,11 @@ impl MftUpdate {
             }
         }
     }
-
-    /// A switch did not accept a block.
-    pub(super) fn on_block_failed(&mut self, n: NodeIdx, block: u16) {
-        self.failed_blocks.insert(block);
-        self.skipped.insert(n);
-    }
 }
 
-/// Clears entries. Returns whether any Set was enqueued.
-pub(super) fn clear_entries(ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) -> bool {
+/// Clears entries before LFTs are written. A switch that does not accept it is reported, and does not keep LFTs from being written. Returns
+/// whether any Set was enqueued.
+pub(crate) fn clear_entries(ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) -> bool {
     let mut blocks: BTreeMap<(NodeIdx, MftBlockIdx), PortMasks> = BTreeMap::new();
     for (mlid, n) in entries {
         let Some(node) = ctx.fabric.get(n) else {

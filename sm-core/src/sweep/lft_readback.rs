@@ -16,14 +16,15 @@ use crate::subnet::NodeIdx;
 const BLOCK_LIDS: u16 = 64;
 
 /// The tables that are being read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LftReadback {
     tables: BTreeMap<NodeIdx, Vec<u8>>,
 }
 
 impl LftReadback {
     /// Reads all blocks up to LinearFDBTop.
-    pub(crate) fn start(&mut self, ctx: &mut Ctx<'_>) {
+    pub(crate) fn start(ctx: &mut Ctx<'_>) -> Self {
+        let mut tables = BTreeMap::new();
         let tops: Vec<(NodeIdx, u16)> = ctx
             .fabric
             .nodes()
@@ -34,11 +35,12 @@ impl LftReadback {
         for (n, top) in tops {
             let blocks = top / BLOCK_LIDS + 1;
             let empty = vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN];
-            self.tables.insert(n, empty);
+            tables.insert(n, empty);
             for block in 0..blocks {
                 ctx.smps.enqueue(SmpOp::Lft(n, block));
             }
         }
+        Self { tables }
     }
 
     /// A block was read.

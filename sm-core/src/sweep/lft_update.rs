@@ -82,34 +82,37 @@ pub(crate) struct LftUpdate {
 
 impl LftUpdate {
     /// Sets the tables that all switches should have, and the order in which they get them. `vls_first` is whether SLtoVL tables have to be
-    /// in place before; `vls` go with `tables`. Returns the VLs to use from now on, unless routes are dropped first.
-    pub(crate) fn set_wanted(
-        &mut self,
+    /// in place before; `vls` go with `tables`. Returns with the update the VLs to use from now on, unless routes are dropped first.
+    pub(crate) fn new(
         fabric: &mut Subnet,
         tables: NodeLfts,
         vls: FabricVlPlan,
         order: LftWriteOrder,
         vls_first: bool,
-    ) -> Option<FabricVlPlan> {
-        self.is_ordered = vls_first;
-        self.order = LftWriteOrder::Any;
+    ) -> (Self, Option<FabricVlPlan>) {
         match order {
             LftWriteOrder::Drain { first, then } => {
-                self.is_ordered = true;
-                self.drained_at = None;
-                self.drain = Some(AfterDrain {
+                set_wanted_tables(fabric, first);
+                let after = AfterDrain {
                     tables,
                     vls,
                     stages: then,
-                });
-                set_wanted_tables(fabric, first);
-                None
+                };
+                let update = Self {
+                    is_ordered: true,
+                    drain: Some(after),
+                    ..Self::default()
+                };
+                (update, None)
             }
             order @ (LftWriteOrder::Any | LftWriteOrder::Stages(_)) => {
-                self.is_ordered |= matches!(order, LftWriteOrder::Stages(_));
-                self.order = order;
                 set_wanted_tables(fabric, tables);
-                Some(vls)
+                let update = Self {
+                    is_ordered: vls_first || matches!(order, LftWriteOrder::Stages(_)),
+                    order,
+                    ..Self::default()
+                };
+                (update, Some(vls))
             }
         }
     }

@@ -11,11 +11,12 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
 
 use crate::config::SmConfig;
-use crate::ctx::{Ctx, SweepScope};
+use crate::ctx::Ctx;
 use crate::plan::port_settings::{self, EndPortAddress};
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{Node, Port, PortRef, Subnet, plausible};
+use crate::sweep::SweepScope;
 
 /// Bounces of a link whose ends keep a mismatch, with `links.bounce`; after that its values are rewritten.
 const BOUNCES_MAX: u8 = 3;
@@ -60,9 +61,9 @@ impl<'a> PortIntents<'a> {
     }
 }
 
-/// The link setup of a sweep.
+/// The phase of a sweep that configures ports and arms links.
 #[derive(Debug, Default)]
-pub(crate) struct LinkSetup {
+pub(crate) struct Arming {
     /// Ports that rejected their parameters: they are armed only if PortInfo shows the essential ones.
     rejected: BTreeSet<PortRef>,
 }
@@ -110,7 +111,7 @@ fn fingerprint(
 }
 
 /// The ports in scope that carry data or will, the SM's own first.
-fn live_ports(fabric: &Subnet, scope: SweepScope<'_>) -> Vec<PortRef> {
+fn live_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
     let local = fabric.local();
     let others = scope.ports(fabric).into_iter();
     let all = local
@@ -135,9 +136,9 @@ fn state(fabric: &Subnet, p: PortRef) -> PortState {
     fabric.port(p).map_or(PortState::Down, Port::state)
 }
 
-impl LinkSetup {
+impl Arming {
     /// Writes the parameters of ports that differ, and arms links in Initialize.
-    pub(crate) fn arm(ctx: &mut Ctx<'_>, scope: SweepScope<'_>, intents: PortIntents<'_>) {
+    pub(crate) fn start(ctx: &mut Ctx<'_>, scope: &SweepScope, intents: PortIntents<'_>) -> Self {
         let mut bounced = BTreeSet::new();
         let mut mismatched = BTreeSet::new();
         for p in live_ports(ctx.fabric, scope) {
@@ -183,10 +184,12 @@ impl LinkSetup {
                 ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
             }
         }
+        Self::default()
     }
 
-    /// The armed ports whose links can be activated: the peer must be armed, or it would drop what an active port sends.
-    pub(crate) fn ports_to_activate(fabric: &Subnet, scope: SweepScope<'_>) -> Vec<PortRef> {
+    /// All links are armed, as far as devices accept it. Returns the armed ports whose links can be activated: the peer must be armed, or it
+    /// would drop what an active port sends.
+    pub(crate) fn finish(self, fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
         let is_ready = |p: &PortRef| {
             let peer = fabric.peer(*p).filter(|_| p.port != PortNum::ZERO);
             state(fabric, *p) == PortState::Armed
@@ -220,16 +223,16 @@ impl LinkSetup {
                 .enqueue(SmpOp::SetPortInfo(p, PortSetting::ArmOnly));
         }
     }
+}
 
-    /// Reports links that did not become active, and reads both ends again after the next light sweep.
-    pub(crate) fn report_inactive(ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
-        for p in live_ports(ctx.fabric, scope) {
-            let state = state(ctx.fabric, p);
-            if state < PortState::Active {
-                let peer = ctx.fabric.peer(p);
-                ctx.effects.reread_ports.extend(peer);
-                ctx.effects.port_problem(p, ProblemKind::NotActive(state));
-            }
+/// Reports links that did not become active, and reads both ends again after the next light sweep.
+pub(crate) fn report_inactive(ctx: &mut Ctx<'_>, scope: &SweepScope) {
+    for p in live_ports(ctx.fabric, scope) {
+        let state = state(ctx.fabric, p);
+        if state < PortState::Active {
+            let peer = ctx.fabric.peer(p);
+            ctx.effects.reread_ports.extend(peer);
+            ctx.effects.port_problem(p, ProblemKind::NotActive(state));
         }
     }
 }
@@ -262,10 +265,10 @@ pub(crate) fn on_set_timeout(
         .port_problem(p, ProblemKind::NoResponse { attr });
 }
 
-/// The response to a Set(PortInfo); `links` is the link setup, if that is the current phase. Returns why it is implausible, if it is.
+/// The response to a Set(PortInfo); `arming` is the current phase, if that arms links. Returns why it is implausible, if it is.
 pub(crate) fn on_set(
     ctx: &mut Ctx<'_>,
-    links: Option<&mut LinkSetup>,
+    arming: Option<&mut Arming>,
     (p, setting): (PortRef, PortSetting),
     status: Status,
     data: &[u8; 64],
@@ -288,8 +291,8 @@ pub(crate) fn on_set(
         PortSetting::ParamsFirst => {
             ctx.effects.port_problem(p, rejected);
             // The device may have accepted a part: PortInfo shows whether the port can be armed.
-            if let Some(links) = links {
-                links.rejected.insert(p);
+            if let Some(arming) = arming {
+                arming.rejected.insert(p);
             }
             ctx.smps.enqueue(SmpOp::PortInfo(p));
         }

@@ -53,8 +53,13 @@ pub(crate) struct VlTables {
     epoch: SlToVlEpoch,
     /// The highest number of an epoch of this SM that was replaced by the epoch of a replica. Numbers are not reused.
     replaced_number: u64,
-    /// The epoch began in the current sweep.
-    is_epoch_new: bool,
+}
+
+/// The VL tables that a sweep writes.
+#[derive(Debug, Default)]
+pub(crate) struct VlUpdate {
+    /// The epoch of these tables is persisted, or about to be.
+    has_epoch: bool,
 }
 
 impl VlTables {
@@ -64,7 +69,6 @@ impl VlTables {
             plan: None,
             epoch,
             replaced_number: 0,
-            is_epoch_new: false,
         }
     }
 
@@ -86,10 +90,6 @@ impl VlTables {
         self.epoch = epoch;
     }
 
-    pub(crate) const fn begin_sweep(&mut self) {
-        self.is_epoch_new = false;
-    }
-
     /// The SL of packets from an end port to a LID.
     pub(crate) fn sl(&self, fabric: &Subnet, from: PortRef, to: Lid) -> Sl {
         let plan = self.plan.as_ref();
@@ -97,7 +97,7 @@ impl VlTables {
     }
 
     /// Writes every table that is not known to be in place. Returns whether any is written.
-    pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>) -> bool {
+    pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, update: &mut VlUpdate) -> bool {
         let mut any = false;
         let nodes: Vec<NodeIdx> = ctx.fabric.node_indices().collect();
         for n in nodes {
@@ -116,7 +116,7 @@ impl VlTables {
             let missing = missing_tables(plan, ctx.fabric, ctx.cfg, n);
             let is_complete = missing.is_empty();
             any |= !is_complete;
-            self.write_tables(ctx, missing);
+            self.write_tables(ctx, update, missing);
             if let Some(node) = ctx.fabric.get_mut(n) {
                 node.vl_fingerprint = is_complete.then_some(fingerprint);
             }
@@ -124,8 +124,8 @@ impl VlTables {
         any
     }
 
-    fn write_tables(&mut self, ctx: &mut Ctx<'_>, sets: Vec<SmpOp>) {
-        if !sets.is_empty() {
+    fn write_tables(&mut self, ctx: &mut Ctx<'_>, update: &mut VlUpdate, sets: Vec<SmpOp>) {
+        if !sets.is_empty() && !core::mem::replace(&mut update.has_epoch, true) {
             self.begin_epoch(ctx);
         }
         for set in sets {
@@ -134,11 +134,8 @@ impl VlTables {
         }
     }
 
-    /// Persists a new epoch, once a sweep.
+    /// Persists a new epoch.
     fn begin_epoch(&mut self, ctx: &mut Ctx<'_>) {
-        if core::mem::replace(&mut self.is_epoch_new, true) {
-            return;
-        }
         ctx.effects.is_new_vl_epoch = true;
         let own = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
         let own = own.map_or(PortGuid(0), |port| port.guid);
@@ -181,8 +178,8 @@ impl VlTables {
     pub(crate) fn on_sl_to_vl_written(
         &mut self,
         ctx: &mut Ctx<'_>,
-        p: PortRef,
-        at: SlToVlSelector,
+        update: &mut VlUpdate,
+        (p, at): (PortRef, SlToVlSelector),
         status: Status,
         data: &[u8; 64],
     ) {
@@ -211,7 +208,7 @@ impl VlTables {
             node.rejects_optimized_sl_to_vl = true;
             if let Some(plan) = &self.plan {
                 let missing = missing_tables(plan, ctx.fabric, ctx.cfg, p.node);
-                self.write_tables(ctx, missing);
+                self.write_tables(ctx, update, missing);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components together; `recording` wraps the
 //! manager from outside.
 //!
-//! A component is a type of the crate that is a field of `SubnetManager`, of its `Sweep` or of a `SweepPhase`, except the values that
+//! A component is a type of the crate that is a field of `SubnetManager`, of its `Sweep` or of the state of a phase, except the values that
 //! components share ([`SHARED`]). Code under `#[cfg(test)]` does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +12,15 @@ use syn::visit::{self, Visit};
 use syn::{Fields, FnArg, ImplItemFn, ItemEnum, ItemFn, ItemMod, ItemStruct, Type, TypePath};
 
 /// Types with components as fields.
-const OWNERS: [&str; 3] = ["SubnetManager", "Sweep", "SweepPhase"];
+const OWNERS: [&str; 5] = [
+    "SubnetManager",
+    "Sweep",
+    "SweepPhase",
+    "TableReadback",
+    "TableUpdate",
+];
 /// Fields of owners that components read or write through `Ctx`, and data without behaviour.
-const SHARED: [&str; 13] = [
+const SHARED: [&str; 17] = [
     "SmConfig",
     "Instant",
     "Subnet",
@@ -25,6 +31,10 @@ const SHARED: [&str; 13] = [
     "SweepReport",
     "Activity",
     "SweepPhase",
+    "SweepScope",
+    "TableReadback",
+    "TableUpdate",
+    "Phase",
     "PortRef",
     "NodeIdx",
     "ProblemKind",

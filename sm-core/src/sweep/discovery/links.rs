@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::PortState;
 
-use super::{Discovery, ReadMode};
+use super::Discovery;
 use crate::ctx::Ctx;
 use crate::io::Event;
 use crate::report::{ProblemKind, QuarantineReason};
@@ -31,18 +31,12 @@ pub(super) fn has_moved(fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
 
 impl Discovery {
     /// `to` is behind `from`.
-    pub(super) fn on_neighbour(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        from: PortRef,
-        to: PortRef,
-        mode: ReadMode,
-    ) {
+    pub(super) fn on_neighbour(&mut self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
         if ctx.fabric.peer(from) == Some(to) {
             // An active link is unchanged; one that came up again may have a rebooted switch behind it.
             let port = ctx.fabric.port(from);
             let is_active = port.is_some_and(|p| p.state() == PortState::Active);
-            if mode.is_local && !is_active {
+            if self.is_local() && !is_active {
                 self.read_far_end(ctx, to);
             }
             return;
@@ -50,13 +44,13 @@ impl Discovery {
         if let Some(other) = ctx.fabric.peer(to).filter(|other| *other != from) {
             ctx.effects.link_conflict = true;
             self.conflicts.insert((from, to));
-            if mode.is_local {
+            if self.is_local() {
                 self.verify_link(ctx, to, other);
             }
             return;
         }
-        connect(ctx, from, to, mode);
-        if mode.is_local {
+        self.connect(ctx, from, to);
+        if self.is_local() {
             self.read_far_end(ctx, to);
         }
     }
@@ -82,7 +76,7 @@ impl Discovery {
 
     /// Two ports report the same far end. The older link is preserved if it is still reported: the node behind the other port uses a GUID
     /// that is not its own. If only one port still reports the far end, the cable was moved.
-    pub(super) fn resolve_conflicts(&mut self, ctx: &mut Ctx<'_>, mode: ReadMode) {
+    pub(super) fn resolve_conflicts(&mut self, ctx: &mut Ctx<'_>) {
         for (from, to) in core::mem::take(&mut self.conflicts) {
             if self.neighbours.get(&from) != Some(&to) {
                 continue;
@@ -95,22 +89,22 @@ impl Discovery {
                         if other_reports {
                             reject(ctx, other, to);
                         }
-                        reconnect(ctx, from, to, mode);
+                        self.reconnect(ctx, from, to);
                     } else if other_reports || far_end == Some(&other) {
                         reject(ctx, from, to);
                     } else {
-                        reconnect(ctx, from, to, mode);
+                        self.reconnect(ctx, from, to);
                     }
                 }
                 Some(_) => {}
-                None => reconnect(ctx, from, to, mode),
+                None => self.reconnect(ctx, from, to),
             }
         }
     }
 
     /// A link between switches must be reported by both ends. If one end reports another neighbour, or is down, the node behind the other
     /// end uses a GUID that is not its own.
-    pub(super) fn check_both_ends(&self, ctx: &mut Ctx<'_>, mode: ReadMode) {
+    pub(super) fn check_both_ends(&self, ctx: &mut Ctx<'_>) {
         let mut rejected = BTreeSet::new();
         for (from, to) in &self.neighbours {
             let (from, to) = (*from, *to);
@@ -131,42 +125,42 @@ impl Discovery {
                     && ctx.fabric.peer(to).is_none()
                     && ctx.fabric.peer(real).is_none()
                 {
-                    connect(ctx, to, real, mode);
+                    self.connect(ctx, to, real);
                 }
             }
         }
     }
-}
 
-fn connect(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef, mode: ReadMode) {
-    ctx.fabric.connect(from, to);
-    for end in [from, to] {
-        let is_switch = ctx.fabric.get(end.node).is_some_and(Node::is_switch);
-        if let Some(port) = ctx.fabric.port_mut(end).filter(|_| is_switch) {
-            port.quarantine = None;
-            port.last_peer = None;
+    fn connect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
+        ctx.fabric.connect(from, to);
+        for end in [from, to] {
+            let is_switch = ctx.fabric.get(end.node).is_some_and(Node::is_switch);
+            if let Some(port) = ctx.fabric.port_mut(end).filter(|_| is_switch) {
+                port.quarantine = None;
+                port.last_peer = None;
+            }
+        }
+        ctx.effects.routing_stale = true;
+        // A full sweep finds DR paths together with the nodes; a local sweep may find a new path to a known node.
+        if self.is_local() {
+            ctx.fabric.mark_paths_stale();
+        }
+        if from.node == to.node {
+            ctx.effects.problem(from, ProblemKind::Loopback);
+        }
+        if self.reports_changes {
+            let (from, to) = (ctx.fabric.port_name(from), ctx.fabric.port_name(to));
+            ctx.outbox.emit(Event::LinkUp(from, to));
         }
     }
-    ctx.effects.routing_stale = true;
-    // A full sweep finds DR paths together with the nodes; a local sweep may find a new path to a known node.
-    if mode.is_local {
-        ctx.fabric.mark_paths_stale();
-    }
-    if from.node == to.node {
-        ctx.effects.problem(from, ProblemKind::Loopback);
-    }
-    if mode.reports_changes {
-        let (from, to) = (ctx.fabric.port_name(from), ctx.fabric.port_name(to));
-        ctx.outbox.emit(Event::LinkUp(from, to));
-    }
-}
 
-/// Connects a link after a conflict. A CA or router port at its far end was read over the earlier link, so it is read again: another one may
-/// have answered.
-fn reconnect(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef, mode: ReadMode) {
-    connect(ctx, from, to, mode);
-    if !ctx.fabric.get(to.node).is_some_and(Node::is_switch) {
-        ctx.smps.enqueue(SmpOp::PortInfo(to));
+    /// Connects a link after a conflict. A CA or router port at its far end was read over the earlier link, so it is read again: another one may
+    /// have answered.
+    fn reconnect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
+        self.connect(ctx, from, to);
+        if !ctx.fabric.get(to.node).is_some_and(Node::is_switch) {
+            ctx.smps.enqueue(SmpOp::PortInfo(to));
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
+use super::ScopeKind;
 use super::quarantine::{exclude_node, quarantine};
 use crate::ctx::Ctx;
 use crate::event::{Event, NoLinkReason};
@@ -33,18 +34,14 @@ pub(crate) use port_info::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadMode {
     pub(crate) phase: ReadPhase,
-    /// The current sweep is a local one.
-    pub(crate) is_local: bool,
     pub(crate) is_master: bool,
-    /// A sweep is complete: what is added to the fabric is an event.
-    pub(crate) reports_changes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadPhase {
-    Discovery,
+    Discovery(ScopeKind),
     /// Routes are being computed; traps that arrive meanwhile are followed up as in discovery.
-    Routing,
+    Routing(ScopeKind),
     LightSweep,
     Other,
 }
@@ -52,7 +49,7 @@ pub(crate) enum ReadPhase {
 impl ReadPhase {
     /// Whether responses lead to further requests.
     pub(crate) const fn is_discovering(self) -> bool {
-        matches!(self, Self::Discovery | Self::Routing)
+        matches!(self, Self::Discovery(_) | Self::Routing(_))
     }
 }
 
@@ -67,8 +64,11 @@ pub(crate) enum NodeInfoOutcome {
 }
 
 /// What a sweep learned about links, until its routes are computed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Discovery {
+    scope: ScopeKind,
+    /// A sweep is complete: what is added to the fabric is an event.
+    reports_changes: bool,
     /// The port behind each port, as reported by NodeInfo in this sweep.
     neighbours: BTreeMap<PortRef, PortRef>,
     /// Links whose far end is already linked to another port.
@@ -86,6 +86,22 @@ fn is_same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
 }
 
 impl Discovery {
+    /// The discovery of a sweep that begins.
+    pub(crate) const fn new(scope: ScopeKind, reports_changes: bool) -> Self {
+        Self {
+            scope,
+            reports_changes,
+            neighbours: BTreeMap::new(),
+            conflicts: BTreeSet::new(),
+            unverified: BTreeSet::new(),
+            far_ends: BTreeSet::new(),
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        self.scope == ScopeKind::Local
+    }
+
     /// Whether this sweep has queried the node behind a port.
     pub(crate) fn has_queried(&self, p: PortRef) -> bool {
         self.neighbours.contains_key(&p)
@@ -98,7 +114,6 @@ impl Discovery {
         from: Option<PortRef>,
         status: Status,
         data: &[u8; 64],
-        mode: ReadMode,
     ) -> NodeInfoOutcome {
         let info = NodeInfo::decode(data);
         let implausible = if status.is_ok() {
@@ -112,7 +127,7 @@ impl Discovery {
                 return NodeInfoOutcome::NoLocalNode(reason);
             };
             let why = QuarantineReason::Implausible(why);
-            on_no_neighbour(ctx, from, why, mode);
+            on_no_neighbour(ctx, from, why, Some(self.scope));
             return NodeInfoOutcome::Done;
         }
         let Some(path) = from.map_or(Some(DrPath::LOCAL), |p| {
@@ -120,7 +135,7 @@ impl Discovery {
         }) else {
             return NodeInfoOutcome::Done;
         };
-        let Some(idx) = visit(ctx, from, &info, path, mode) else {
+        let Some(idx) = self.visit(ctx, from, &info, path) else {
             return NodeInfoOutcome::Done;
         };
         let to = PortRef::new(idx, info.local_port_num);
@@ -137,26 +152,26 @@ impl Discovery {
             Some(from) => {
                 if links::has_moved(ctx.fabric, from, to) {
                     outcome = NodeInfoOutcome::LinkMoved(from);
-                    if mode.is_local {
+                    if self.is_local() {
                         return outcome;
                     }
                 }
                 self.neighbours.insert(from, to);
-                self.on_neighbour(ctx, from, to, mode);
+                self.on_neighbour(ctx, from, to);
             }
         }
         if info.node_type != NodeType::Switch {
-            visit_end_port(ctx, to, info.port_guid, mode);
+            self.visit_end_port(ctx, to, info.port_guid);
         }
         outcome
     }
 
     /// Removes what a sweep did not find, after link conflicts are resolved, and recomputes DR paths. Call it when all responses of
     /// discovery are in.
-    pub(crate) fn remove_absent(&mut self, ctx: &mut Ctx<'_>, mode: ReadMode) {
-        self.resolve_conflicts(ctx, mode);
-        if !mode.is_local {
-            self.check_both_ends(ctx, mode);
+    pub(crate) fn remove_absent(&mut self, ctx: &mut Ctx<'_>) {
+        self.resolve_conflicts(ctx);
+        if !self.is_local() {
+            self.check_both_ends(ctx);
             let nodes = ctx.fabric.nodes();
             let absent: Vec<NodeIdx> = nodes
                 .filter(|(_, n)| n.seen != ctx.fabric.epoch())
@@ -168,59 +183,76 @@ impl Discovery {
         remove_nodes(ctx, &unreachable);
         remove_unlinked_end_ports(ctx);
     }
-}
 
-/// The node that responded, added if it is new; `None` if another node of this sweep has its GUID.
-fn visit(
-    ctx: &mut Ctx<'_>,
-    from: Option<PortRef>,
-    info: &NodeInfo,
-    path: DrPath,
-    mode: ReadMode,
-) -> Option<NodeIdx> {
-    let epoch = ctx.fabric.epoch();
-    if let Some(idx) = ctx.fabric.node_by_guid(info.node_guid) {
-        let node = ctx.fabric.get_mut(idx)?;
-        if node.seen == epoch {
-            if is_same_node(&node.info, info) {
+    /// The node that responded, added if it is new; `None` if another node of this sweep has its GUID.
+    fn visit(
+        &self,
+        ctx: &mut Ctx<'_>,
+        from: Option<PortRef>,
+        info: &NodeInfo,
+        path: DrPath,
+    ) -> Option<NodeIdx> {
+        let epoch = ctx.fabric.epoch();
+        if let Some(idx) = ctx.fabric.node_by_guid(info.node_guid) {
+            let node = ctx.fabric.get_mut(idx)?;
+            if node.seen == epoch {
+                if is_same_node(&node.info, info) {
+                    return Some(idx);
+                }
+                // A switch has precedence over a CA with its GUID: more is attached to it.
+                let switch_came_second = !node.is_switch() && info.node_type == NodeType::Switch;
+                let is_own = ctx.fabric.local().is_some_and(|l| l.node == idx);
+                let why = QuarantineReason::DuplicateNodeGuid(info.node_guid);
+                if !switch_came_second || is_own {
+                    if let Some(from) = from {
+                        quarantine(ctx, from, why);
+                    }
+                    return None;
+                }
+                exclude_node(ctx, idx, &why);
+                return Some(self.add_node(ctx, info, path));
+            }
+            if self.is_local() || is_same_node(&node.info, info) {
+                node.seen = epoch;
+                node.path = path;
+                node.info = *info;
+                read_node(ctx, idx);
                 return Some(idx);
             }
-            // A switch has precedence over a CA with its GUID: more is attached to it.
-            let switch_came_second = !node.is_switch() && info.node_type == NodeType::Switch;
-            let is_own = ctx.fabric.local().is_some_and(|l| l.node == idx);
-            let why = QuarantineReason::DuplicateNodeGuid(info.node_guid);
-            if !switch_came_second || is_own {
-                if let Some(from) = from {
-                    quarantine(ctx, from, why);
-                }
-                return None;
-            }
-            exclude_node(ctx, idx, &why);
-            return Some(add_node(ctx, info, path, mode));
+            // Another node has the GUID since the last sweep.
+            ctx.fabric.remove_node(idx);
         }
-        if mode.is_local || is_same_node(&node.info, info) {
-            node.seen = epoch;
-            node.path = path;
-            node.info = *info;
-            read_node(ctx, idx);
-            return Some(idx);
-        }
-        // Another node has the GUID since the last sweep.
-        ctx.fabric.remove_node(idx);
+        Some(self.add_node(ctx, info, path))
     }
-    Some(add_node(ctx, info, path, mode))
-}
 
-fn add_node(ctx: &mut Ctx<'_>, info: &NodeInfo, path: DrPath, mode: ReadMode) -> NodeIdx {
-    let mut node = Node::new(*info, path);
-    node.seen = ctx.fabric.epoch();
-    let idx = ctx.fabric.add_node(node);
-    ctx.effects.routing_stale = true;
-    if mode.reports_changes {
-        ctx.outbox.emit(Event::NodeAdded(info.node_guid));
+    fn add_node(&self, ctx: &mut Ctx<'_>, info: &NodeInfo, path: DrPath) -> NodeIdx {
+        let mut node = Node::new(*info, path);
+        node.seen = ctx.fabric.epoch();
+        let idx = ctx.fabric.add_node(node);
+        ctx.effects.routing_stale = true;
+        if self.reports_changes {
+            ctx.outbox.emit(Event::NodeAdded(info.node_guid));
+        }
+        read_node(ctx, idx);
+        idx
     }
-    read_node(ctx, idx);
-    idx
+
+    fn visit_end_port(&self, ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
+        let epoch = ctx.fabric.epoch();
+        let Some(port) = ctx.fabric.port_mut(at) else {
+            return;
+        };
+        if port.seen == epoch && !self.is_local() {
+            return;
+        }
+        port.seen = epoch;
+        if port.guid != guid {
+            port.guid = guid;
+            ctx.effects.routing_stale = true;
+        }
+        index_port(ctx, at, guid);
+        ctx.smps.enqueue(SmpOp::PortInfo(at));
+    }
 }
 
 fn read_node(ctx: &mut Ctx<'_>, idx: NodeIdx) {
@@ -237,23 +269,6 @@ fn read_node(ctx: &mut Ctx<'_>, idx: NodeIdx) {
         index_port(ctx, at, guid);
         ctx.smps.enqueue(SmpOp::SwitchInfo(idx));
     }
-}
-
-fn visit_end_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid, mode: ReadMode) {
-    let epoch = ctx.fabric.epoch();
-    let Some(port) = ctx.fabric.port_mut(at) else {
-        return;
-    };
-    if port.seen == epoch && !mode.is_local {
-        return;
-    }
-    port.seen = epoch;
-    if port.guid != guid {
-        port.guid = guid;
-        ctx.effects.routing_stale = true;
-    }
-    index_port(ctx, at, guid);
-    ctx.smps.enqueue(SmpOp::PortInfo(at));
 }
 
 /// Indexes a port GUID, or quarantines the port if another port of this sweep has it.
@@ -274,25 +289,31 @@ fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
     }
 }
 
-/// A NodeInfo query timed out.
+/// A NodeInfo query timed out. `scope` is that of the sweep, if one runs.
 pub(crate) fn on_node_info_failed(
     ctx: &mut Ctx<'_>,
     from: Option<PortRef>,
-    mode: ReadMode,
+    scope: Option<ScopeKind>,
 ) -> NodeInfoOutcome {
     let Some(from) = from else {
         return NodeInfoOutcome::NoLocalNode(NoLinkReason::LocalNodeSilent);
     };
-    on_no_neighbour(ctx, from, QuarantineReason::NoResponse, mode);
+    on_no_neighbour(ctx, from, QuarantineReason::NoResponse, scope);
     NodeInfoOutcome::Done
 }
 
 /// A NodeInfo query timed out, or its response was implausible. A local sweep does not give up an active link for that: the agent may be hung
 /// while the node forwards.
-fn on_no_neighbour(ctx: &mut Ctx<'_>, from: PortRef, why: QuarantineReason, mode: ReadMode) {
+fn on_no_neighbour(
+    ctx: &mut Ctx<'_>,
+    from: PortRef,
+    why: QuarantineReason,
+    scope: Option<ScopeKind>,
+) {
+    let is_local = scope == Some(ScopeKind::Local);
     let is_linked = ctx.fabric.peer(from).is_some();
     match ctx.fabric.port_mut(from) {
-        Some(port) if mode.is_local && is_linked && port.state() == PortState::Active => {
+        Some(port) if is_local && is_linked && port.state() == PortState::Active => {
             port.peer_unverified = true;
             let attr = id::NODE_INFO;
             ctx.effects
@@ -345,7 +366,8 @@ pub(crate) fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMod
     let port0 = PortRef::new(n, PortNum::ZERO);
     let attr = id::SWITCH_INFO;
     ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
-    if mode.phase != ReadPhase::LightSweep && !mode.is_local && mode.phase.is_discovering() {
+    if let ReadPhase::Discovery(ScopeKind::Full) | ReadPhase::Routing(ScopeKind::Full) = mode.phase
+    {
         exclude_node(ctx, n, &QuarantineReason::NoResponse);
         return;
     }

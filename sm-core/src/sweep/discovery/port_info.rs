@@ -11,6 +11,7 @@ use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
 use crate::smp::route;
 use crate::subnet::{Node, PortRef, plausible};
+use crate::sweep::ScopeKind;
 use crate::sweep::quarantine::{exclude_node, quarantine};
 
 /// A plausible PortInfo, before it is stored.
@@ -30,14 +31,14 @@ impl PortChange {
 
 impl Discovery {
     /// Queries the node behind an external switch port, where that is needed.
-    pub(crate) fn follow_external_port(&self, ctx: &mut Ctx<'_>, at: PortRef, mode: ReadMode) {
+    pub(crate) fn follow_external_port(&self, ctx: &mut Ctx<'_>, at: PortRef) {
         let is_unverified = self.unverified.contains(&at);
         let Some(port) = ctx.fabric.port_mut(at) else {
             return;
         };
         port.quarantine = None;
         if !port.is_up() {
-            disconnect_down_port(ctx, at, mode);
+            self.disconnect_down_port(ctx, at);
             return;
         }
         // A link that is not active, or became so after its far end was queried, may lead elsewhere by now.
@@ -46,8 +47,11 @@ impl Discovery {
         let peer = ctx.fabric.peer(at);
         let far = peer.and_then(|p| ctx.fabric.port(p));
         let is_far_quarantined = far.is_some_and(|far| far.quarantine.is_some());
-        let needs_query =
-            !mode.is_local || peer.is_none() || is_unproven || is_unverified || is_far_quarantined;
+        let needs_query = !self.is_local()
+            || peer.is_none()
+            || is_unproven
+            || is_unverified
+            || is_far_quarantined;
         if needs_query {
             let path = route::shortest(ctx.fabric, at).and_then(|p| p.extend(at.port));
             if path.is_some() {
@@ -56,6 +60,27 @@ impl Discovery {
                 // The port over which the last switch in reach was reached has its link.
                 quarantine(ctx, at, QuarantineReason::PathTooLong);
             }
+        }
+    }
+
+    /// A linked port is down: its link is removed. In a local sweep the far end is read for its own state.
+    fn disconnect_down_port(&self, ctx: &mut Ctx<'_>, at: PortRef) {
+        let name = ctx.fabric.port_name(at);
+        let Some(peer) = ctx.fabric.disconnect(at) else {
+            return;
+        };
+        ctx.effects.routing_stale = true;
+        for (end, other) in [(at, peer), (peer, at)] {
+            if let Some(port) = ctx.fabric.port_mut(end) {
+                port.last_peer = Some(other);
+            }
+        }
+        let peer_name = ctx.fabric.port_name(peer);
+        ctx.outbox.emit(Event::LinkDown(name, peer_name));
+        if self.is_local() && ctx.fabric.get(peer.node).is_some_and(Node::is_switch) {
+            // The known DR path to it may lead over this link.
+            ctx.fabric.mark_paths_stale();
+            ctx.smps.enqueue(SmpOp::PortInfo(peer));
         }
     }
 }
@@ -168,8 +193,8 @@ pub(crate) fn on_port_info_failed(
 ) {
     ctx.effects.port_problem(at, kind);
     let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
-    if mode.phase == ReadPhase::Discovery && !mode.is_local && at.port == PortNum::ZERO && is_switch
-    {
+    let is_full = mode.phase == ReadPhase::Discovery(ScopeKind::Full);
+    if is_full && at.port == PortNum::ZERO && is_switch {
         exclude_node(ctx, at.node, &QuarantineReason::NoResponse);
     }
 }
@@ -178,26 +203,5 @@ pub(crate) fn on_port_info_failed(
 pub(crate) fn on_ext_port_info(ctx: &mut Ctx<'_>, at: PortRef, status: Status, data: &[u8; 64]) {
     if let Some(port) = ctx.fabric.port_mut(at) {
         port.fdr10 = status.is_ok() && ExtendedPortInfo::decode(data).link_speed_active & 1 != 0;
-    }
-}
-
-/// A linked port is down: its link is removed. In a local sweep the far end is read for its own state.
-fn disconnect_down_port(ctx: &mut Ctx<'_>, at: PortRef, mode: ReadMode) {
-    let name = ctx.fabric.port_name(at);
-    let Some(peer) = ctx.fabric.disconnect(at) else {
-        return;
-    };
-    ctx.effects.routing_stale = true;
-    for (end, other) in [(at, peer), (peer, at)] {
-        if let Some(port) = ctx.fabric.port_mut(end) {
-            port.last_peer = Some(other);
-        }
-    }
-    let peer_name = ctx.fabric.port_name(peer);
-    ctx.outbox.emit(Event::LinkDown(name, peer_name));
-    if mode.is_local && ctx.fabric.get(peer.node).is_some_and(Node::is_switch) {
-        // The known DR path to it may lead over this link.
-        ctx.fabric.mark_paths_stale();
-        ctx.smps.enqueue(SmpOp::PortInfo(peer));
     }
 }
