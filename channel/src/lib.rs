@@ -74,7 +74,7 @@ pub enum ChannelError {
     #[error("message of {0} bytes is too long")]
     TooLong(usize),
     /// A system call failed.
-    #[error("system call failed")]
+    #[error("system call failed: {0}")]
     System(#[from] rustix::io::Errno),
     /// The descriptors in the reply to an open are invalid.
     #[error("unexpected file descriptors from the server: {0}")]
