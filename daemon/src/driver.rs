@@ -492,7 +492,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     let run = Arc::clone(&routes.run);
                     drop(tokio::task::spawn_blocking(move || run.prepare()));
                 }
-                let input = Input::Computed(Box::new(computed));
+                let input = Input::RoutingComputed(Box::new(computed));
                 self.sm.handle(input, self.clock.now());
             }
             // An engine panicked; release builds abort instead.

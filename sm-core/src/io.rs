@@ -18,7 +18,7 @@ pub use crate::event::{DurabilityEvent, Event};
 
 /// An input of the SM.
 ///
-/// Recordings hold it serialised, except [`Input::Computed`] and [`Input::ReplicaLoaded`], which they hold in another form.
+/// Recordings hold it serialised, except [`Input::RoutingComputed`] and [`Input::ReplicaLoaded`], which they hold in another form.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
     /// A MAD arrived on QP0.
@@ -68,7 +68,7 @@ pub enum Input {
     // Serde numbers skipped variants when it serialises, but not when it deserialises. Skipped variants are therefore last.
     /// The result of a [`RoutingJob`].
     #[serde(skip)]
-    Computed(Box<RoutingJobResult>),
+    RoutingComputed(Box<RoutingJobResult>),
     /// The result of [`Output::LoadReplica`]; `None` if there is no replica of another master.
     #[serde(skip)]
     ReplicaLoaded(Option<Box<RestoredState>>),
@@ -132,7 +132,7 @@ pub enum Output {
     },
     /// Reply to SA queries from this view ([`crate::sa::answer`]); with `None`, drop them.
     Publish(Option<Arc<View>>),
-    /// Run [`RoutingJob::run`] on any thread and pass the result to [`Input::Computed`].
+    /// Run [`RoutingJob::run`] on any thread and pass the result to [`Input::RoutingComputed`].
     Compute(Box<RoutingJob>),
     /// Persist these changes of records, and report it with [`Input::Persisted`]. Replies that depend on them wait for that, and so do
     /// writes to devices if [`RecordUpdate::precedes_device_writes`].

@@ -111,7 +111,8 @@ impl Bench {
                         let computed = job.run();
                         self.routing += start.elapsed();
                         let now = self.now();
-                        self.sm.handle(Input::Computed(Box::new(computed)), now);
+                        self.sm
+                            .handle(Input::RoutingComputed(Box::new(computed)), now);
                     }
                     Output::Event(Event::SweepCompleted(r)) => report = Some(*r),
                     Output::Persist { seq, .. } | Output::PersistView { seq, .. } => {

@@ -254,7 +254,7 @@ impl Sm {
     pub fn deliver_job_result(&mut self, now: Instant) {
         if !self.deferred_jobs.is_empty() {
             let computed = self.deferred_jobs.remove(0);
-            self.command(Input::Computed(Box::new(computed)), now);
+            self.command(Input::RoutingComputed(Box::new(computed)), now);
         }
     }
 
@@ -340,7 +340,7 @@ impl HostedSm for Sm {
                         self.deferred_jobs.push(computed);
                     } else {
                         self.core
-                            .handle(Input::Computed(Box::new(computed)), self.now);
+                            .handle(Input::RoutingComputed(Box::new(computed)), self.now);
                     }
                 }
                 Output::Persist { seq, updates } => {

@@ -244,7 +244,7 @@ impl SubnetManager {
             Input::Gmp { from, bytes } => self.on_gmp(from, &bytes),
             Input::SendFailed(tid) => self.on_timeout(tid),
             Input::Timeout => {}
-            Input::Computed(computed) => self.routing.on_computed(*computed),
+            Input::RoutingComputed(computed) => self.routing.on_computed(*computed),
             Input::Persisted(persisted) => self.out.on_persisted(persisted),
             Input::Config(cfg) => self.on_config(*cfg),
             Input::Command { id, command } => self.on_command(id, command),

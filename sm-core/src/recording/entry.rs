@@ -53,8 +53,8 @@ pub(super) struct Outputs {
 pub(super) enum RecordedInput<I> {
     /// The input itself.
     Whole(I),
-    /// [`Input::Computed`]: replay computes the result again and compares its digest.
-    Computed { job: u64, digest: u64 },
+    /// [`Input::RoutingComputed`]: replay computes the result again and compares its digest.
+    RoutingComputed { job: u64, digest: u64 },
     /// [`Input::ReplicaLoaded`].
     ReplicaLoaded(Option<Box<RecordedRestored>>),
 }
@@ -62,8 +62,8 @@ pub(super) enum RecordedInput<I> {
 impl<'a> RecordedInput<&'a Input> {
     /// An input other than [`Input::ReplicaLoaded`].
     pub(super) fn new(input: &'a Input) -> Self {
-        if let Input::Computed(computed) = input {
-            Self::Computed {
+        if let Input::RoutingComputed(computed) = input {
+            Self::RoutingComputed {
                 job: computed.id,
                 digest: digest_of_result(computed),
             }

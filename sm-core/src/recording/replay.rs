@@ -232,7 +232,7 @@ impl<'a> Replay<'a> {
                 let restored = restored.map_err(|why| self.damaged(why))?;
                 Ok(Input::ReplicaLoaded(restored.map(Box::new)))
             }
-            RecordedInput::Computed { job, digest } => {
+            RecordedInput::RoutingComputed { job, digest } => {
                 let unknown =
                     || self.damaged(format!("result of routing job {job}, which is unknown"));
                 let computed = self.jobs.get(&job).ok_or_else(unknown)?.run();
@@ -241,7 +241,7 @@ impl<'a> Replay<'a> {
                     let (entry, now) = (self.entry, self.now);
                     return Err(ReplayError::RoutingDiffers { entry, job, now });
                 }
-                Ok(Input::Computed(Box::new(computed)))
+                Ok(Input::RoutingComputed(Box::new(computed)))
             }
         }
     }
