@@ -21,7 +21,7 @@ use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use crate::clock::{Clock, since_boot};
 use crate::port::Port;
@@ -505,15 +505,18 @@ impl<P: Port, S: Shell> Driver<P, S> {
             Control::Stop if self.stop_deadline.is_none() && self.shell.hands_over() => {
                 let now = self.clock.now();
                 self.stop_deadline = Some(now + STOP_TIMEOUT);
-                self.command(Command::Stop, None);
+                self.command(Command::Stop, "SIGTERM or SIGINT", None);
             }
             Control::Stop => return ControlFlow::Break(self.shell.stop(&self.sm)),
             Control::Reload => match self.shell.reload() {
                 Reload::Rejected => {}
-                Reload::Unchanged => self.command(Command::Sweep, None),
-                Reload::Changed(cfg) => self.sm.handle(Input::Config(cfg), self.clock.now()),
+                Reload::Unchanged => self.command(Command::Sweep, "SIGHUP", None),
+                Reload::Changed(cfg) => {
+                    info!("configuration reloaded");
+                    self.sm.handle(Input::Config(cfg), self.clock.now());
+                }
             },
-            Control::Reroute => self.command(Command::Reroute, None),
+            Control::Reroute => self.command(Command::Reroute, "SIGUSR2", None),
             Control::Port(event) => {
                 debug!(?event, "local port event");
                 self.sm.handle(Input::LocalPort(event), self.clock.now());
@@ -522,15 +525,15 @@ impl<P: Port, S: Shell> Driver<P, S> {
         ControlFlow::Continue(())
     }
 
-    /// Passes a command to the SM.
-    fn command(&mut self, command: Command, client: Option<ResultSender>) {
-        let id = self.commands.add(command, client);
+    /// Passes a command to the SM. `source` is logged.
+    fn command(&mut self, command: Command, source: &'static str, client: Option<ResultSender>) {
+        let id = self.commands.add(command, source, client);
         let input = Input::Command { id, command };
         self.sm.handle(input, self.clock.now());
     }
 
     fn on_request(&mut self, request: CommandRequest) {
-        self.command(request.command, Some(request.result));
+        self.command(request.command, "control socket", Some(request.result));
     }
 
     /// Waits for the next input or deadline.

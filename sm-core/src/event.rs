@@ -108,8 +108,8 @@ pub enum Event {
     },
     /// Whether outputs wait for durable state.
     Durability(DurabilityEvent),
-    /// A resource that clients or devices need is exhausted.
-    Shortage(MlidExhaustion),
+    /// All MLIDs are in use.
+    MlidsExhausted(MlidExhaustion),
     /// A node was discovered after the first sweep.
     NodeAdded(NodeGuid),
     /// A node was removed from the subnet.
@@ -150,7 +150,7 @@ impl fmt::Display for Event {
             } => f.write_str("stopped: no other SM became master"),
             Self::Stopped { .. } => f.write_str("stopped: was not master"),
             Self::Durability(event) => event.fmt(f),
-            Self::Shortage(of) => write!(f, "{of}"),
+            Self::MlidsExhausted(of) => write!(f, "{of}"),
             Self::NodeAdded(n) => write!(f, "node added: {n}"),
             Self::NodeRemoved(n) => write!(f, "node removed: {n}"),
             Self::LinkUp(a, b) => write!(f, "link up: {a} - {b}"),

@@ -120,7 +120,7 @@ const fn kind(event: &Event) -> &'static str {
         Event::Alarm(_) => "alarm",
         Event::Stopped { .. } => "stopped",
         Event::Durability(_) => "durability",
-        Event::Shortage(_) => "shortage",
+        Event::MlidsExhausted(_) => "shortage",
         Event::NodeAdded(_) => "node-added",
         Event::NodeRemoved(_) => "node-gone",
         Event::LinkUp(..) => "link-up",

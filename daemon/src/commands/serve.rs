@@ -347,7 +347,7 @@ impl Shell for Operator {
             | Event::Notice(_)
             | Event::HandoverFailed(_)
             | Event::Alarm(_)
-            | Event::Shortage(_)
+            | Event::MlidsExhausted(_)
             | Event::NodeAdded(_)
             | Event::NodeRemoved(_)
             | Event::LinkUp(..)

@@ -132,7 +132,7 @@ impl Shell for DiscoveryShell {
             | Event::Alarm(_)
             | Event::Stopped { .. }
             | Event::Durability(_)
-            | Event::Shortage(_)
+            | Event::MlidsExhausted(_)
             | Event::NodeAdded(_)
             | Event::NodeRemoved(_)
             | Event::LinkUp(..)

@@ -27,9 +27,14 @@ pub(super) struct CommandClients {
 
 impl CommandClients {
     /// The ID of a new command.
-    pub(super) fn add(&mut self, command: Command, client: Option<ResultSender>) -> CommandId {
+    pub(super) fn add(
+        &mut self,
+        command: Command,
+        source: &'static str,
+        client: Option<ResultSender>,
+    ) -> CommandId {
         self.last.0 += 1;
-        info!(id = self.last.0, %command, "command received");
+        info!(id = self.last.0, %command, source, "command received");
         if let Some(client) = client {
             self.clients.insert(self.last, client);
         }

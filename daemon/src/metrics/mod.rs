@@ -55,7 +55,7 @@ const KINDS: [&str; 10] = [
     "handover-failed",
     "notice",
     "routing-failed",
-    "resource-exhausted",
+    "mlids-exhausted",
 ];
 
 /// Label values of full and local sweeps.
@@ -359,7 +359,7 @@ const fn event_label(event: &Event) -> Option<&'static str> {
         Event::Notice(_) => "notice",
         Event::HandoverFailed(_) => "handover-failed",
         Event::Alarm(_) => "alarm",
-        Event::Shortage(_) => "resource-exhausted",
+        Event::MlidsExhausted(_) => "mlids-exhausted",
         Event::NodeAdded(_) => "node-added",
         Event::NodeRemoved(_) => "node-removed",
         Event::LinkUp(..) => "link-up",
@@ -448,7 +448,7 @@ mod tests {
             Event::Notice(Notice::ProcessStalled),
             Event::HandoverFailed(about_sm),
             Event::Alarm(about_sm),
-            Event::Shortage(MlidExhaustion::Shared { count: 1 }),
+            Event::MlidsExhausted(MlidExhaustion::Shared { count: 1 }),
             Event::NodeAdded(node.guid),
             Event::NodeRemoved(node),
             Event::LinkUp(port, port),

@@ -3,8 +3,11 @@
 //! Events are constant, lower case, with data in fields; docs/operations.md lists them. Levels: `error` needs an operator, `warn` a
 //! deviation, `info` a few lines per sweep, `debug` details per phase.
 
+use ferrosm_core::election::ElectionNotice;
+use ferrosm_core::event::{AboutSm, Notice, SmLocation};
 use ferrosm_core::{DurabilityEvent, Event, SweepReport};
 use ferrosm_mad::attr::SmState;
+use ferrosm_sa::registry::multicast::MlidExhaustion;
 use tracing::{debug, error, info, warn};
 use tracing_subscriber::Registry;
 use tracing_subscriber::filter::Targets;
@@ -65,9 +68,10 @@ pub fn event(event: &Event, role: SmState) {
         Event::RoutingFailed(why) => {
             error!(reason = why.to_string(), "routing failed")
         }
-        Event::Notice(notice) => info!(detail = notice.to_string(), "notice"),
-        Event::HandoverFailed(why) => warn!(reason = why.to_string(), "handover failed"),
-        Event::Alarm(alarm) => error!(reason = alarm.to_string(), "alarm"),
+        Event::Notice(Notice::Election(about))
+        | Event::HandoverFailed(about)
+        | Event::Alarm(about) => election_notice(about),
+        Event::Notice(of) => notice(of),
         Event::Stopped {
             handed_to: Some(to),
             ..
@@ -86,11 +90,66 @@ pub fn event(event: &Event, role: SmState) {
         Event::Durability(DurabilityEvent::WritesUnprotected) => {
             warn!("records of SLtoVL tables and M_Keys not durable in time");
         }
-        Event::Shortage(of) => warn!(detail = of.to_string(), "resource exhausted"),
+        Event::MlidsExhausted(MlidExhaustion::Shared { count }) => {
+            warn!(mlids = count, "MLIDs exhausted");
+        }
+        Event::MlidsExhausted(MlidExhaustion::Rejected { count }) => {
+            warn!(mlids = count, "multicast group rejected");
+        }
         Event::NodeAdded(node) => info!(node = node.to_string(), "node added"),
         Event::NodeRemoved(node) => warn!(node = node.to_string(), "node removed"),
         Event::LinkUp(a, b) => info!(link = format!("{a} - {b}"), "link up"),
         Event::LinkDown(a, b) => warn!(link = format!("{a} - {b}"), "link down"),
+    }
+}
+
+fn election_notice(about: &AboutSm<ElectionNotice>) {
+    let (port, peer) = match about.location {
+        Some(SmLocation::Port { port, peer }) => (Some(port), peer),
+        Some(SmLocation::Unknown) | None => (None, None),
+    };
+    let port = port.map(|port| port.to_string());
+    let peer = peer.map(|peer| peer.to_string());
+    match about.what {
+        ElectionNotice::SmKeyMismatch(sm) => {
+            error!(%sm, port, peer, "SM with another SM_Key ignored");
+        }
+        ElectionNotice::SmNotAllowed(sm, state) => {
+            error!(%sm, %state, port, peer, "SM not on the allow-list ignored");
+        }
+        ElectionNotice::LowerMasterRemains(sm) => {
+            error!(%sm, port, peer, "lower-ranked master remains");
+        }
+        ElectionNotice::ManagedSubnetRefused => error!("takeover refused"),
+        ElectionNotice::IgnoredSmGone(sm) => info!(%sm, "ignored SM gone"),
+        ElectionNotice::SecondMaster(sm) => info!(%sm, port, peer, "second master found"),
+        ElectionNotice::HandoverNotTaken(_)
+        | ElectionNotice::SuccessorNotReady(_)
+        | ElectionNotice::NoSuccessor => warn!(reason = about.to_string(), "handover failed"),
+    }
+}
+
+fn notice(notice: &Notice) {
+    match notice {
+        Notice::Election(about) => election_notice(about),
+        Notice::ForeignMaster { port, master } => {
+            info!(%port, master_lid = master.0, "foreign master found");
+        }
+        Notice::ProcessStalled => info!("role re-verified after stall"),
+        Notice::ReplicaTimedOut => warn!("replica not loaded in time"),
+        Notice::RestoredViewUsed { age } => info!(age_s = age.as_secs(), "restored view used"),
+        Notice::RestoredViewRejected(reason) => info!(%reason, "restored view rejected"),
+        Notice::RestoredViewWithdrawn => info!("restored view withdrawn"),
+        Notice::EndPortsMoved { count } => info!(count, "end ports removed from restored view"),
+        Notice::GroupParametersChanged { hosts } => info!(hosts, "group parameters changed"),
+        Notice::AliasGuidsRejected {
+            port,
+            block,
+            failure,
+        } => warn!(%port, block, reason = %failure, "alias GUIDs rejected"),
+        Notice::LinkMoved(port) => info!(%port, "link moved"),
+        Notice::InconsistencyFound => info!("inconsistency found"),
+        Notice::ChangesFound { switches, ports } => info!(switches, ports, "changes found"),
     }
 }
 

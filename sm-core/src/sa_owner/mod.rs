@@ -416,7 +416,7 @@ impl SaOwner {
             Disposition::ForwardToSm => {
                 let reply = self.registry.handle(&view, &request, ctx.now);
                 if let Some(shortage) = self.registry.groups_mut().take_mlid_exhaustion() {
-                    ctx.outbox.emit(Event::Shortage(shortage));
+                    ctx.outbox.emit(Event::MlidsExhausted(shortage));
                 }
                 self.persist_registrations(ctx);
                 reply

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// An alarm releases a reply after one second.
 const REPLY_MS: u32 = 3000;
 const LEASE_LOST: &str = "etcd lease lost";
-const RESTORED_VIEW: &str = "restored view used until the first sweep completes";
+const RESTORED_VIEW: &str = "restored view used";
 const DEPOSED: &str = "replaced by another master";
 const OUT_OF_SYNC: &str = "replica out of sync";
 const IN_SYNC: &str = "replica in sync";
