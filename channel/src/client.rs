@@ -13,12 +13,12 @@ use rustix::net::RecvFlags;
 use rustix::thread::futex;
 
 use crate::layout::{
-    ARMED, ChannelDirection, FILE_BYTES, HUB_BYTES, QUIET, SIGNALLED, server_sleeping, to_client,
-    to_server,
+    ARMED, ChannelDirection, DOORBELL_PAGE_BYTES, FILE_BYTES, QUIET, SIGNALLED, server_sleeping,
+    to_client, to_server,
 };
 use crate::memory::Mapping;
 use crate::ring::MessageAssembly;
-use crate::{ChannelError, ClientFds, CorruptMemory, MAX_MESSAGE, SpinWait, hub};
+use crate::{ChannelError, ClientFds, CorruptMemory, MAX_MESSAGE, SpinWait, server_doorbell};
 
 /// Interval at which a sender that waits for room checks whether the server is alive.
 const ROOM_WAIT: Timespec = Timespec {
@@ -70,7 +70,7 @@ pub enum ReceiveOutcome {
 #[derive(Debug)]
 pub struct ClientEnd {
     mapping: Mapping,
-    hub: Mapping,
+    doorbell_page: Mapping,
     doorbell: OwnedFd,
     wake: OwnedFd,
     receive_state: Mutex<ReceiveState>,
@@ -105,7 +105,7 @@ impl ClientEnd {
     pub fn new(fds: ClientFds) -> Result<(Self, OwnedFd), ChannelError> {
         let end = Self {
             mapping: Mapping::new(&fds.memory, FILE_BYTES)?,
-            hub: Mapping::new(&fds.hub, HUB_BYTES)?,
+            doorbell_page: Mapping::new(&fds.doorbell_page, DOORBELL_PAGE_BYTES)?,
             doorbell: move_out_of_range(fds.doorbell),
             wake: rustix::io::fcntl_dupfd_cloexec(&fds.wake, MIN_LIBRARY_FD)
                 .or_else(|_| rustix::io::fcntl_dupfd_cloexec(&fds.wake, 3))?,
@@ -202,7 +202,7 @@ impl ClientEnd {
         if self.is_closed() {
             return Err(ChannelError::Closed);
         }
-        let sleeping = server_sleeping(&self.hub);
+        let sleeping = server_sleeping(&self.doorbell_page);
         let direction = to_server(&self.mapping);
         let _one_writer = self
             .send_lock
@@ -211,12 +211,12 @@ impl ClientEnd {
         let mut offset = 0;
         while !direction.ring.push(parts, &mut offset)? {
             direction.room_wanted.store(1, Ordering::SeqCst);
-            hub::ring(sleeping, &self.doorbell);
+            server_doorbell::ring(sleeping, &self.doorbell);
             if direction.ring.push(parts, &mut offset)? {
                 break;
             }
             // The second attempt may have written frames, so ring before sleeping.
-            hub::ring(sleeping, &self.doorbell);
+            server_doorbell::ring(sleeping, &self.doorbell);
             match futex::wait(
                 direction.room_wanted,
                 futex::Flags::empty(),
@@ -229,7 +229,7 @@ impl ClientEnd {
                 Err(error) => return Err(error.into()),
             }
         }
-        hub::ring(sleeping, &self.doorbell);
+        server_doorbell::ring(sleeping, &self.doorbell);
         Ok(())
     }
 
@@ -302,7 +302,7 @@ impl ClientEnd {
         if self.is_ready(&mut receive_state) && receive_state.owed == 0 {
             // A message sent in the state QUIET may not have been announced. If it was, the server does nothing.
             direction.kick.store(1, Ordering::SeqCst);
-            hub::ring(server_sleeping(&self.hub), &self.doorbell);
+            server_doorbell::ring(server_sleeping(&self.doorbell_page), &self.doorbell);
         }
     }
 
@@ -345,7 +345,7 @@ impl ClientEnd {
         fence(Ordering::SeqCst);
         if direction.room_wanted.load(Ordering::Relaxed) != 0 {
             direction.room_wanted.store(0, Ordering::SeqCst);
-            hub::ring(server_sleeping(&self.hub), &self.doorbell);
+            server_doorbell::ring(server_sleeping(&self.doorbell_page), &self.doorbell);
         }
     }
 

@@ -9,8 +9,8 @@ use crate::ring::{RING_BYTES, Ring};
 /// Length of the memfd of one opened file.
 pub(crate) const FILE_BYTES: usize = CONTROL_BYTES + 2 * RING_BYTES;
 
-/// Length of the hub's page.
-pub(crate) const HUB_BYTES: usize = CONTROL_BYTES;
+/// Length of the page of a [`ServerDoorbell`](crate::ServerDoorbell).
+pub(crate) const DOORBELL_PAGE_BYTES: usize = CONTROL_BYTES;
 
 /// Control words per cache line. Each word has its own line, because different sides write them.
 const LINE: usize = 16;
@@ -58,9 +58,9 @@ pub(crate) fn to_server(mapping: &Mapping) -> ChannelDirection<'_> {
     direction(mapping, 8, 1)
 }
 
-/// The word of the hub's page that is non-zero while the server sleeps.
-pub(crate) fn server_sleeping(hub: &Mapping) -> &AtomicU32 {
-    &hub.control()[0]
+/// The word of the doorbell page that is non-zero while the server sleeps.
+pub(crate) fn server_sleeping(doorbell_page: &Mapping) -> &AtomicU32 {
+    &doorbell_page.control()[0]
 }
 
 /// Descriptors for a client that opened a umad file, in the order of the `SCM_RIGHTS` message.
@@ -70,9 +70,9 @@ pub struct ClientFds {
     pub memory: OwnedFd,
     /// The program's descriptor: readable while a message waits, hung up when the server is dead.
     pub wake: OwnedFd,
-    /// The hub's page.
-    pub hub: OwnedFd,
-    /// The hub's doorbell.
+    /// The page with `server_sleeping`.
+    pub doorbell_page: OwnedFd,
+    /// The eventfd of the doorbell.
     pub doorbell: OwnedFd,
 }
 
@@ -80,17 +80,17 @@ impl ClientFds {
     /// The descriptors in order.
     #[must_use]
     pub fn into_vec(self) -> Vec<OwnedFd> {
-        vec![self.memory, self.wake, self.hub, self.doorbell]
+        vec![self.memory, self.wake, self.doorbell_page, self.doorbell]
     }
 
     /// From received descriptors; `None` if their number is wrong.
     #[must_use]
     pub fn from_vec(fds: Vec<OwnedFd>) -> Option<Self> {
-        let [memory, wake, hub, doorbell] = <[OwnedFd; 4]>::try_from(fds).ok()?;
+        let [memory, wake, doorbell_page, doorbell] = <[OwnedFd; 4]>::try_from(fds).ok()?;
         Some(Self {
             memory,
             wake,
-            hub,
+            doorbell_page,
             doorbell,
         })
     }

@@ -12,7 +12,7 @@
 //!   a system call while both sides are awake.
 //! * The server wakes the client by a byte on a socket pair. The client's end of the pair is the program's file
 //!   descriptor, so `poll`, `select`, `epoll`, `dup` and `fork` work on it, and it hangs up when the server dies.
-//! * All clients wake the server by one doorbell ([`Hub`]).
+//! * All clients wake the server by one doorbell ([`ServerDoorbell`]).
 //!
 //! # Trust
 //!
@@ -28,10 +28,10 @@
 //!
 //! | data | flag | sleeper |
 //! |---|---|---|
-//! | tail of the ring to the server | `server_sleeping` of the hub's page | the server, in [`Hub::sleep`] |
+//! | tail of the ring to the server | `server_sleeping` of the doorbell page | the server, in [`ServerDoorbell::sleep`] |
 //! | tail of the ring to the client | `wake` = ARMED | the client's thread, in `poll` |
-//! | head of the ring to the server | `room_wanted` there | a client that writes into a full ring (futex) |
-//! | head of the ring to the client | `room_wanted` there | none: the server retries after the doorbell rings |
+//! | head of the ring to the server | `room_wanted` of that ring | a client that writes into a full ring (futex) |
+//! | head of the ring to the client | `room_wanted` of that ring | none: the server retries after the doorbell rings |
 //!
 //! The states of `wake` are described in [`ClientEnd`].
 //!
@@ -40,20 +40,20 @@
 mod client;
 mod codec;
 pub mod frames;
-mod hub;
 mod layout;
 mod memory;
 mod ring;
 mod server;
+mod server_doorbell;
 mod spin;
 pub mod verbs;
 
 pub use client::{ClientEnd, MessageAction, ReceiveOutcome};
 pub use codec::Malformed;
-pub use hub::Hub;
 pub use layout::ClientFds;
 pub use ring::{MAX_MESSAGE, RING_BYTES};
 pub use server::ServerEnd;
+pub use server_doorbell::ServerDoorbell;
 pub use spin::SpinWait;
 
 /// The peer wrote an invalid value into shared memory; the connection must be closed.

@@ -10,7 +10,7 @@ use rustix::thread::futex;
 use crate::layout::{ARMED, FILE_BYTES, SIGNALLED, to_client, to_server};
 use crate::memory::{Mapping, sealed_memfd};
 use crate::ring::MessageAssembly;
-use crate::{ClientFds, CorruptMemory, Hub, MAX_MESSAGE};
+use crate::{ClientFds, CorruptMemory, MAX_MESSAGE, ServerDoorbell};
 
 /// Server end of the two rings of an opened file.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl ServerEnd {
     /// # Errors
     ///
     /// Errors of the system calls.
-    pub fn pair(hub: &Hub) -> std::io::Result<(Self, ClientFds)> {
+    pub fn pair(server: &ServerDoorbell) -> std::io::Result<(Self, ClientFds)> {
         let memory = sealed_memfd("ferrosm-umad", FILE_BYTES)?;
         let mapping = Mapping::new(&memory, FILE_BYTES)?;
         // Initially the client is woken for every message.
@@ -42,7 +42,7 @@ impl ServerEnd {
             SocketFlags::CLOEXEC,
             None,
         )?;
-        let (hub, doorbell) = hub.share()?;
+        let (doorbell_page, doorbell) = server.share()?;
         let end = Self {
             mapping,
             wake: ours,
@@ -54,7 +54,7 @@ impl ServerEnd {
         let fds = ClientFds {
             memory,
             wake: theirs,
-            hub,
+            doorbell_page,
             doorbell,
         };
         Ok((end, fds))
@@ -126,7 +126,7 @@ impl ServerEnd {
     }
 
     /// Whether [`ServerEnd::receive`] or a repeated [`ServerEnd::send`] may succeed now. Cheap, for the loop over
-    /// all clients and for [`Hub::sleep`].
+    /// all clients and for [`ServerDoorbell::sleep`].
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let out = to_client(&self.mapping);
@@ -214,11 +214,11 @@ mod tests {
     /// Whatever a peer writes into the memory, both ends return a result or an error, within bounds.
     #[test]
     fn corrupt_memory_gives_errors_within_bounds() {
-        let hub = Hub::new().unwrap();
+        let doorbell = ServerDoorbell::new().unwrap();
         let mut errors = 0;
         for seed in 0..300 {
             let state = &mut (seed * 7919);
-            let (mut server, fds) = ServerEnd::pair(&hub).unwrap();
+            let (mut server, fds) = ServerEnd::pair(&doorbell).unwrap();
             let (client, _fd) = ClientEnd::new(fds).unwrap();
             let mut message = vec![];
             for _ in 0..20 {
@@ -266,8 +266,8 @@ mod tests {
     /// A head beyond the tail is an error, also for a sender that waits for room.
     #[test]
     fn head_beyond_the_tail_is_corrupt() {
-        let hub = Hub::new().unwrap();
-        let (mut server, fds) = ServerEnd::pair(&hub).unwrap();
+        let doorbell = ServerDoorbell::new().unwrap();
+        let (mut server, fds) = ServerEnd::pair(&doorbell).unwrap();
         let (client, _fd) = ClientEnd::new(fds).unwrap();
         to_client(&server.mapping)
             .ring
@@ -285,8 +285,8 @@ mod tests {
     /// Tiny frames of a message are an error.
     #[test]
     fn tiny_pieces_are_corrupt() {
-        let hub = Hub::new().unwrap();
-        let (mut server, fds) = ServerEnd::pair(&hub).unwrap();
+        let doorbell = ServerDoorbell::new().unwrap();
+        let (mut server, fds) = ServerEnd::pair(&doorbell).unwrap();
         let _client = ClientEnd::new(fds).unwrap();
         let ring = to_server(&server.mapping).ring;
         ring.cells[0].store((8 << 32) | 8, Ordering::SeqCst);

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use ferrosm_channel::{
-    ClientEnd, Hub, MAX_MESSAGE, MessageAction, RING_BYTES, ReceiveOutcome, ServerEnd, SpinWait,
+    ClientEnd, MAX_MESSAGE, MessageAction, RING_BYTES, ReceiveOutcome, ServerDoorbell, ServerEnd,
+    SpinWait,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 
@@ -66,8 +67,8 @@ fn parts<'m>(message: &'m [u8], random: &mut Random) -> Vec<&'m [u8]> {
     parts
 }
 
-fn pair(hub: &Hub) -> (ServerEnd, ClientEnd, std::os::fd::OwnedFd) {
-    let (server, fds) = ServerEnd::pair(hub).unwrap();
+fn pair(doorbell: &ServerDoorbell) -> (ServerEnd, ClientEnd, std::os::fd::OwnedFd) {
+    let (server, fds) = ServerEnd::pair(doorbell).unwrap();
     let (client, fd) = ClientEnd::new(fds).unwrap();
     (server, client, fd)
 }
@@ -112,7 +113,7 @@ fn receive(client: &ClientEnd, spin: SpinWait) -> Vec<u8> {
 }
 
 /// Echoes messages until all were returned; messages without room are queued.
-fn echo(hub: &Hub, mut ends: Vec<ServerEnd>, messages: usize) {
+fn echo(doorbell: &ServerDoorbell, mut ends: Vec<ServerEnd>, messages: usize) {
     let mut queues: Vec<std::collections::VecDeque<Vec<u8>>> =
         ends.iter().map(|_| Default::default()).collect();
     let mut left = messages * ends.len();
@@ -136,7 +137,7 @@ fn echo(hub: &Hub, mut ends: Vec<ServerEnd>, messages: usize) {
         }
         if !worked {
             let idle = || !ends.iter().any(ServerEnd::is_ready);
-            hub.sleep(None, idle).unwrap();
+            doorbell.sleep(None, idle).unwrap();
         }
     }
 }
@@ -146,16 +147,16 @@ fn echo(hub: &Hub, mut ends: Vec<ServerEnd>, messages: usize) {
 fn messages_of_any_size_are_echoed_in_order() {
     const MESSAGES: usize = 400;
     for (seed, spin_us) in [(1, 0), (2, 30)] {
-        let hub = Hub::new().unwrap();
+        let doorbell = ServerDoorbell::new().unwrap();
         let mut servers = vec![];
         let mut clients = vec![];
         for _ in 0..2 {
-            let (server, client, _fd) = pair(&hub);
+            let (server, client, _fd) = pair(&doorbell);
             servers.push(server);
             clients.push(client);
         }
         thread::scope(|scope| {
-            scope.spawn(|| echo(&hub, servers, MESSAGES));
+            scope.spawn(|| echo(&doorbell, servers, MESSAGES));
             for (number, client) in clients.iter().enumerate() {
                 let seed = seed * 1000 + number as u64;
                 scope.spawn(move || {
@@ -183,9 +184,9 @@ fn messages_of_any_size_are_echoed_in_order() {
 /// The descriptor is readable exactly while a message waits, also for programs that never poll the ring.
 #[test]
 fn descriptor_is_readable_while_a_message_waits() {
-    let hub = Hub::new().unwrap();
+    let doorbell = ServerDoorbell::new().unwrap();
     for polled_before in [false, true] {
-        let (mut server, client, fd) = pair(&hub);
+        let (mut server, client, fd) = pair(&doorbell);
         let none = SpinWait::new(Duration::ZERO);
         if polled_before {
             // Starts and ends a wait: the server would not announce the next messages.
@@ -239,11 +240,11 @@ fn descriptor_is_readable_while_a_message_waits() {
 #[test]
 fn sleeping_threads_are_woken_beside_a_polling_one() {
     const MESSAGES: usize = 3000;
-    let hub = Hub::new().unwrap();
-    let (server, client, _fd) = pair(&hub);
+    let doorbell = ServerDoorbell::new().unwrap();
+    let (server, client, _fd) = pair(&doorbell);
     let taken = std::sync::atomic::AtomicUsize::new(0);
     thread::scope(|scope| {
-        scope.spawn(|| echo(&hub, vec![server], MESSAGES));
+        scope.spawn(|| echo(&doorbell, vec![server], MESSAGES));
         for spin_us in [0, 20] {
             let (client, taken) = (&client, &taken);
             scope.spawn(move || {
@@ -276,8 +277,8 @@ fn sleeping_threads_are_woken_beside_a_polling_one() {
 /// The death of the server ends waits and writes; earlier messages are still received.
 #[test]
 fn dead_server_is_detected() {
-    let hub = Hub::new().unwrap();
-    let (mut server, client, fd) = pair(&hub);
+    let doorbell = ServerDoorbell::new().unwrap();
+    let (mut server, client, fd) = pair(&doorbell);
     let none = SpinWait::new(Duration::ZERO);
     assert!(server.send(&[b"last"]).unwrap());
     assert!(client.check_alive());
@@ -297,8 +298,8 @@ fn dead_server_is_detected() {
 /// The death of the server ends a wait for room.
 #[test]
 fn dead_server_ends_a_blocked_send() {
-    let hub = Hub::new().unwrap();
-    let (server, client, _fd) = pair(&hub);
+    let doorbell = ServerDoorbell::new().unwrap();
+    let (server, client, _fd) = pair(&doorbell);
     thread::scope(|scope| {
         let writer = scope.spawn(|| client.send(&[&vec![0; 2 * RING_BYTES]]));
         // The writer has filled the ring or soon will; no message is consumed.
@@ -313,8 +314,8 @@ fn dead_server_ends_a_blocked_send() {
 /// A client that dies within a message does not affect the server.
 #[test]
 fn client_that_dies_within_a_message_is_tolerated() {
-    let hub = Hub::new().unwrap();
-    let (mut server, client, fd) = pair(&hub);
+    let doorbell = ServerDoorbell::new().unwrap();
+    let (mut server, client, fd) = pair(&doorbell);
     client.send(&[b"whole"]).unwrap();
     assert!(!server.is_closed());
     drop((client, fd));
@@ -332,8 +333,8 @@ fn client_that_dies_within_a_message_is_tolerated() {
 /// A message above the maximum length.
 #[test]
 fn too_long_messages_are_rejected() {
-    let hub = Hub::new().unwrap();
-    let (mut server, client, _fd) = pair(&hub);
+    let doorbell = ServerDoorbell::new().unwrap();
+    let (mut server, client, _fd) = pair(&doorbell);
     let long = vec![0; MAX_MESSAGE + 1];
     assert!(client.send(&[&long]).is_err());
     assert!(server.send(&[&long]).is_err());

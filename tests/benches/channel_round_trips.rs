@@ -13,7 +13,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ferrosm_channel::{
-    ClientEnd, ClientFds, Hub, MessageAction, ReceiveOutcome, ServerEnd, SpinWait, frames,
+    ClientEnd, ClientFds, MessageAction, ReceiveOutcome, ServerDoorbell, ServerEnd, SpinWait,
+    frames,
 };
 
 /// A MAD with its header.
@@ -32,8 +33,8 @@ fn main() {
         .unwrap();
     let (stream, _) = listener.accept().unwrap();
     std::fs::remove_file(&path).unwrap();
-    let hub = Hub::new().unwrap();
-    let (mut end, fds) = ServerEnd::pair(&hub).unwrap();
+    let doorbell = ServerDoorbell::new().unwrap();
+    let (mut end, fds) = ServerEnd::pair(&doorbell).unwrap();
     let fds = fds.into_vec();
     let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
     frames::send(&stream, b"", &borrowed).unwrap();
@@ -47,7 +48,7 @@ fn main() {
             if end.receive(&mut message).unwrap() {
                 while !end.send(&[&message]).unwrap() {}
             } else if !spin.until(|| end.is_ready()) {
-                hub.sleep(None, || !end.is_ready()).unwrap();
+                doorbell.sleep(None, || !end.is_ready()).unwrap();
                 break;
             }
         }

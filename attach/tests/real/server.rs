@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use ferrosm_channel::frames::{self, Reply, Request};
-use ferrosm_channel::{Hub, ServerEnd};
+use ferrosm_channel::{ServerDoorbell, ServerEnd};
 
 /// Class of the test commands.
 pub(crate) const TEST_CLASS: u8 = 0x09;
@@ -64,7 +64,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 struct Shared {
-    hub: Hub,
+    doorbell: ServerDoorbell,
     files: Mutex<Vec<Arc<OpenFile>>>,
     streams: Mutex<Vec<UnixStream>>,
     issm: Mutex<bool>,
@@ -98,7 +98,7 @@ impl Server {
         }
         let listener = UnixListener::bind(directory.join("socket")).unwrap();
         let shared = Arc::new(Shared {
-            hub: Hub::new().unwrap(),
+            doorbell: ServerDoorbell::new().unwrap(),
             files: Mutex::default(),
             streams: Mutex::default(),
             issm: Mutex::default(),
@@ -162,7 +162,7 @@ fn die(shared: &Shared) {
         let _ = stream.shutdown(std::net::Shutdown::Both);
     }
     shared.files.lock().unwrap().clear();
-    shared.hub.ring();
+    shared.doorbell.ring();
 }
 
 fn serve(shared: &Shared, stream: &UnixStream) {
@@ -182,7 +182,7 @@ fn serve(shared: &Shared, stream: &UnixStream) {
             Request::ListFiles => Reply::Files(vec![]),
             Request::ReadFile { path } => read_file(shared, &path),
             Request::OpenUmad { index: 0 } if !shared.dead.load(Ordering::SeqCst) => {
-                let (end, fds) = ServerEnd::pair(&shared.hub).unwrap();
+                let (end, fds) = ServerEnd::pair(&shared.doorbell).unwrap();
                 pass = fds.into_vec();
                 let file = Arc::new(OpenFile {
                     end: Mutex::new(end),
@@ -216,7 +216,7 @@ fn serve(shared: &Shared, stream: &UnixStream) {
     }
     if let Some(file) = open {
         file.closed.store(true, Ordering::SeqCst);
-        shared.hub.ring();
+        shared.doorbell.ring();
     }
 }
 
@@ -277,7 +277,7 @@ fn move_messages(shared: &Shared) {
                 let ready = |file: &Arc<OpenFile>| file.end.lock().unwrap().is_ready();
                 !files.iter().any(ready) && !shared.dead.load(Ordering::SeqCst)
             };
-            shared.hub.sleep(None, idle).unwrap();
+            shared.doorbell.sleep(None, idle).unwrap();
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_channel::{Hub, SpinWait};
+use ferrosm_channel::{ServerDoorbell, SpinWait};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::net::Net;
 use tracing::info;
@@ -53,13 +53,14 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
 
     let socket = paths::socket(args.socket.socket.as_deref());
     let listener = Listener::bind(&socket)?;
-    let hub = Arc::new(Hub::new().map_err(|e| Failure::job(format!("cannot start: {e}")))?);
-    let (requests, inbox) = request::request_channel(Arc::clone(&hub));
+    let doorbell =
+        Arc::new(ServerDoorbell::new().map_err(|e| Failure::job(format!("cannot start: {e}")))?);
+    let (requests, inbox) = request::request_channel(Arc::clone(&doorbell));
     stop_on_signals(requests.clone())?;
     listener::listen(listener.share()?, requests)
         .map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?;
     let spin = SpinWait::new(Duration::from_micros(args.spin_us));
-    let mut engine = Engine::new(net, spec, hub, inbox, spin, tap);
+    let mut engine = Engine::new(net, spec, doorbell, inbox, spin, tap);
     output::print(&format!("{size}\nserving on {}\n", socket.display()))?;
     engine.run();
     info!("simulated fabric stopped");

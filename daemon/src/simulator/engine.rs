@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant as WallInstant;
 
-use ferrosm_channel::{ClientFds, Hub, ServerEnd, SpinWait};
+use ferrosm_channel::{ClientFds, ServerDoorbell, ServerEnd, SpinWait};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::Delivery;
 use ferrosm_sim::net::Net;
@@ -66,7 +66,7 @@ pub struct Engine {
     pub(super) served: u64,
     pub(super) rejected: u64,
     tap: Option<PacketTap>,
-    hub: Arc<Hub>,
+    doorbell: Arc<ServerDoorbell>,
     requests: RequestReceiver,
     started: WallInstant,
     spin: SpinWait,
@@ -87,7 +87,7 @@ impl Engine {
     pub fn new(
         net: Net,
         spec: FabricSpec,
-        hub: Arc<Hub>,
+        doorbell: Arc<ServerDoorbell>,
         requests: RequestReceiver,
         spin: SpinWait,
         tap: Option<PacketTap>,
@@ -104,7 +104,7 @@ impl Engine {
             served: 0,
             rejected: 0,
             tap,
-            hub,
+            doorbell,
             requests,
             started: WallInstant::now(),
             spin,
@@ -178,7 +178,7 @@ impl Engine {
         let due = [self.net.next_time(), self.umad.poll_timeout()];
         let now = self.now();
         let timeout = due.into_iter().flatten().min().map(|due| due.since(now));
-        if let Err(error) = self.hub.sleep(timeout, || !self.has_work()) {
+        if let Err(error) = self.doorbell.sleep(timeout, || !self.has_work()) {
             warn!(%error, "cannot wait for requests");
         }
     }
@@ -373,7 +373,7 @@ impl Engine {
     }
 
     pub(super) fn ring_pair(&self) -> Result<(ServerEnd, ClientFds), Errno> {
-        ServerEnd::pair(&self.hub).map_err(|error| {
+        ServerEnd::pair(&self.doorbell).map_err(|error| {
             warn!(%error, "cannot allocate rings");
             Errno::ENOMEM
         })

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel};
 
 use ferrosm_channel::verbs::{VerbsReply, VerbsRequest};
-use ferrosm_channel::{ClientFds, Hub};
+use ferrosm_channel::{ClientFds, ServerDoorbell};
 use ferrosm_sim::umad::Errno;
 
 /// Identifies a connection.
@@ -68,7 +68,7 @@ pub enum EngineRequest {
 pub struct RequestSender {
     requests: Sender<EngineRequest>,
     pending: Arc<AtomicUsize>,
-    hub: Arc<Hub>,
+    doorbell: Arc<ServerDoorbell>,
 }
 
 /// Receiving side.
@@ -78,15 +78,15 @@ pub struct RequestReceiver {
     pending: Arc<AtomicUsize>,
 }
 
-/// Creates a channel whose requests wake a thread that sleeps in `hub`.
+/// Creates a channel whose requests wake a thread that sleeps at `doorbell`.
 #[must_use]
-pub fn request_channel(hub: Arc<Hub>) -> (RequestSender, RequestReceiver) {
+pub fn request_channel(doorbell: Arc<ServerDoorbell>) -> (RequestSender, RequestReceiver) {
     let (sender, receiver) = channel();
     let pending = Arc::new(AtomicUsize::new(0));
     let requests = RequestSender {
         requests: sender,
         pending: Arc::clone(&pending),
-        hub,
+        doorbell,
     };
     let inbox = RequestReceiver {
         requests: receiver,
@@ -108,7 +108,7 @@ impl RequestSender {
         // Count first: a receiver about to sleep sees the count, or is woken by the ring.
         self.pending.fetch_add(1, Ordering::SeqCst);
         self.requests.send(request).map_err(|_| Disconnected)?;
-        self.hub.ring();
+        self.doorbell.ring();
         Ok(())
     }
 }

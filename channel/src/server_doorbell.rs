@@ -9,40 +9,40 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::layout::{HUB_BYTES, server_sleeping};
+use crate::layout::{DOORBELL_PAGE_BYTES, server_sleeping};
 use crate::memory::{Mapping, sealed_memfd};
 
 /// Maximum sleep: a client that corrupts the shared word can delay the server at most by this.
 const MAX_SLEEP: Duration = Duration::from_millis(250);
 
-/// Wakeup object of a server: the server sleeps in [`Hub::sleep`], and clients and threads wake it.
+/// Wakeup object of a server: the server sleeps in [`ServerDoorbell::sleep`], and clients and threads wake it.
 #[derive(Debug)]
-pub struct Hub {
+pub struct ServerDoorbell {
     page: Mapping,
     page_fd: OwnedFd,
-    doorbell: OwnedFd,
+    eventfd: OwnedFd,
 }
 
-impl Hub {
+impl ServerDoorbell {
     /// Creates the doorbell and the shared page.
     ///
     /// # Errors
     ///
     /// Errors of the system calls.
     pub fn new() -> std::io::Result<Self> {
-        let page_fd = sealed_memfd("ferrosm-hub", HUB_BYTES)?;
-        let page = Mapping::new(&page_fd, HUB_BYTES)?;
-        let doorbell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let page_fd = sealed_memfd("ferrosm-doorbell", DOORBELL_PAGE_BYTES)?;
+        let page = Mapping::new(&page_fd, DOORBELL_PAGE_BYTES)?;
+        let eventfd = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
             page,
             page_fd,
-            doorbell,
+            eventfd,
         })
     }
 
     /// Sleeps until the doorbell rings, `timeout` has passed, or a signal arrives; at most 250 ms. `still_idle` is
     /// called after `server_sleeping` is set, so that clients ring from then on. If it returns false, this function
-    /// returns at once. Only one thread may sleep in a hub.
+    /// returns at once. Only one thread may sleep at a doorbell.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Hub {
         // Reset the doorbell, whether or not it rang: this is cheap once per sleep, and an old ring must not shorten the
         // next sleep.
         let mut count = [0; 8];
-        match rustix::io::read(&self.doorbell, &mut count) {
+        match rustix::io::read(&self.eventfd, &mut count) {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -77,7 +77,7 @@ impl Hub {
             tv_sec: 0,
             tv_nsec: 0,
         });
-        let mut fds = [PollFd::new(&self.doorbell, PollFlags::IN)];
+        let mut fds = [PollFd::new(&self.eventfd, PollFlags::IN)];
         match rustix::event::poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
@@ -86,24 +86,24 @@ impl Hub {
 
     /// Wakes the server. Called by its own threads after they have queued work for it.
     pub fn ring(&self) {
-        ring(server_sleeping(&self.page), &self.doorbell);
+        ring(server_sleeping(&self.page), &self.eventfd);
     }
 
     /// Duplicates the descriptors of the page and the doorbell for a client.
     pub(crate) fn share(&self) -> Result<(OwnedFd, OwnedFd), Errno> {
         Ok((
             rustix::io::fcntl_dupfd_cloexec(&self.page_fd, 3)?,
-            rustix::io::fcntl_dupfd_cloexec(&self.doorbell, 3)?,
+            rustix::io::fcntl_dupfd_cloexec(&self.eventfd, 3)?,
         ))
     }
 }
 
 /// Wakes the server if it sleeps. The caller must have written the data for it before.
-pub(crate) fn ring(sleeping: &AtomicU32, doorbell: &OwnedFd) {
+pub(crate) fn ring(sleeping: &AtomicU32, eventfd: &OwnedFd) {
     fence(Ordering::SeqCst);
     if sleeping.load(Ordering::Relaxed) != 0 && sleeping.swap(0, Ordering::SeqCst) != 0 {
         // A full counter is readable as well, so a failed write does not matter.
-        let _ = rustix::io::write(doorbell, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
     }
 }
 
@@ -114,13 +114,14 @@ mod tests {
     /// A ring before the sleep, before `poll`, or none with a timeout: the sleep ends.
     #[test]
     fn ring_ends_the_sleep() {
-        let hub = Hub::new().unwrap();
-        hub.sleep(None, || false).unwrap();
-        hub.sleep(None, || {
-            hub.ring();
-            true
-        })
-        .unwrap();
-        hub.sleep(Some(Duration::ZERO), || true).unwrap();
+        let doorbell = ServerDoorbell::new().unwrap();
+        doorbell.sleep(None, || false).unwrap();
+        doorbell
+            .sleep(None, || {
+                doorbell.ring();
+                true
+            })
+            .unwrap();
+        doorbell.sleep(Some(Duration::ZERO), || true).unwrap();
     }
 }
