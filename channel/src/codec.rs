@@ -2,7 +2,7 @@
 
 use std::io::{Error, ErrorKind};
 
-/// A message that cannot be decoded.
+/// A message that cannot be decoded; contains its kind, such as `request`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed {0}")]
 pub struct Malformed(pub &'static str);
@@ -40,11 +40,11 @@ impl Encoder {
     }
 }
 
-/// Decodes a message: the remaining bytes, and what the message is.
+/// Decodes a message. The fields are the remaining bytes and the kind of message for [`Malformed`].
 pub(crate) struct Decoder<'f>(&'f [u8], &'static str);
 
 impl<'f> Decoder<'f> {
-    /// Creates a decoder; errors contain `what`.
+    /// Creates a decoder; `what` is the kind of message in errors.
     pub(crate) const fn new(bytes: &'f [u8], what: &'static str) -> Self {
         Self(bytes, what)
     }
@@ -90,7 +90,8 @@ impl<'f> Decoder<'f> {
         String::from_utf8(bytes.to_vec()).map_err(|_| Malformed(self.1))
     }
 
-    pub(crate) fn end(&self) -> Result<(), Malformed> {
+    /// Returns an error unless all bytes are decoded.
+    pub(crate) fn expect_end(&self) -> Result<(), Malformed> {
         if self.0.is_empty() {
             Ok(())
         } else {

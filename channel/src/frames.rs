@@ -179,7 +179,7 @@ impl Request {
             7 => Self::Verbs(VerbsRequest::take(&mut input)?),
             _ => return Err(Malformed("request")),
         };
-        input.end()?;
+        input.expect_end()?;
         Ok(request)
     }
 }
@@ -244,7 +244,7 @@ impl Reply {
             8 => Self::Verbs(VerbsReply::take(&mut input)?),
             _ => return Err(Malformed("reply")),
         };
-        input.end()?;
+        input.expect_end()?;
         Ok(reply)
     }
 }
