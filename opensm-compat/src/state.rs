@@ -376,8 +376,8 @@ impl StateFileParser {
         Ok(vec![Record::Registration(Registration::Service(Box::new(
             RegisteredService {
                 record,
-                // `RecordChange::put` encodes at Unix time 0, so the time left is the time at which the lease expires.
-                lease_left_s: (lease_s != ServiceRecord::FOREVER).then_some(expiry_unix_s),
+                // `RecordChange::put` encodes at Unix time 0, so the remaining time is the Unix time at which the lease expires.
+                lease_remaining_s: (lease_s != ServiceRecord::FOREVER).then_some(expiry_unix_s),
                 // The dump lacks the registering port: assume the port that provides the service.
                 registered_by: service_gid.guid(),
             },
@@ -564,7 +564,7 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
             [(0, 64, Qpn(1), 0x12), (1, 65, Qpn(1), 0x12)]
         );
         let service = &saved.services[0];
-        assert_eq!(service.lease_left_s, Some(50));
+        assert_eq!(service.lease_remaining_s, Some(50));
         assert_eq!(&service.record.service_name[..12], b"it's a disk\0");
         assert_eq!((service.record.data16[3], service.record.data16[7]), (4, 8));
         assert_eq!((service.record.data32[1], service.record.data64[1]), (2, 2));

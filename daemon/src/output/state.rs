@@ -142,7 +142,7 @@ impl Document {
                 .map(|s| Service {
                     description: export::describe_service(&s.record),
                     owner: s.registered_by,
-                    lease_left_s: s.lease_left_s,
+                    lease_left_s: s.lease_remaining_s,
                 })
                 .collect(),
             subscriptions: saved

@@ -185,7 +185,8 @@ fn export_line(key: &RecordKey, value: &[u8]) -> ExportLine {
         },
         Record::Registration(Registration::Service(service)) => ExportLine::Service {
             description: describe_service(&service.record),
-            expires_unix_s: service.lease_left_s,
+            // Decoded at Unix time 0: the remaining time is the Unix time of expiry.
+            expires_unix_s: service.lease_remaining_s,
             owner: service.registered_by,
             record: service.record.encode().to_vec(),
         },
@@ -314,7 +315,8 @@ fn change(line: ExportLine) -> Result<RecordChange, String> {
             ..
         } => Record::Registration(Registration::Service(Box::new(RegisteredService {
             record: ServiceRecord::decode(sized::<{ ServiceRecord::LEN }>(&record)?),
-            lease_left_s: expires_unix_s,
+            // `RecordChange::put` encodes at Unix time 0.
+            lease_remaining_s: expires_unix_s,
             registered_by: owner,
         }))),
         ExportLine::Subscription {
@@ -408,7 +410,7 @@ mod tests {
                     service_name,
                     ..ServiceRecord::default()
                 },
-                lease_left_s: Some(60),
+                lease_remaining_s: Some(60),
                 registered_by: port,
             }))),
             Record::Registration(Registration::Subscription(RegisteredSubscription {

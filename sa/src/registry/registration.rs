@@ -64,13 +64,15 @@ pub enum RegistrationUpdate {
     Remove(RegistrationKey),
 }
 
-/// A service and the rest of its lease.
+/// A service and the remaining time of its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredService {
     /// The service. Its ServiceLease is not used.
     pub record: ServiceRecord,
-    /// Seconds left of the lease; `None` for an indefinite one.
-    pub lease_left_s: Option<u64>,
+    /// Seconds until the lease expires, from the time at which the record was created; `None` for an indefinite lease. Records
+    /// store the Unix time of expiry. Where they are decoded or encoded with Unix time 0 (export and import), this is therefore
+    /// that time.
+    pub lease_remaining_s: Option<u64>,
     /// The port that registered it.
     pub registered_by: PortGuid,
 }

@@ -52,7 +52,7 @@ impl Service {
                 service_lease_s: 0,
                 ..self.record
             },
-            lease_left_s: self.expires_at.map(|until| until.since(now).as_secs()),
+            lease_remaining_s: self.expires_at.map(|until| until.since(now).as_secs()),
             registered_by: self.registered_by,
         }
     }
@@ -166,7 +166,7 @@ impl Services {
             let visible = partition_number(pkey) == 0 || view.is_partition_member(client, pkey);
             // Replies contain the remaining lease.
             if let Some(until) = service.expires_at {
-                record.service_lease_s = lease_left_s(until, now);
+                record.service_lease_s = lease_remaining_s(until, now);
             }
             // The registered key is compared, so a client that knows it can select by it.
             if !visible || !template.matches(&record.encode()) {
@@ -258,7 +258,7 @@ impl Services {
     pub(super) fn restore(&mut self, saved: &[RegisteredService], now: Instant) {
         for service in saved.iter().take(SERVICES_MAX) {
             let left_s = service
-                .lease_left_s
+                .lease_remaining_s
                 .map(|left| u32::try_from(left).unwrap_or(u32::MAX - 1));
             let record = ServiceRecord {
                 service_lease_s: left_s.unwrap_or(ServiceRecord::FOREVER),
@@ -345,7 +345,7 @@ const fn rid(record: &ServiceRecord) -> Rid {
 }
 
 /// Whole seconds until `until`.
-fn lease_left_s(until: Instant, now: Instant) -> u32 {
+fn lease_remaining_s(until: Instant, now: Instant) -> u32 {
     u32::try_from(until.since(now).as_secs()).unwrap_or(u32::MAX)
 }
 
@@ -448,7 +448,7 @@ mod tests {
                 let mut updates = Vec::new();
                 services.take_updates(now, &mut updates);
                 let ending = |mut service: RegisteredService| {
-                    service.lease_left_s = service.lease_left_s.map(|left_s| unix_s + left_s);
+                    service.lease_remaining_s = service.lease_remaining_s.map(|left_s| unix_s + left_s);
                     service
                 };
                 for update in updates {

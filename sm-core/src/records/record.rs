@@ -298,7 +298,7 @@ fn encode_registration(registration: &Registration, unix_s: u64) -> Box<[u8]> {
             bytes(&ServiceValue {
                 record: &record.encode(),
                 ends_unix_s: service
-                    .lease_left_s
+                    .lease_remaining_s
                     .map(|left_s| unix_s.saturating_add(left_s)),
                 by: service.registered_by.0,
             })
@@ -383,7 +383,7 @@ fn service(value: &[u8], unix_s: u64) -> Option<Registration> {
     (record.service_lease_s == 0).then(|| {
         Registration::Service(Box::new(RegisteredService {
             record,
-            lease_left_s: ends_unix_s.map(|ends| ends.saturating_sub(unix_s)),
+            lease_remaining_s: ends_unix_s.map(|ends| ends.saturating_sub(unix_s)),
             registered_by: PortGuid(by),
         }))
     })
@@ -488,7 +488,7 @@ mod tests {
                     data64: [1, 2],
                     ..ServiceRecord::default()
                 },
-                lease_left_s: Some(60),
+                lease_remaining_s: Some(60),
                 registered_by: PortGuid(9),
             }))),
             Record::Registration(Registration::Subscription(RegisteredSubscription {
@@ -556,7 +556,9 @@ mod tests {
             let mut restorer = RecordRestorer::new(unix_s);
             restorer.put(&service.key(), &bytes);
             let services = restorer.finish().0.registrations.services;
-            services.first().map(|s| s.lease_left_s.unwrap_or(u64::MAX))
+            services
+                .first()
+                .map(|s| s.lease_remaining_s.unwrap_or(u64::MAX))
         };
         assert_eq!(left_s(1_010), Some(50));
         assert_eq!(left_s(1_059), Some(1));

@@ -124,7 +124,7 @@ impl RecordRestorer {
                 parts.members.insert(port, member);
             }
             // Its lease expired while it was stored.
-            Registration::Service(service) if service.lease_left_s == Some(0) => {}
+            Registration::Service(service) if service.lease_remaining_s == Some(0) => {}
             Registration::Service(service) => saved.services.push(*service),
             Registration::Subscription(subscription) => saved.subscriptions.push(subscription),
             Registration::Alias(alias) => saved.aliases.push(alias),

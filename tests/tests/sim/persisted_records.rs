@@ -48,8 +48,8 @@ fn assert_adds_up(lab: &Lab) {
                 Record::Registration(Registration::Service(mut known)),
             ) => {
                 // Both clocks round to whole seconds.
-                let ends = known.lease_left_s.map(|left| unix_s + left);
-                let apart = ends.zip(kept.lease_left_s).map(|(a, b)| a.abs_diff(b));
+                let ends = known.lease_remaining_s.map(|left| unix_s + left);
+                let apart = ends.zip(kept.lease_remaining_s).map(|(a, b)| a.abs_diff(b));
                 assert!(
                     apart.unwrap_or(0) <= 1,
                     "{} {known:?} {kept:?}",
@@ -57,11 +57,11 @@ fn assert_adds_up(lab: &Lab) {
                 );
                 assert_eq!(
                     ends.is_some(),
-                    kept.lease_left_s.is_some(),
+                    kept.lease_remaining_s.is_some(),
                     "{}",
                     lab.repeat()
                 );
-                known.lease_left_s = kept.lease_left_s;
+                known.lease_remaining_s = kept.lease_remaining_s;
                 assert_eq!(**kept, *known, "{}", lab.repeat());
             }
             (kept, known) => assert_eq!(*kept, known, "{}", lab.repeat()),
