@@ -267,7 +267,7 @@ pub fn guids(lab: &mut Lab) -> Vec<Should> {
 
 /// SMInfoRecord of the only SM, without its ActCount.
 #[must_use]
-pub fn managers(lab: &Lab, priority: u8) -> Vec<Should> {
+pub fn sm_infos(lab: &Lab, priority: u8) -> Vec<Should> {
     const MASTER: u64 = 3;
     let guid = lab.world.fabric().port_guid(lab.at).0;
     let fields = [

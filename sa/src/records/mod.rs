@@ -209,11 +209,9 @@ fn sm_infos(search: &Search<'_>) -> SaReply {
             lid == at || view.by_lid(lid).is_some_and(|e| view.by_lid(at) == Some(e))
         })
     };
-    for manager in view.managers.iter().filter(|m| is_selected(m.lid)) {
-        let visible = view
-            .by_lid(manager.lid)
-            .is_none_or(|at| search.is_visible(at));
-        if visible && found.push_if_match(&manager.encode()) {
+    for sm in view.sms.iter().filter(|m| is_selected(m.lid)) {
+        let visible = view.by_lid(sm.lid).is_none_or(|at| search.is_visible(at));
+        if visible && found.push_if_match(&sm.encode()) {
             break;
         }
     }

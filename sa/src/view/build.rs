@@ -95,7 +95,7 @@ pub struct ViewExtras {
     /// Origin of that routing.
     pub origin: Option<Arc<RoutingOrigin>>,
     /// SMInfoRecords of all SMs, this one first.
-    pub managers: Vec<SmInfoRecord>,
+    pub sms: Vec<SmInfoRecord>,
     /// Alias GUIDs.
     pub aliases: Arc<AliasTables>,
     /// VL tables that were read on behalf of clients.
@@ -126,7 +126,7 @@ impl View {
         Self {
             settings,
             local: fabric.local().and_then(|port| end_ports.at_port(port)),
-            managers: extras.managers,
+            sms: extras.sms,
             aliases: extras.aliases,
             read_vl_tables: extras.read_vl_tables,
             service_levels: ServiceLevels::from_run(extras.run, nodes.len()),

@@ -199,7 +199,7 @@ pub struct View {
     /// The SM's own port.
     pub local: Option<EndPortIdx>,
     /// SMInfoRecords of all SMs, this one first.
-    pub managers: Vec<SmInfoRecord>,
+    pub sms: Vec<SmInfoRecord>,
     /// By slot.
     nodes: Arc<[NodeSlot]>,
     end_ports: Arc<EndPortTable>,

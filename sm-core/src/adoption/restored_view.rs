@@ -264,9 +264,8 @@ impl Adoption {
         // The master of a replica is not master any more.
         let is_replica = restored.is_replica;
         let was_master = |m: &SmInfoRecord| is_replica && m.sm_state == SmState::Master;
-        view.managers
-            .retain(|m| m.guid != own.guid && !was_master(m));
-        view.managers.insert(0, own);
+        view.sms.retain(|m| m.guid != own.guid && !was_master(m));
+        view.sms.insert(0, own);
         restored.in_use = true;
         Some(ViewUpdate {
             view: Some(view),

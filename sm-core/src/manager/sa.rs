@@ -66,7 +66,7 @@ impl SubnetManager {
                 (Arc::clone(run), places)
             }),
             origin: self.origin(),
-            managers: core::iter::once(self.own_sm_record())
+            sms: core::iter::once(self.own_sm_record())
                 .chain(others)
                 .collect(),
         }

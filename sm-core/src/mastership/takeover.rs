@@ -300,7 +300,7 @@ pub(crate) fn knows_all_sms(fabric: &Subnet, own: PortGuid, view: Option<&View>)
         .map(|port| port.guid)
         .collect();
     view.is_some_and(|view| {
-        let mut others = view.managers.iter().filter(|sm| sm.guid != own);
+        let mut others = view.sms.iter().filter(|sm| sm.guid != own);
         fabric.local().is_some() && others.all(|sm| known.contains(&sm.guid))
     })
 }

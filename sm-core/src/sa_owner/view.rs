@@ -25,7 +25,7 @@ pub(crate) struct ViewInputs {
     /// Where the routing comes from.
     pub(crate) origin: Option<RoutingOrigin>,
     /// SMs, this one first.
-    pub(crate) managers: Vec<SmInfoRecord>,
+    pub(crate) sms: Vec<SmInfoRecord>,
 }
 
 /// The view of the subnet as it is now. It shares with `before`, the last view of the fabric, what did not change since.
@@ -39,7 +39,7 @@ pub(crate) fn build_view(
     let extra = ViewExtras {
         run: inputs.run,
         origin: inputs.origin.map(Arc::new),
-        managers: inputs.managers,
+        sms: inputs.sms,
         aliases: Arc::clone(aliases),
         read_vl_tables: Arc::new(read_vl_tables(fabric)),
     };

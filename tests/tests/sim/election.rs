@@ -561,7 +561,7 @@ fn sweep_replaces_a_pending_sminfo_scan() {
         lab.world.run_for(Duration::from_secs(30));
         assert_eq!(role(&lab, lab.sm), SmState::Master);
         let core = lab.manager().core();
-        let own_state = core.view().map(|view| view.managers[0].sm_state);
+        let own_state = core.view().map(|view| view.sms[0].sm_state);
         assert_eq!(
             own_state,
             Some(SmState::Master),

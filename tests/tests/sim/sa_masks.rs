@@ -417,7 +417,7 @@ fn devices(subnet: &mut TestSubnet, masks: u64) {
         (layout::link(), world::links(lab), vec![]),
         (layout::guid_info(), world::guids(lab), vec![]),
         // ActCount is a counter and may grow.
-        (layout::sm_info(), world::managers(lab, 0), vec![(160, 32)]),
+        (layout::sm_info(), world::sm_infos(lab, 0), vec![(160, 32)]),
     ];
     for (kind, should, free) in should {
         let random_record = subnet.random_record(&kind);

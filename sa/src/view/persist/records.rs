@@ -21,7 +21,7 @@ pub(super) struct HeadRecord<'a> {
     pub(super) nodes: u32,
     /// SMInfoRecords.
     #[serde(borrow)]
-    pub(super) managers: Vec<Bytes<'a>>,
+    pub(super) sms: Vec<Bytes<'a>>,
     /// SLs, if there is a routing.
     #[serde(borrow)]
     pub(super) levels: Option<SlLookupRecord<'a>>,
@@ -169,8 +169,7 @@ fn encode_record<T: Serialize>(record: &T, out: &mut Vec<u8>) {
 }
 
 pub(super) fn encode_head(view: &View, out: &mut Vec<u8>) {
-    let managers: Vec<[u8; SmInfoRecord::LEN]> =
-        view.managers.iter().map(SmInfoRecord::encode).collect();
+    let sms: Vec<[u8; SmInfoRecord::LEN]> = view.sms.iter().map(SmInfoRecord::encode).collect();
     let lookup = view.service_levels.lookup();
     let own = view.local.map(|at| view.end_port(at).port);
     let levels = lookup.as_ref().map(|lookup| {
@@ -198,7 +197,7 @@ pub(super) fn encode_head(view: &View, out: &mut Vec<u8>) {
         prefix: view.settings.prefix.0,
         local: own.map(|p| (p.node(), p.num().0)),
         nodes: u32::try_from(super::named(view).count()).unwrap_or(u32::MAX),
-        managers: managers.iter().map(|m| Bytes(m)).collect(),
+        sms: sms.iter().map(|m| Bytes(m)).collect(),
         levels,
     };
     encode_record(&head, out);

@@ -168,10 +168,9 @@ impl ViewRestorer {
                 own => own,
             },
         };
-        let managers = head.managers.iter().map(|m| m.padded());
-        let managers =
-            managers.map(|m| m.map(|m: [u8; SmInfoRecord::LEN]| SmInfoRecord::decode(&m)));
-        let Some(managers) = managers.collect() else {
+        let sms = head.sms.iter().map(|m| m.padded());
+        let sms = sms.map(|m| m.map(|m: [u8; SmInfoRecord::LEN]| SmInfoRecord::decode(&m)));
+        let Some(sms) = sms.collect() else {
             return invalid("an SMInfo record is too long");
         };
         let service_levels = match head.levels {
@@ -187,7 +186,7 @@ impl ViewRestorer {
                 ..SaSettings::default()
             },
             local,
-            managers,
+            sms,
             nodes: nodes.into(),
             end_ports: Arc::new(ends),
             service_levels,
