@@ -79,7 +79,7 @@ pub struct DegradedLink {
     /// Its rate, in Mb/s.
     pub mbps: u32,
     /// The highest rate that both switches have on some port, in Mb/s.
-    pub could_mbps: u32,
+    pub supported_mbps: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -420,12 +420,12 @@ impl Topology {
             .filter_map(|(s, l)| {
                 let (a, b) = ((s, l.port), (l.peer, l.peer_port));
                 let mbps = self.rate(s, l.port)?;
-                let could_mbps = best[s.index()].min(best[l.peer.index()]);
-                (a < b && mbps < could_mbps).then_some(DegradedLink {
+                let supported_mbps = best[s.index()].min(best[l.peer.index()]);
+                (a < b && mbps < supported_mbps).then_some(DegradedLink {
                     a,
                     b,
                     mbps,
-                    could_mbps,
+                    supported_mbps,
                 })
             })
             .collect()

@@ -410,7 +410,7 @@ fn slow_links(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<Slo
             peer_guid: b.guid.to_string(),
             peer_port: slow.b.1.0,
             mbps: slow.mbps,
-            possible_mbps: slow.could_mbps,
+            possible_mbps: slow.supported_mbps,
         })
     });
     found.collect()

@@ -60,7 +60,7 @@ fn throttled_links_are_detected_and_weigh_more() {
         a: (fast, p(2)),
         b: (fast_too, p(2)),
         mbps: 50_000,
-        could_mbps: 200_000,
+        supported_mbps: 200_000,
     };
     assert_eq!(topo.degraded_links(), [throttled]);
     let tables = route("updn", &topo);

@@ -108,7 +108,7 @@ fn routing_input_has_link_rates() {
     let throttled = topo.degraded_links();
     assert_eq!(throttled.len(), 1);
     assert_eq!(
-        (throttled[0].mbps, throttled[0].could_mbps),
+        (throttled[0].mbps, throttled[0].supported_mbps),
         (100_000, 200_000)
     );
 }
