@@ -1,8 +1,8 @@
 //! Captures: sent and received MADs as packets in a pcapng file for Wireshark.
 //!
 //! Ports deliver MADs without packet headers, so [`CaptureWriter`] synthesizes the packet: LRH, BTH, DETH, MAD, and zero
-//! checksums. [`Tap`] records what passes through [`Tapped`] halves of a port. A write error ends the capture and does not affect
-//! the port.
+//! checksums. [`Tap`] records the MADs that the [`Tapped`] halves of a port send and receive. A write error stops the capture and
+//! does not affect the port.
 //!
 //! The module reads no clock. Captures contain keys as on the wire.
 
@@ -24,8 +24,8 @@ const ERF_HEADER_LEN: usize = 16;
 const HEADERS_LEN: usize = 8 + 12 + 8;
 const ICRC_LEN: usize = 4;
 const VCRC_LEN: usize = 2;
-/// Headers and checksums of a packet without GRH.
-const AROUND_LEN: usize = HEADERS_LEN + ICRC_LEN + VCRC_LEN;
+/// Length of the headers and checksums of a packet without GRH.
+const OVERHEAD_LEN: usize = HEADERS_LEN + ICRC_LEN + VCRC_LEN;
 /// BTH opcode: unreliable datagram, send only.
 const UD_SEND_ONLY: u8 = 0x64;
 /// The Q_Key of every QP1.
@@ -125,7 +125,7 @@ impl<W: Write> CaptureWriter<W> {
         Ok(writer)
     }
 
-    /// Sets the port's LID, which received MADs lack. Directed routes do not need it.
+    /// Sets the port's LID, which received MADs lack. Directed-route MADs have the permissive LID instead.
     pub const fn set_local_lid(&mut self, lid: Lid) {
         self.local_lid = lid;
     }
@@ -175,7 +175,7 @@ impl<W: Write> CaptureWriter<W> {
         options: impl FnOnce(&mut Self),
     ) -> io::Result<()> {
         let grh_len = packet.grh.map_or(0, |grh| grh.len());
-        let len = AROUND_LEN + grh_len + packet.content().len().next_multiple_of(4);
+        let len = OVERHEAD_LEN + grh_len + packet.content().len().next_multiple_of(4);
         self.begin_block(ENHANCED_PACKET);
         self.push_u32(0); // the only interface
         #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
@@ -201,7 +201,7 @@ impl<W: Write> CaptureWriter<W> {
         self.out.flush()
     }
 
-    /// Ends the capture.
+    /// Returns the underlying writer.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -326,19 +326,52 @@ type Clock = dyn Fn() -> u64 + Send + Sync;
 
 /// A capture that both halves of a port share.
 pub struct Tap<W> {
-    state: Arc<Mutex<TapState<W>>>,
+    capture: Arc<Mutex<CaptureUntilError<W>>>,
     clock: Arc<Clock>,
 }
 
-struct TapState<W> {
+/// A capture that stops at the first error, so that no packet follows a truncated one.
+#[derive(Debug)]
+pub struct CaptureUntilError<W> {
     writer: CaptureWriter<W>,
-    failed: Option<io::Error>,
+    /// Nothing is written any more.
+    has_stopped: bool,
+    /// The error that stopped the capture, until [`Self::flush`] returns it.
+    error: Option<io::Error>,
+}
+
+impl<W: Write> CaptureUntilError<W> {
+    /// Starts with an intact file.
+    pub const fn new(writer: CaptureWriter<W>) -> Self {
+        Self {
+            writer,
+            has_stopped: false,
+            error: None,
+        }
+    }
+
+    /// Writes with `write` unless the capture has stopped.
+    pub fn record(&mut self, write: impl FnOnce(&mut CaptureWriter<W>) -> io::Result<()>) {
+        if !self.has_stopped {
+            self.error = write(&mut self.writer).err();
+            self.has_stopped = self.error.is_some();
+        }
+    }
+
+    /// Flushes buffered bytes. Returns the error that stopped the capture, once.
+    ///
+    /// # Errors
+    /// If writing a packet or flushing failed.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.record(CaptureWriter::flush);
+        self.error.take().map_or(Ok(()), Err)
+    }
 }
 
 impl<W> Clone for Tap<W> {
     fn clone(&self) -> Self {
         Self {
-            state: Arc::clone(&self.state),
+            capture: Arc::clone(&self.capture),
             clock: Arc::clone(&self.clock),
         }
     }
@@ -353,12 +386,8 @@ impl<W> core::fmt::Debug for Tap<W> {
 impl<W: Write + Send> Tap<W> {
     /// A tap that writes to `writer`; `clock` returns nanoseconds since 1970.
     pub fn new(writer: CaptureWriter<W>, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
-        let state = Arc::new(Mutex::new(TapState {
-            writer,
-            failed: None,
-        }));
         Self {
-            state,
+            capture: Arc::new(Mutex::new(CaptureUntilError::new(writer))),
             clock: Arc::new(clock),
         }
     }
@@ -373,31 +402,26 @@ impl<W: Write + Send> Tap<W> {
 
     /// Sets the port's LID.
     pub fn set_local_lid(&self, lid: Lid) {
-        self.with(|state| state.writer.set_local_lid(lid));
+        self.with(|capture| capture.writer.set_local_lid(lid));
     }
 
-    /// Flushes buffered bytes. Returns the error that ended the capture, once.
+    /// Flushes buffered bytes. Returns the error that stopped the capture, once.
     ///
     /// # Errors
     /// If writing a packet or flushing failed.
     pub fn flush(&self) -> io::Result<()> {
-        self.with(|state| match state.failed.take() {
-            Some(error) => Err(error),
-            None => state.writer.flush(),
-        })
+        self.with(CaptureUntilError::flush)
     }
 
     fn record(&self, direction: Direction, remote: &Address, mad: &Mad) {
         let now = (self.clock)();
-        self.with(|state| {
-            if state.failed.is_none() {
-                state.failed = state.writer.write(now, direction, remote, mad).err();
-            }
+        self.with(|capture| {
+            capture.record(|writer| writer.write(now, direction, remote, mad));
         });
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut TapState<W>) -> T) -> T {
-        f(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, f: impl FnOnce(&mut CaptureUntilError<W>) -> T) -> T {
+        f(&mut self.capture.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -428,113 +452,4 @@ impl<R: MadReceiver, W: Write + Send> MadReceiver for Tapped<R, W> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::{AttrId, AttrMod, MKey, Qpn, Sl, Tid};
-    use crate::mad::MadIn;
-    use crate::smp::{DrPath, SmpRequest};
-
-    fn word(b: &[u8], at: usize) -> usize {
-        u32::from_le_bytes(b[at..at + 4].try_into().unwrap()) as usize
-    }
-
-    /// Block types and bodies; panics if the two lengths of a block differ.
-    fn blocks(mut file: &[u8]) -> Vec<(usize, &[u8])> {
-        let mut blocks = Vec::new();
-        while !file.is_empty() {
-            let len = word(file, 4);
-            assert_eq!(len % 4, 0);
-            assert_eq!(word(file, len - 4), len);
-            blocks.push((word(file, 0), &file[8..len - 4]));
-            file = &file[len..];
-        }
-        blocks
-    }
-
-    fn request() -> Mad {
-        let path: DrPath = "0,1".parse().unwrap();
-        SmpRequest::get(AttrId(0x11), AttrMod(0), MKey::NONE).directed(&path, Tid(7))
-    }
-
-    struct Port(Vec<Received>);
-    impl MadSender for Port {
-        fn send(&mut self, _: &MadOut) -> Result<(), TransportError> {
-            Ok(())
-        }
-    }
-    impl MadReceiver for Port {
-        fn receive(&mut self, _: Duration) -> Result<Received, TransportError> {
-            Ok(self.0.pop().unwrap_or(Received::TimedOut))
-        }
-    }
-
-    /// A sent and a received MAD appear in the file with time, direction, LIDs, VL and all 256 bytes.
-    #[test]
-    fn tapped_mads_are_captured() {
-        let writer = CaptureWriter::new(Vec::new(), "mlx5_0/1").unwrap();
-        let tap = Tap::new(writer, || 0x0123_4567_89AB_CDEF);
-        let mad = request();
-        tap.wrap(Port(vec![]))
-            .send(&MadOut {
-                to: Address::DIRECTED,
-                mad,
-            })
-            .unwrap();
-        tap.set_local_lid(Lid(9));
-        let from = Address {
-            lid: Lid(5),
-            qpn: Qpn(0),
-            sl: Sl(3),
-            path_bits: 0,
-        };
-        let mut receiver = tap.wrap(Port(vec![Received::Mad(MadIn { from, mad })]));
-        receiver.receive(Duration::ZERO).unwrap();
-        assert_eq!(
-            receiver.receive(Duration::ZERO).unwrap(),
-            Received::TimedOut
-        );
-
-        let file = tap.with(|state| state.writer.out.clone());
-        let blocks = blocks(&file);
-        let types: Vec<usize> = blocks.iter().map(|(t, _)| *t).collect();
-        assert_eq!(types, [0x0A0D_0D0A, 1, 6, 6]);
-        assert_eq!(&blocks[1].1[..2], 197u16.to_le_bytes());
-        assert_eq!(&blocks[1].1[12..20], b"mlx5_0/1");
-        let (sent, received) = (blocks[2].1, blocks[3].1);
-        assert_eq!((word(sent, 4), word(sent, 8)), (0x0123_4567, 0x89AB_CDEF));
-        assert_eq!((word(sent, 12), word(sent, 16)), (306, 306));
-        assert_eq!(sent[28..36], [21, 4, 1, 50, 0, 0, 1, 34]);
-        let flags = 20 + 308 + 4;
-        assert_eq!((word(sent, flags), word(received, flags)), (2, 1));
-        let (sent, received) = (&sent[36..326], &received[36..326]);
-        assert_eq!(sent[..8], [0xF0, 0x02, 0xFF, 0xFF, 0, 72, 0xFF, 0xFF]);
-        assert_eq!(received[..8], [0xF0, 0x32, 0, 9, 0, 72, 0, 5]);
-        assert_eq!(sent[28..284], *mad.as_bytes());
-        assert_eq!(received[28..284], *mad.as_bytes());
-    }
-
-    /// A full disk ends the capture and is reported once; MADs still pass.
-    #[test]
-    fn write_error_does_not_stop_the_port() {
-        struct Full(usize);
-        impl Write for Full {
-            fn write(&mut self, b: &[u8]) -> io::Result<usize> {
-                self.0 = self
-                    .0
-                    .checked_sub(b.len())
-                    .ok_or(io::ErrorKind::StorageFull)?;
-                Ok(b.len())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
-        let tap = Tap::new(CaptureWriter::new(Full(100), "a").unwrap(), || 0);
-        let out = MadOut {
-            to: Address::DIRECTED,
-            mad: request(),
-        };
-        tap.wrap(Port(vec![])).send(&out).unwrap();
-        assert_eq!(tap.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
-    }
-}
+mod tests;

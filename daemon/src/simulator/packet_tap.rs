@@ -3,11 +3,11 @@
 //! If the file cannot be written, the capture stops; the fabric continues.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferrosm_mad::capture::{CaptureWriter, WirePacket};
+use ferrosm_mad::capture::{CaptureUntilError, WirePacket};
 use ferrosm_mad::mad::MAD_LEN;
 use ferrosm_sim::datagram::header;
 use ferrosm_sim::fabric::Packet;
@@ -20,14 +20,8 @@ use crate::failure::Failure;
 /// A capture in progress.
 #[derive(Debug)]
 pub struct PacketTap {
-    state: Arc<Mutex<State>>,
+    capture: Arc<Mutex<CaptureUntilError<BufWriter<File>>>>,
     path: PathBuf,
-}
-
-#[derive(Debug)]
-struct State {
-    writer: CaptureWriter<BufWriter<File>>,
-    failed: Option<io::Error>,
 }
 
 impl PacketTap {
@@ -37,11 +31,8 @@ impl PacketTap {
     /// The file cannot be created.
     pub fn create(path: &Path, net: &mut Net) -> Result<Self, Failure> {
         let writer = capture::create(path, "simulated fabric")?;
-        let state = Arc::new(Mutex::new(State {
-            writer,
-            failed: None,
-        }));
-        let observed = Arc::clone(&state);
+        let capture = Arc::new(Mutex::new(CaptureUntilError::new(writer)));
+        let observed = Arc::clone(&capture);
         net.observe(move |event| {
             let comment = match event.event {
                 MadEvent::Sent => String::new(),
@@ -50,28 +41,21 @@ impl PacketTap {
                 MadEvent::Dropped(reason) => format!("dropped: {reason:?}"),
                 MadEvent::Lost => "lost: fault".to_owned(),
             };
-            let mut state = observed.lock().unwrap_or_else(PoisonError::into_inner);
-            if state.failed.is_none() {
-                state.failed = state
-                    .writer
-                    .write_wire_packet(capture::unix_ns(), &on_wire(event.packet), &comment)
-                    .err();
-            }
+            let mut capture = observed.lock().unwrap_or_else(PoisonError::into_inner);
+            capture.record(|writer| {
+                writer.write_wire_packet(capture::unix_ns(), &on_wire(event.packet), &comment)
+            });
         });
         Ok(Self {
-            state,
+            capture,
             path: path.to_owned(),
         })
     }
 
     /// Flushes the buffer; logs once if the capture has stopped.
     pub fn flush(&mut self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = state
-            .failed
-            .take()
-            .map_or_else(|| state.writer.flush(), Err);
-        if let Err(e) = result {
+        let mut capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(e) = capture.flush() {
             error!(file = %self.path.display(), error = %e, "capture stopped");
         }
     }
