@@ -72,14 +72,14 @@ pub struct WirePacket<'a> {
     pub pkey: PKey,
     /// GRH as on the wire.
     pub grh: Option<[u8; GRH_LEN]>,
-    /// Q_Key and length of a datagram between applications; `None` for a MAD.
+    /// Q_Key, and payload length in bytes, of a datagram between applications; `None` for a MAD.
     pub datagram: Option<(u32, usize)>,
     /// The MAD; for a datagram, its payload in the first bytes.
     pub mad: &'a Mad,
 }
 
 impl WirePacket<'_> {
-    /// The payload, without padding.
+    /// The payload, without the padding to a multiple of 4 bytes.
     fn content(&self) -> &[u8] {
         let bytes = self.mad.as_bytes();
         let len = self.datagram.map_or(MAD_LEN, |(_, len)| len);

@@ -4,8 +4,8 @@
 //! bits of fields of SA records) and generates a struct with `decode`, `encode`, `encode_onto` (preserves reserved and vendor
 //! bits), `FIELDS` and `COMPONENTS`. Bit 0 is the most significant bit of byte 0, as in the specification. Decoding cannot fail:
 //! the type determines the length, and unknown codes are preserved. Fields that overlap, are out of order or exceed the layout do
-//! not compile, nor does decoding an array that is too short. [`part`] is the same for parts of arrays; bytes of unknown length
-//! are decoded with `decode_slice`.
+//! not compile, nor does decoding an array that is too short. [`part`] selects bytes of an array, also checked at compile time;
+//! bytes of unknown length are decoded with `decode_slice`.
 
 /// A value that fits into up to 64 bits.
 pub trait Bits: Copy {
@@ -253,11 +253,12 @@ impl<T: Bits + Default, const N: usize> WireField for [T; N] {
     }
 }
 
-/// Declares a layout. See the module's text.
+/// Declares a layout. See the [module](crate::wire).
 ///
-/// After bit and width a field of a record has the components that select it: `cm 3` one, `cm 0 | 1` each of two, `cm_each 4`
-/// one for each entry of an array from number 4 on, `cm_of NodeInfo [2, 3, _]` one for each field of the attribute that it
-/// holds, `_` for none.
+/// In SA records, the component mask bits follow the width:
+/// * `cm 3`: bit 3 selects the field; `cm 0 | 1`: either of two bits does.
+/// * `cm_each 4`: the entries of an array have bits 4, 5, and so on.
+/// * `cm_of NodeInfo [2, 3, _]`: the field contains an attribute, and each field of the attribute has a bit; `_` for none.
 ///
 /// ```
 /// ferrosm_mad::wire! {
@@ -315,7 +316,7 @@ macro_rules! wire {
 
         const _: () = assert!(
             $crate::wire::layout_is_sound(&[$(($bit, $width)),*], $len),
-            concat!(stringify!($name), ": fields overlap, are out of order, or leave the blob")
+            concat!(stringify!($name), ": fields overlap, are out of order, or exceed the layout")
         );
 
         impl $name {
@@ -363,7 +364,7 @@ macro_rules! wire {
                 $($crate::wire::WireField::write(&self.$field, buf, $bit, $width);)*
             }
 
-            /// Calls `visit` with each field and its value, in order.
+            /// Calls `visit` with each field and its value, in the order of the layout.
             pub fn for_each_field(
                 &self,
                 visit: &mut dyn FnMut(&'static $crate::wire::Field, &dyn core::fmt::Debug),

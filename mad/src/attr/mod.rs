@@ -81,7 +81,7 @@ pub mod id {
     /// Mellanox ExtendedPortInfo.
     pub const MLNX_EXT_PORT_INFO: AttrId = AttrId(0xFF90);
 
-    /// The specification's name of an attribute, if defined.
+    /// Name of an attribute, from the specification or its vendor; `None` if not listed above.
     #[must_use]
     pub const fn name(id: AttrId) -> Option<&'static str> {
         Some(match id {

@@ -1,7 +1,7 @@
 //! Ports that send and receive MADs.
 //!
 //! Sending does not wait for the response; MADs are received one by one. Transports have no subnet state and do not retry:
-//! timeouts are the requester's.
+//! the requester times out and retries.
 
 pub mod gmp;
 #[cfg(feature = "umad")]
@@ -21,7 +21,7 @@ use crate::mad::{MadIn, MadOut};
 pub enum Received {
     /// A MAD from the fabric.
     Mad(MadIn),
-    /// A request was not answered, as the transport reports.
+    /// The transport reports that a sent request failed or timed out. Contains its TID; of umad only the lower 32 bits.
     SendFailed(crate::ids::Tid),
     /// Nothing was received within the timeout.
     TimedOut,
@@ -48,9 +48,9 @@ pub trait MadReceiver: Send {
 /// A send or receive error.
 #[derive(Debug)]
 pub struct TransportError {
-    /// What failed.
+    /// The failed action, such as `cannot send`.
     pub action: &'static str,
-    /// The system's error.
+    /// The operating system's error.
     pub source: std::io::Error,
 }
 

@@ -95,9 +95,9 @@ struct Layout {
     fields: &'static [Field],
     /// Byte offset of the layout in libibmad's buffer.
     base: usize,
-    /// Field, and its number in libibmad.
-    same: &'static [(&'static str, c_uint)],
-    /// Bit, width and number, where libibmad splits fields differently.
+    /// Fields that libibmad has as well, with their numbers there.
+    matching: &'static [(&'static str, c_uint)],
+    /// Bit, width and number of libibmad's fields that are part of a field here.
     parts: &'static [(usize, usize, c_uint)],
     /// Fields unknown to libibmad, or covered by `parts`.
     other: &'static [&'static str],
@@ -108,7 +108,7 @@ const LAYOUTS: &[Layout] = &[
         name: "MadHeader",
         fields: MadHeader::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("base_version", 7),
             ("mgmt_class", 6),
             ("class_version", 5),
@@ -124,7 +124,7 @@ const LAYOUTS: &[Layout] = &[
         name: "DirectedHeader",
         fields: DirectedHeader::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("d", 12),
             ("hop_pointer", 10),
             ("hop_count", 9),
@@ -139,7 +139,7 @@ const LAYOUTS: &[Layout] = &[
         name: "LidRoutedHeader",
         fields: LidRoutedHeader::FIELDS,
         base: 0,
-        same: &[("m_key", 16)],
+        matching: &[("m_key", 16)],
         parts: &[],
         other: &[],
     },
@@ -147,7 +147,7 @@ const LAYOUTS: &[Layout] = &[
         name: "RmppHeader",
         fields: RmppHeader::FIELDS,
         base: RmppHeader::OFFSET,
-        same: &[
+        matching: &[
             ("version", 147),
             ("rmpp_type", 148),
             ("resp_time", 149),
@@ -162,7 +162,7 @@ const LAYOUTS: &[Layout] = &[
         name: "SaHeader",
         fields: SaHeader::FIELDS,
         base: SaHeader::OFFSET,
-        same: &[
+        matching: &[
             ("sm_key", 19),
             ("attribute_offset", 20),
             ("component_mask", 21),
@@ -174,7 +174,7 @@ const LAYOUTS: &[Layout] = &[
         name: "NodeInfo",
         fields: NodeInfo::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("base_version", 75),
             ("class_version", 76),
             ("node_type", 77),
@@ -195,7 +195,7 @@ const LAYOUTS: &[Layout] = &[
         name: "SwitchInfo",
         fields: SwitchInfo::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("linear_fdb_cap", 88),
             ("random_fdb_cap", 89),
             ("multicast_fdb_cap", 90),
@@ -222,7 +222,7 @@ const LAYOUTS: &[Layout] = &[
         name: "PortInfo",
         fields: PortInfo::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("m_key", 27),
             ("gid_prefix", 28),
             ("lid", 29),
@@ -285,7 +285,7 @@ const LAYOUTS: &[Layout] = &[
         name: "SmInfo",
         fields: SmInfo::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("guid", 142),
             ("sm_key", 143),
             ("act_count", 144),
@@ -299,7 +299,7 @@ const LAYOUTS: &[Layout] = &[
         name: "Notice",
         fields: Notice::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("is_generic", 110),
             ("notice_type", 111),
             ("producer_type", 112),
@@ -315,7 +315,7 @@ const LAYOUTS: &[Layout] = &[
         name: "PortStateDetails",
         fields: PortStateDetails::FIELDS,
         base: NOTICE_DETAILS,
-        same: &[("lid", 118)],
+        matching: &[("lid", 118)],
         parts: &[],
         other: &[],
     },
@@ -323,7 +323,7 @@ const LAYOUTS: &[Layout] = &[
         name: "LocalChangeDetails",
         fields: LocalChangeDetails::FIELDS,
         base: NOTICE_DETAILS,
-        same: &[("lid", 119), ("capability_mask", 120)],
+        matching: &[("lid", 119), ("capability_mask", 120)],
         parts: &[],
         other: &["other_local_changes", "change_flags", "capability_mask2"],
     },
@@ -331,7 +331,7 @@ const LAYOUTS: &[Layout] = &[
         name: "GuidInfo",
         fields: GuidInfo::FIELDS,
         base: 0,
-        same: &[],
+        matching: &[],
         parts: &[
             (0, 64, 305),
             (64, 64, 306),
@@ -348,7 +348,7 @@ const LAYOUTS: &[Layout] = &[
         name: "ExtendedPortInfo",
         fields: ExtendedPortInfo::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("state_change_enable", 515),
             ("link_speed_supported", 516),
             ("link_speed_enabled", 517),
@@ -361,7 +361,7 @@ const LAYOUTS: &[Layout] = &[
         name: "PortInfoExtended",
         fields: PortInfoExtended::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("cap_mask", 616),
             ("fec_mode_active", 617),
             ("fdr_fec_mode_supported", 618),
@@ -370,7 +370,8 @@ const LAYOUTS: &[Layout] = &[
             ("edr_fec_mode_enabled", 621),
         ],
         parts: &[],
-        // libibmad's numbers for HDR and NDR miss the swap within words and read the other half.
+        // libibmad counts bits from the low end of each 32-bit word and converts offsets by `BITSOFFS`. Its HDR and NDR entries
+        // lack the conversion, so they read the other half of their word.
         other: &[
             "hdr_fec_mode_supported",
             "hdr_fec_mode_enabled",
@@ -386,11 +387,11 @@ const NOTICE_DETAILS: usize = 10;
 const XDR_FIRST: c_uint = 666;
 const XDR: std::ops::RangeInclusive<c_uint> = XDR_FIRST..=668;
 
-/// Comparisons: name, bit in the 256 bytes, width, number.
+/// The fields to compare: name, bit offset in the buffer, width, and number in libibmad.
 fn comparisons(ibmad: &Ibmad) -> Vec<(String, usize, usize, c_uint)> {
     let mut list = Vec::new();
     for layout in LAYOUTS.iter().chain(perf::LAYOUTS) {
-        for (name, number) in layout.same {
+        for (name, number) in layout.matching {
             let field = layout.fields.iter().find(|f| f.name == *name).unwrap();
             list.push((
                 format!("{}.{name}", layout.name),
@@ -422,11 +423,11 @@ fn comparisons(ibmad: &Ibmad) -> Vec<(String, usize, usize, c_uint)> {
         .collect()
 }
 
-/// The list above contains each field of each layout once.
+/// [`LAYOUTS`] names each field of each layout once.
 #[test]
 fn every_field_is_listed_once() {
     for layout in LAYOUTS.iter().chain(perf::LAYOUTS) {
-        let mut listed: Vec<&str> = layout.same.iter().map(|(name, _)| *name).collect();
+        let mut listed: Vec<&str> = layout.matching.iter().map(|(name, _)| *name).collect();
         listed.extend(layout.other);
         listed.sort_unstable();
         let mut ours: Vec<&str> = layout.fields.iter().map(|f| f.name).collect();

@@ -48,7 +48,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "ClassPortInfo",
         fields: ClassPortInfo::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("base_version", 206),
             ("class_version", 207),
             ("capability_mask", 208),
@@ -62,7 +62,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortCounters",
         fields: PortCounters::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("port_select", 121),
             ("counter_select", 122),
             ("symbol_error_counter", 123),
@@ -92,7 +92,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortCountersExtended",
         fields: PortCountersExtended::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("port_select", 194),
             ("counter_select", 195),
             ("counter_select2", 643),
@@ -126,7 +126,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortRcvErrorDetails",
         fields: PortRcvErrorDetails::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("port_select", 121),
             ("counter_select", 122),
             ("port_local_physical_errors", 267),
@@ -143,7 +143,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortXmitDiscardDetails",
         fields: PortXmitDiscardDetails::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("port_select", 121),
             ("counter_select", 122),
             ("port_inactive_discards", 262),
@@ -158,7 +158,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortOpRcvCounters",
         fields: PortOpRcvCounters::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("op_code", 274),
             ("port_select", 121),
             ("counter_select", 122),
@@ -172,7 +172,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortFlowCtlCounters",
         fields: PortFlowCtlCounters::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("port_select", 121),
             ("counter_select", 122),
             ("port_xmit_flow_pkts", 372),
@@ -185,7 +185,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortVLOpPackets",
         fields: PortVlOpPackets::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("op_code", 274),
             ("port_select", 121),
             ("counter_select", 122),
@@ -197,7 +197,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortVLOpData",
         fields: PortVlOpData::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("op_code", 274),
             ("port_select", 121),
             ("counter_select", 122),
@@ -209,7 +209,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortVLXmitFlowCtlUpdateErrors",
         fields: PortVlXmitFlowCtlUpdateErrors::FIELDS,
         base: 0,
-        same: &[("port_select", 121), ("counter_select", 122)],
+        matching: &[("port_select", 121), ("counter_select", 122)],
         parts: &row::<16>(32, 2, 409),
         other: &["port_vl_xmit_flow_ctl_update_errors"],
     },
@@ -217,7 +217,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortVLXmitWaitCounters",
         fields: PortVlXmitWaitCounters::FIELDS,
         base: 0,
-        same: &[("port_select", 121), ("counter_select", 122)],
+        matching: &[("port_select", 121), ("counter_select", 122)],
         parts: &row::<16>(32, 16, 426),
         other: &["port_vl_xmit_wait"],
     },
@@ -225,7 +225,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortExtendedSpeedsCounters",
         fields: PortExtendedSpeedsCounters::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("port_select", 328),
             ("counter_select", 329),
             ("sync_header_error_counter", 330),
@@ -245,7 +245,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortSamplesControl",
         fields: PortSamplesControl::FIELDS,
         base: 0,
-        same: &[
+        matching: &[
             ("op_code", 274),
             ("port_select", 275),
             ("tick", 276),
@@ -269,7 +269,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortSamplesControl masks",
         fields: &[],
         base: 0,
-        same: &[],
+        matching: &[],
         parts: &[(34, 3, 278), (37, 27, 279), (65, 15, 280)],
         other: &[],
     },
@@ -277,7 +277,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
         name: "PortSamplesResult",
         fields: PortSamplesResult::FIELDS,
         base: 0,
-        same: &[("tag", 598), ("sample_status", 599)],
+        matching: &[("tag", 598), ("sample_status", 599)],
         parts: &row::<15>(32, 32, 600),
         other: &["counters"],
     },
