@@ -1,7 +1,7 @@
 //! Alias GUIDs of all ports: the owner of each alias and the GUIDInfo table of each port (IBA 14.2.5.5).
 //!
 //! Views share the tables, which are immutable. They are split into shards, so that a change copies one or two shards and shares
-//! the rest: a subnet may have several 100,000 aliases, and a host sets a few at a time. [`super::registry::aliases`] processes
+//! the rest: a subnet may have several hundred thousand aliases, and a host sets a few at a time. [`super::registry::aliases`] processes
 //! changes.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PortGuid;
 
-/// Entries in a block.
-pub const BLOCK: usize = 8;
+/// Number of entries in a GUIDInfo block.
+pub const BLOCK_LEN: usize = 8;
 
 /// An empty entry.
 pub const EMPTY: PortGuid = PortGuid(0);
@@ -57,8 +57,8 @@ impl AliasTables {
 
     /// A block of a port's table.
     #[must_use]
-    pub fn block(&self, port: PortGuid, block: u8) -> [PortGuid; BLOCK] {
-        let first = usize::from(block) * BLOCK;
+    pub fn block(&self, port: PortGuid, block: u8) -> [PortGuid; BLOCK_LEN] {
+        let first = usize::from(block) * BLOCK_LEN;
         core::array::from_fn(|i| self.get(port, first + i))
     }
 
@@ -70,26 +70,28 @@ impl AliasTables {
 
     /// Blocks of a port's table that have an alias.
     pub fn used_blocks(&self, port: PortGuid) -> impl Iterator<Item = u8> {
-        let blocks = (0u8..).zip(self.table(port).chunks(BLOCK));
+        let blocks = (0u8..).zip(self.table(port).chunks(BLOCK_LEN));
         let used = blocks.filter(|(_, entries)| entries.iter().any(|guid| *guid != EMPTY));
         used.map(|(block, _)| block)
     }
 
     /// All ports with aliases.
     pub fn ports(&self) -> impl Iterator<Item = PortGuid> {
-        self.shards.iter().flat_map(|p| p.tables.keys().copied())
+        self.shards
+            .iter()
+            .flat_map(|shard| shard.tables.keys().copied())
     }
 
     /// Number of aliases.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards.iter().map(|p| p.owners.len()).sum()
+        self.shards.iter().map(|shard| shard.owners.len()).sum()
     }
 
     /// Whether there are no aliases.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.shards.iter().all(|p| p.owners.is_empty())
+        self.shards.iter().all(|shard| shard.owners.is_empty())
     }
 
     /// Sets an entry of a port's table; [`EMPTY`] clears it. The alias must not be in use.
@@ -103,11 +105,11 @@ impl AliasTables {
         table[index] = alias;
         let used = table.iter().rposition(|g| *g != EMPTY).map_or(0, |i| i + 1);
         table.truncate(used);
-        let part = self.shard_mut(port);
+        let shard = self.shard_mut(port);
         if table.is_empty() {
-            part.tables.remove(&port);
+            shard.tables.remove(&port);
         } else {
-            part.tables.insert(port, table.into());
+            shard.tables.insert(port, table.into());
         }
         if before != EMPTY {
             self.shard_mut(before).owners.remove(&before);
@@ -142,7 +144,7 @@ impl AliasTables {
     }
 }
 
-/// GUIDs of one vendor differ in the last bytes, as do generated aliases.
+/// Shard of a GUID. Mixes the last bytes, in which the GUIDs of one vendor and generated aliases differ.
 fn shard_index(guid: PortGuid) -> usize {
     let folded = guid.0 ^ guid.0 >> 8 ^ guid.0 >> 16;
     usize::try_from(folded % SHARDS as u64).unwrap_or(0)
@@ -161,7 +163,7 @@ mod tests {
             aliases.block(own, 0),
             [7, 0, 0, 0, 0, 0, 0, 0].map(PortGuid)
         );
-        assert_eq!(aliases.block(own, 1), [EMPTY; BLOCK]);
+        assert_eq!(aliases.block(own, 1), [EMPTY; BLOCK_LEN]);
         assert_eq!(aliases.owner(own), None);
     }
 
@@ -176,8 +178,8 @@ mod tests {
                 let alias = if alias == 0 { 0 } else { alias << 8 };
                 if leaves && index > 30 {
                     let removed: Vec<u64> = aliases.remove_port(PortGuid(port)).iter().map(|g| g.0).collect();
-                    let of_it = model.iter().filter(|((p, _), _)| *p == port).map(|(_, a)| *a);
-                    prop_assert_eq!(removed, of_it.collect::<Vec<_>>());
+                    let expected = model.iter().filter(|((p, _), _)| *p == port).map(|(_, a)| *a);
+                    prop_assert_eq!(removed, expected.collect::<Vec<_>>());
                     model.retain(|(p, _), _| *p != port);
                 } else if alias == 0 || model.values().all(|a| *a != alias) {
                     aliases.set_entry(PortGuid(port), index, PortGuid(alias));
@@ -191,8 +193,8 @@ mod tests {
                     prop_assert_eq!(aliases.is_empty(), model.is_empty());
                     for (&(port, index), &alias) in model {
                         prop_assert_eq!(aliases.owner(PortGuid(alias)), Some(PortGuid(port)));
-                        let block = u8::try_from(index / BLOCK).unwrap();
-                        prop_assert_eq!(aliases.block(PortGuid(port), block)[index % BLOCK], PortGuid(alias));
+                        let block = u8::try_from(index / BLOCK_LEN).unwrap();
+                        prop_assert_eq!(aliases.block(PortGuid(port), block)[index % BLOCK_LEN], PortGuid(alias));
                         prop_assert!(aliases.used_blocks(PortGuid(port)).any(|b| b == block));
                     }
                 }

@@ -31,6 +31,7 @@ mod component {
     pub(super) const RATE: u64 = 0b11 << 12;
     pub(super) const PACKET_LIFE_TIME: u64 = 0b11 << 14;
     pub(super) const SERVICE_ID: u64 = 1 << 16 | 1 << 21;
+    /// SGIDCount and DGIDCount.
     pub(super) const COUNTS: u64 = 0b11 << 19;
 }
 
@@ -39,7 +40,7 @@ const CANDIDATES_MAX: usize = 1024;
 /// Number of paths if the query has no NumbPath (7 bits).
 const PATHS_MAX: usize = 127;
 
-/// A port, and its GUID in the query.
+/// A port, and the GUID in the query: its own or an alias.
 type NamedPort = (EndPortIdx, PortGuid);
 
 /// A path and the switches and links that it uses.
@@ -71,18 +72,18 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
 
 /// A GetMulti query in progress: collects candidates for each pair, then chooses the most independent ones.
 ///
-/// It holds no reference, so it can be suspended between slices. All slices must use the same view and request.
+/// It borrows neither the view nor the request, so it can be suspended between slices. All slices must use the same ones.
 #[derive(Debug)]
 pub struct MultiScan {
-    demand: PathConstraints,
+    constraints: PathConstraints,
     sources: Vec<NamedPort>,
     destinations: Vec<NamedPort>,
     raw_traffic: bool,
     paths_wanted: usize,
     /// Index of the next pair, by source, then destination.
-    next: usize,
+    next_index: usize,
     /// Work so far: LID pairs evaluated and candidates compared.
-    spent: usize,
+    work_done: usize,
     candidates: Vec<Candidate>,
     chosen: Vec<Candidate>,
     /// Switches and links of the chosen paths.
@@ -117,12 +118,12 @@ impl MultiScan {
             Ok::<Vec<NamedPort>, Status>(visible.collect())
         };
         let (sources, destinations) = (resolve(sources)?, resolve(destinations)?);
-        let demand = decode_constraints(request, &wanted);
-        if !demand.limits.are_valid() {
+        let constraints = decode_constraints(request, &wanted);
+        if !constraints.limits.are_valid() {
             return Err(Status::REQ_INVALID);
         }
         Ok(Self {
-            demand,
+            constraints,
             sources,
             destinations,
             raw_traffic: wanted.raw_traffic,
@@ -131,8 +132,8 @@ impl MultiScan {
             } else {
                 PATHS_MAX
             },
-            next: 0,
-            spent: 0,
+            next_index: 0,
+            work_done: 0,
             candidates: Vec::new(),
             chosen: Vec::new(),
             used: BTreeSet::new(),
@@ -141,17 +142,17 @@ impl MultiScan {
 
     /// Performs about `budget` more units of work.
     pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
-        let until = self.spent.saturating_add(budget);
+        let limit = self.work_done.saturating_add(budget);
         while let Some(ends) = self.next_pair() {
-            if self.spent >= SCAN_PAIRS_MAX {
+            if self.work_done >= SCAN_PAIRS_MAX {
                 return Progress::Done(path_reply(SaReply::error(Status::NO_RESOURCES)));
             }
-            if self.spent >= until {
+            if self.work_done >= limit {
                 return Progress::More;
             }
-            self.next += 1;
+            self.next_index += 1;
             let candidates = &mut self.candidates;
-            self.spent += for_each_path(view, &ends, &self.demand, &mut |path| {
+            self.work_done += for_each_path(view, &ends, &self.constraints, &mut |path| {
                 candidates.push(candidate(view, ends, *path));
                 candidates.len() < CANDIDATES_MAX
             });
@@ -161,10 +162,10 @@ impl MultiScan {
             self.chosen = core::mem::take(&mut self.candidates);
         }
         while self.chosen.len() < self.paths_wanted && !self.candidates.is_empty() {
-            if self.spent >= until {
+            if self.work_done >= limit {
                 return Progress::More;
             }
-            self.spent += self.candidates.len();
+            self.work_done += self.candidates.len();
             self.choose();
         }
         let mut found = ReplyRecords::new(request, PathRecord::LEN);
@@ -180,8 +181,8 @@ impl MultiScan {
             return None;
         }
         let width = self.destinations.len();
-        let (from, source) = *self.sources.get(self.next.checked_div(width)?)?;
-        let (to, destination) = *self.destinations.get(self.next % width)?;
+        let (from, source) = *self.sources.get(self.next_index.checked_div(width)?)?;
+        let (to, destination) = *self.destinations.get(self.next_index % width)?;
         Some(PathEnds {
             from,
             to,
@@ -275,12 +276,12 @@ fn decode_constraints(request: &SaRequest<'_>, wanted: &MultiPathRecord) -> Path
 
 fn candidate(view: &View, ends: PathEnds, path: Path) -> Candidate {
     let mut through = BTreeSet::new();
-    follow_route(view, ends.from, ends.to, path.dlid, |step| {
-        if view.node(step.node).switch.is_some() {
-            through.insert((step.node, PortNum::ZERO));
+    follow_route(view, ends.from, ends.to, path.dlid, |hop| {
+        if view.node(hop.node).switch.is_some() {
+            through.insert((hop.node, PortNum::ZERO));
         }
-        if step.exit != PortNum::ZERO {
-            through.insert((step.node, step.exit));
+        if hop.exit != PortNum::ZERO {
+            through.insert((hop.node, hop.exit));
         }
     });
     Candidate {

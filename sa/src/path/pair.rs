@@ -66,12 +66,12 @@ const OFF_DIAGONAL_PREFERENCE: u8 = 2;
 pub fn for_each_path(
     view: &View,
     ends: &PathEnds,
-    demand: &PathConstraints,
+    constraints: &PathConstraints,
     visit: &mut dyn FnMut(&Path) -> bool,
 ) -> usize {
     let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
-    let level = view.qos_level(ends, &demand.qos).map(|level| &**level);
-    let Some(pkey) = pkey(view, ends, demand, level) else {
+    let level = view.qos_level(ends, &constraints.qos).map(|level| &**level);
+    let Some(pkey) = pkey(view, ends, constraints, level) else {
         return 1;
     };
     let mut evaluated = 0;
@@ -86,7 +86,7 @@ pub fn for_each_path(
         {
             return true;
         }
-        match path(view, ends, demand, level, (slid, dlid), pkey) {
+        match path(view, ends, constraints, level, (slid, dlid), pkey) {
             Some(path) => visit(&Path { preference, ..path }),
             None => true,
         }
@@ -116,15 +116,15 @@ fn lids(port: &EndPort, only: Option<Lid>) -> (u16, u16) {
 fn pkey(
     view: &View,
     ends: &PathEnds,
-    demand: &PathConstraints,
+    constraints: &PathConstraints,
     level: Option<&QosLevel>,
 ) -> Option<PKey> {
     let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
     let allowed = |key| level.is_none_or(|l| l.allows_pkey(key));
-    if demand.pkey.is_some_and(|wanted| !allowed(wanted)) {
+    if constraints.pkey.is_some_and(|wanted| !allowed(wanted)) {
         return None;
     }
-    match (&from.pkeys, &to.pkeys, demand.pkey) {
+    match (&from.pkeys, &to.pkeys, constraints.pkey) {
         (Some(a), Some(b), Some(wanted)) => a.shares_pkey(b, wanted).then_some(wanted),
         (Some(a), Some(b), None) => match level {
             Some(level) => level.common_pkey(a, b),
@@ -138,7 +138,7 @@ fn pkey(
 fn path(
     view: &View,
     ends: &PathEnds,
-    demand: &PathConstraints,
+    constraints: &PathConstraints,
     level: Option<&QosLevel>,
     (slid, dlid): (Lid, Lid),
     pkey: PKey,
@@ -146,12 +146,12 @@ fn path(
     let limited = |route| {
         let values = values(view, route);
         let values = level.map_or(values, |l| l.apply(values));
-        demand.limits.apply(values)
+        constraints.limits.apply(values)
     };
     let values = follow_route(view, ends.from, ends.to, dlid, |_| {}).and_then(limited)?;
     let back = follow_route(view, ends.to, ends.from, slid, |_| {}).and_then(limited);
     let reversible = back.is_some();
-    if demand.reversible && !reversible {
+    if constraints.reversible && !reversible {
         return None;
     }
     let (assigned, any) = view.path_sl(ends.from, dlid);
@@ -161,7 +161,7 @@ fn path(
         None if any => (view.settings.partition_sl(pkey), true),
         _ => (assigned, any),
     };
-    let sl = match demand.sl {
+    let sl = match constraints.sl {
         Some(wanted) if any || wanted == assigned => wanted,
         Some(_) => return None,
         None => assigned,

@@ -97,7 +97,7 @@ fn error_reply(request: &SaRequest<'_>, status: Status) -> SaReply {
 /// A unicast PathRecord query, apart from its ends.
 #[derive(Debug)]
 struct Query {
-    demand: PathConstraints,
+    constraints: PathConstraints,
     sgid: Option<Gid>,
     dgid: Option<Gid>,
     /// The destination GID, if it is in another subnet.
@@ -172,8 +172,8 @@ fn resolve(
     if service != 0 && service != component::SERVICE_ID {
         return Err(Status::INSUFFICIENT_COMPONENTS);
     }
-    let demand = decode_constraints(request, wanted);
-    if !demand.limits.are_valid() {
+    let constraints = decode_constraints(request, wanted);
+    if !constraints.limits.are_valid() {
         return Err(Status::REQ_INVALID);
     }
     let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
@@ -201,7 +201,7 @@ fn resolve(
         usize::MAX
     };
     let query = Query {
-        demand,
+        constraints,
         sgid,
         dgid,
         routed,
@@ -229,7 +229,7 @@ impl Query {
             destination: requested_guid(view, to, self.dgid),
         };
         let mut left = self.paths_per_pair;
-        for_each_path(view, &ends, &self.demand, &mut |path| {
+        for_each_path(view, &ends, &self.constraints, &mut |path| {
             if left == 0 {
                 return false;
             }

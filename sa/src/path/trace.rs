@@ -25,17 +25,17 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
 }
 
 fn trace(view: &View, request: &SaRequest<'_>) -> Result<SaReply, Status> {
-    let wanted = PathRecord::decode(request.data);
+    let query = PathRecord::decode(request.data);
     let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
     let from = resolve_end_port(
         view,
-        component_value(request, component::SGID, wanted.sgid),
-        component_value(request, component::SLID, wanted.slid),
+        component_value(request, component::SGID, query.sgid),
+        component_value(request, component::SLID, query.slid),
     )?;
     let to = resolve_end_port(
         view,
-        component_value(request, component::DGID, wanted.dgid),
-        component_value(request, component::DLID, wanted.dlid),
+        component_value(request, component::DGID, query.dgid),
+        component_value(request, component::DLID, query.dlid),
     )?;
     let ((from, _), (to, dlid)) = from.zip(to).ok_or(Status::INSUFFICIENT_COMPONENTS)?;
     let all = [(client, from), (client, to), (from, to)];
@@ -69,7 +69,7 @@ fn record(view: &View, hop: &RouteHop) -> TraceRecord {
     }
 }
 
-/// The port GUID: port 0's for all ports of a switch; 0 if the path has no such port.
+/// GUID of the end port that owns the port's LID: port 0 for all ports of a switch. 0 if there is none.
 fn port_guid(view: &View, node: u32, num: PortNum) -> PortGuid {
     view.port_by_num(node, num)
         .and_then(|port| view.lid_owner(port))

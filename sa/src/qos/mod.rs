@@ -151,9 +151,9 @@ impl QosRule {
             source: Vec::new(),
             destination: Vec::new(),
             either: Vec::new(),
-            qos_class: RangeSet::NONE,
-            service_id: RangeSet::NONE,
-            pkey: RangeSet::NONE,
+            qos_class: RangeSet::EMPTY,
+            service_id: RangeSet::EMPTY,
+            pkey: RangeSet::EMPTY,
             level,
         }
     }

@@ -4,7 +4,7 @@ use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::{LID, Search};
-use crate::aliases::{BLOCK, EMPTY};
+use crate::aliases::{BLOCK_LEN, EMPTY};
 use crate::message::SaReply;
 use crate::view::{EndPortIdx, View};
 
@@ -45,7 +45,7 @@ fn ends<'a>(
 ) -> impl Iterator<Item = EndPortIdx> + use<'a> {
     let view = search.view;
     let component = |i: usize| 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + i);
-    let guid = (0..BLOCK)
+    let guid = (0..BLOCK_LEN)
         .filter(|i| search.lid().is_none() && search.request.has(component(*i)))
         .map(|i| requested.guids[i])
         .find(|guid| *guid != EMPTY);
@@ -68,5 +68,5 @@ pub(crate) fn entries(view: &View, at: EndPortIdx) -> usize {
 
 /// Number of blocks in an end port's table.
 pub(crate) fn blocks(view: &View, at: EndPortIdx) -> u8 {
-    u8::try_from(entries(view, at).div_ceil(BLOCK)).unwrap_or(u8::MAX)
+    u8::try_from(entries(view, at).div_ceil(BLOCK_LEN)).unwrap_or(u8::MAX)
 }

@@ -7,7 +7,7 @@ use super::{LID, Search};
 use crate::message::SaReply;
 use crate::view::{EndPortIdx, PortIdx};
 
-/// Components that are resolved, apart from the first LID.
+/// Components that select end ports and ports before records are built, like the first LID ([`LID`]).
 const FROM_PORT: u64 = 1 << 1;
 const TO_PORT: u64 = 1 << 2;
 const TO_LID: u64 = 1 << 3;
@@ -46,7 +46,7 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
         false
     };
     if let (None, Some(far_end)) = (search.lid(), requested_to) {
-        // Links to a node are the links of that node.
+        // Only the far end is selected: its own links are the records, in the opposite direction.
         if let Some(far_end) = far_end {
             let _ = links(search, far_end, to_port).any(|(to, from)| add(from, to));
         }
@@ -60,7 +60,7 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     search.reply(found)
 }
 
-/// Links of an end port, with the near port first: its own link, all links of its switch, or the link of port `num`.
+/// Links as (port, peer) pairs: the link of a CA or router port, or all links of a switch. With `num`, only the link of that port.
 fn links<'a>(
     search: &'a Search<'_>,
     at: EndPortIdx,
@@ -68,12 +68,12 @@ fn links<'a>(
 ) -> impl Iterator<Item = (PortIdx, PortIdx)> + use<'a> {
     let end = search.view.end_port(at);
     let is_switch = search.view.node(end.node).switch.is_some();
-    let (one, own) = (end.port, end.node);
+    let (end_port, node) = (end.port, end.node);
     let view = search.view;
     let (single, all) = match num {
-        Some(num) => (view.port_by_num(own, num), None),
-        None if is_switch => (None, Some(view.ports_of_node(own))),
-        None => (Some(one), None),
+        Some(num) => (view.port_by_num(node, num), None),
+        None if is_switch => (None, Some(view.ports_of_node(node))),
+        None => (Some(end_port), None),
     };
     let all = all.into_iter().flatten().map(|(p, _)| p);
     single
@@ -83,7 +83,7 @@ fn links<'a>(
             if is_switch {
                 view.port(*p).num != PortNum::ZERO
             } else {
-                *p == one
+                *p == end_port
             }
         })
         .filter_map(move |p| Some((p, view.peer(p)?)))

@@ -13,7 +13,7 @@ use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::multicast::MulticastGroups;
 use super::registration::{RegisteredAlias, Registration, RegistrationKey, RegistrationUpdate};
-use crate::aliases::{AliasTables, BLOCK, EMPTY};
+use crate::aliases::{AliasTables, BLOCK_LEN, EMPTY};
 use crate::message::SaRequest;
 use crate::records::guids;
 use crate::view::{EndPortIdx, View};
@@ -23,9 +23,9 @@ const LID_AND_BLOCK: u64 = 0b11;
 
 /// Prefix of a locally administered EUI-64 that is not a group address.
 const LOCALLY_ADMINISTERED: u64 = 0x02 << 56;
-/// Entries in a block.
+/// [`BLOCK_LEN`] as a persisted index.
 const PER_BLOCK: u16 = 8;
-const _: () = assert!(PER_BLOCK as usize == BLOCK);
+const _: () = assert!(PER_BLOCK as usize == BLOCK_LEN);
 
 /// Highest index of the largest table: GUIDCap counts blocks in 8 bits.
 const INDEX_MAX: u16 = 2047;
@@ -38,7 +38,7 @@ pub struct AliasRegistry {
     tables: Arc<AliasTables>,
     /// Blocks that differ from the devices' GUIDInfo.
     changed_blocks: BTreeSet<(PortGuid, u8)>,
-    /// Entries that changed since the last [`Self::take_updates`].
+    /// Entries that changed since the last [`Self::take_updates`], not yet persisted.
     unsaved: BTreeSet<(PortGuid, u16)>,
 }
 
@@ -70,7 +70,7 @@ impl AliasRegistry {
         let requested = decode_request(view, request)?;
         for &index in &requested.indices {
             let present = self.tables.get(requested.port, index);
-            let wanted = match requested.record.guids[index % BLOCK] {
+            let wanted = match requested.record.guids[index % BLOCK_LEN] {
                 EMPTY if present != EMPTY => present,
                 EMPTY => self
                     .generate_guid(view, requested.port, index)
@@ -148,7 +148,7 @@ impl AliasRegistry {
         }
     }
 
-    /// Adds persisted aliases.
+    /// Adds persisted aliases. The caller marks their blocks for rewriting when their ports have been discovered.
     pub(super) fn restore(&mut self, saved: &[RegisteredAlias]) {
         for s in saved {
             let valid = (1..=INDEX_MAX).contains(&s.index) && s.alias != EMPTY;
@@ -187,7 +187,7 @@ impl AliasRegistry {
 
     fn set_entry(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
         Arc::make_mut(&mut self.tables).set_entry(port, index, alias);
-        let block = u8::try_from(index / BLOCK).unwrap_or(u8::MAX);
+        let block = u8::try_from(index / BLOCK_LEN).unwrap_or(u8::MAX);
         self.changed_blocks.insert((port, block));
         let index = u16::try_from(index).unwrap_or(u16::MAX);
         self.unsaved.insert((port, index));
@@ -202,10 +202,10 @@ impl AliasRegistry {
         }
     }
 
-    /// Whether a GUID is in use. The view may be older than the alias tables.
+    /// Whether a GUID is an alias or the GUID of a port. The view also resolves aliases, but may be older than the alias tables.
     fn is_taken(&self, view: &View, guid: PortGuid) -> bool {
-        let own = |at: EndPortIdx| view.end_port(at).guid == guid;
-        self.tables.owner(guid).is_some() || view.by_guid(guid).is_some_and(own)
+        let is_port_guid = |at: EndPortIdx| view.end_port(at).guid == guid;
+        self.tables.owner(guid).is_some() || view.by_guid(guid).is_some_and(is_port_guid)
     }
 
     fn generate_guid(&self, view: &View, port: PortGuid, index: usize) -> Option<PortGuid> {
@@ -231,13 +231,16 @@ fn decode_request(view: &View, request: &SaRequest<'_>) -> Result<AliasRequest, 
     if at != client && !request.is_trusted() {
         return Err(Status::DENIED);
     }
-    let first = usize::from(record.block_num) * BLOCK;
+    let first = usize::from(record.block_num) * BLOCK_LEN;
     let entries = guids::entries(view, at);
     if record.block_num >= guids::blocks(view, at) {
         return Err(Status::NO_RECORDS);
     }
     let is_selected = |i: &usize| request.has(1 << (usize::from(GuidInfoRecord::FIRST_GUID) + i));
-    let indices: Vec<usize> = (0..BLOCK).filter(is_selected).map(|i| first + i).collect();
+    let indices: Vec<usize> = (0..BLOCK_LEN)
+        .filter(is_selected)
+        .map(|i| first + i)
+        .collect();
     if indices.contains(&0) {
         return Err(Status::REQ_INVALID);
     }

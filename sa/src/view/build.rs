@@ -87,7 +87,7 @@ pub trait ObservedFabric {
     fn guids_revision(&self) -> u64;
 }
 
-/// Parts of a view that are not part of the fabric.
+/// Contents of a view other than the observed fabric.
 #[derive(Debug, Clone, Default)]
 pub struct ViewExtras {
     /// The installed routing, and the slot of each of its switches.
@@ -196,7 +196,8 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         Arc::new(end_ports)
     }
 
-    /// Whether the end ports of a node equal those of the previous view. Their P_Keys follow from the node and its ports.
+    /// Whether the end ports of a node equal those of the previous view. Unless the node, its system image GUID or its ports changed,
+    /// the P_Keys of its end ports are the same, and only GUIDs are compared.
     fn has_same_end_ports<'n>(
         &self,
         node: &ObservedNode<'n, impl Ports<'n>>,
@@ -294,12 +295,14 @@ fn has_same_ports<'n>(node: &ObservedNode<'n, impl Ports<'n>>, previous: &[PortV
     }) && ports.next().is_none()
 }
 
+/// All ports with their numbers.
 fn numbered<'n>(
     node: &ObservedNode<'n, impl Ports<'n>>,
 ) -> impl Iterator<Item = (PortNum, ObservedPort<'n>)> {
     (0u8..).map(PortNum).zip(node.ports.clone())
 }
 
+/// End ports with their numbers: port 0 of a switch, the connected ports of a CA or router.
 fn end_ports<'n>(
     node: &ObservedNode<'n, impl Ports<'n>>,
 ) -> impl Iterator<Item = (PortNum, ObservedPort<'n>)> {
@@ -398,12 +401,12 @@ fn mtu(info: &PortInfo, is_switch_port_0: bool) -> MtuCode {
 /// gets the highest rate, so that it does not limit paths.
 fn rate_rank(mbps: Option<u32>, is_switch_port_0: bool) -> u8 {
     match mbps {
-        Some(mbps) => rank(RateCode::at_most(mbps)),
-        None if is_switch_port_0 => rank(RateCode::G1600),
+        Some(mbps) => narrow_rank(RateCode::at_most(mbps)),
+        None if is_switch_port_0 => narrow_rank(RateCode::G1600),
         None => 0,
     }
 }
 
-fn rank(code: RateCode) -> u8 {
+fn narrow_rank(code: RateCode) -> u8 {
     code.rank().and_then(|i| u8::try_from(i).ok()).unwrap_or(0)
 }

@@ -177,14 +177,14 @@ mod tests {
             let mut groups = MulticastGroups::default();
             groups.set_mlid_count(count);
             let mut persisted = BTreeMap::new();
-            for (what, group, guid, how) in steps {
+            for (action, group, guid, join_state) in steps {
                 let (mgid, guid) = (mgid(group), PortGuid(guid));
-                match what {
+                match action {
                     0..=3 => {
                         if groups.get(mgid).is_none() {
-                            groups.add(mgid, parameters(), None, how == 15);
+                            groups.add(mgid, parameters(), None, join_state == 15);
                         }
-                        let member = GroupMember { join_state: JoinState(how), proxy: false };
+                        let member = GroupMember { join_state: JoinState(join_state), proxy: false };
                         groups.set_member(mgid, guid, member);
                         groups.delete_if_unused(mgid);
                     }
@@ -193,8 +193,8 @@ mod tests {
                         groups.delete_if_unused(mgid);
                     }
                     6 => {
-                        let there = groups.is_member(guid);
-                        prop_assert_eq!(groups.remove_port(guid), there);
+                        let was_member = groups.is_member(guid);
+                        prop_assert_eq!(groups.remove_port(guid), was_member);
                         prop_assert!(!groups.is_member(guid));
                     }
                     _ => {
@@ -214,7 +214,7 @@ mod tests {
                 groups.take_updates(&mut updates);
                 for update in updates {
                     match update {
-                        RegistrationUpdate::Put(is) => persisted.insert(is.key(), is),
+                        RegistrationUpdate::Put(registration) => persisted.insert(registration.key(), registration),
                         RegistrationUpdate::Remove(key) => persisted.remove(&key),
                     };
                 }
