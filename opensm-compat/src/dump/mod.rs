@@ -139,7 +139,7 @@ fn kind(node: &FabricNode) -> &'static str {
     }
 }
 
-/// The end port of each LID.
+/// The end port that owns each LID.
 struct LidOwners {
     /// By LID.
     by_lid: Vec<Option<PortLocation>>,
@@ -151,9 +151,9 @@ impl LidOwners {
         for (index, node) in view.nodes.iter().enumerate() {
             for end in node.end_ports.iter().filter(|e| e.lid.is_unicast()) {
                 let first = usize::from(end.lid.0);
-                let after = first + (1 << end.lmc.0.min(7));
-                by_lid.resize(by_lid.len().max(after), None);
-                for owner in &mut by_lid[first..after] {
+                let end_lid = first + (1 << end.lmc.0.min(7));
+                by_lid.resize(by_lid.len().max(end_lid), None);
+                for owner in &mut by_lid[first..end_lid] {
                     owner.get_or_insert(PortLocation {
                         node: index,
                         port: end.port,
@@ -183,7 +183,7 @@ impl LidOwners {
     }
 }
 
-/// The output port of a switch for a LID; `None` without an LFT, or if the LFT drops it.
+/// The output port of a switch for a LID; `None` if the LFT is unknown or drops packets to the LID.
 fn entry(node: &FabricNode, lid: Lid) -> Option<PortNum> {
     let port = node.lft.as_ref()?.get(lid);
     (port.0 <= node.num_ports).then_some(port)

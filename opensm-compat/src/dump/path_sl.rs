@@ -1,39 +1,40 @@
 //! `opensm-path-sl.dump`: the SL of each path, in the format that `ibdmchk -c` reads.
 //!
-//! OpenSM does not write this file. ibdmchk has one table for each node: for a CA with ports on several switches, the last port's
-//! SLs apply. Sources on one switch have the same lines, which are formatted once: the file of a large fabric has gigabytes.
+//! OpenSM does not write this file. ibdmchk has one table for each node: for a CA with ports on several switches, it uses the SLs
+//! of the last port. Sources on one switch have the same lines, which are formatted once: the file of a large fabric has
+//! gigabytes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ferrosm_mad::attr::NodeType;
-use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::ids::{NodeGuid, PortNum};
 use ferrosm_routing::SwitchIdx;
 
 use super::{LidOwners, kind};
 use crate::view::{FabricView, InstalledRouting};
 
 pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let Some(of) = &view.routing else {
+    let Some(routing) = &view.routing else {
         return Ok(());
     };
     // Sources by the switch where their packets enter.
     let mut sources: BTreeMap<SwitchIdx, Vec<(usize, PortNum)>> = BTreeMap::new();
     for (index, (node, ends)) in view.nodes.iter().zip(view.link_ends()).enumerate() {
-        if let Some(s) = of.switch(index) {
+        if let Some(s) = routing.switch(index) {
             sources.entry(s).or_default().push((index, PortNum::ZERO));
             continue;
         }
         for end in ends.iter().filter(|_| !node.is_switch()) {
-            if let Some(s) = of.switch(end.peer.node) {
+            if let Some(s) = routing.switch(end.peer.node) {
                 sources.entry(s).or_default().push((index, end.port));
             }
         }
     }
-    for (s, all) in &sources {
+    for (s, ports) in &sources {
         let mut lines = Vec::new();
-        write_sls(of, *s, "", &mut lines)?;
-        for &(index, port) in all {
+        write_sls(routing, *s, None, &mut lines)?;
+        for &(index, port) in ports {
             let node = &view.nodes[index];
             let end = node.end_port(port);
             if !end.lid.is_unicast() {
@@ -41,8 +42,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
             }
             if node.kind == NodeType::Router {
                 // ibdmchk has no header for routers.
-                let guid = format!("{} ", node.guid);
-                write_sls(of, *s, &guid, out)?;
+                write_sls(routing, *s, Some(node.guid), out)?;
                 continue;
             }
             writeln!(
@@ -60,19 +60,18 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// One line for each LID: `0xLID : SL`, or `SOURCE LID SL`.
+/// One line for each LID: `0xLID : SL` in a block with a header, or `GUID LID SL` for a router without one.
 fn write_sls(
-    of: &InstalledRouting,
+    routing: &InstalledRouting,
     from: SwitchIdx,
-    source: &str,
+    router: Option<NodeGuid>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for to in of.run.topo.destinations() {
-        let sl = of.run.routing.vl_plan.sl(from, to);
-        if source.is_empty() {
-            writeln!(out, "0x{:04x} : {sl}", to.lid.0)?;
-        } else {
-            writeln!(out, "{source}{} {sl}", to.lid.0)?;
+    for to in routing.run.topo.destinations() {
+        let sl = routing.run.routing.vl_plan.sl(from, to);
+        match router {
+            Some(guid) => writeln!(out, "{guid} {} {sl}", to.lid.0)?,
+            None => writeln!(out, "0x{:04x} : {sl}", to.lid.0)?,
         }
     }
     Ok(())

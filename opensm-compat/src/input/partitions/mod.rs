@@ -62,9 +62,9 @@ struct PartitionsParser {
     partitions: Vec<Partition>,
     warnings: Vec<InputError>,
     errors: Vec<InputError>,
-    /// Last number that was assigned to a partition without a P_Key.
-    next: u16,
-    /// All numbers that were assigned so.
+    /// Last number assigned to a partition without a P_Key.
+    last_assigned: u16,
+    /// All numbers assigned to partitions without a P_Key.
     assigned: Vec<u16>,
 }
 
@@ -117,7 +117,7 @@ impl PartitionsParser {
         }
     }
 
-    /// The partition of a header, and the header's flags.
+    /// Index of the partition of a header, and the header's flags.
     fn header(&mut self, head: &Span<'_>) -> Option<(usize, PartitionHeader)> {
         let mut parts = head.split(',');
         let first = parts.next()?;
@@ -137,7 +137,7 @@ impl PartitionsParser {
         let at = self.partition(&first, name.text(), number)?;
         let partition = &mut self.partitions[at];
         partition.index0 |= header.index0;
-        // A later line without an SL does not change the SL.
+        // SL 0 is the default: a later definition without an SL, or with SL 0, does not change the SL of an earlier one.
         if header.flags.sl != Sl(0) {
             partition.sl = header.flags.sl;
         }
@@ -174,7 +174,7 @@ impl PartitionsParser {
         Some(value & DEFAULT_PARTITION)
     }
 
-    /// The partition with this number, or with this name if there is no number; created if there is none.
+    /// Index of the partition with this number, or with this name if the header has no number. A missing partition is created.
     fn partition(&mut self, at: &Span<'_>, name: &str, number: Option<u16>) -> Option<usize> {
         let found = self.partitions.iter().position(|p| match number {
             Some(number) => p.number == number,
@@ -185,7 +185,7 @@ impl PartitionsParser {
             let is_assigned = self.assigned.contains(&self.partitions[found].number);
             if number.is_some() && name != first && is_assigned {
                 let what = format!(
-                    "this P_Key was assigned to `{first}`, which has none: add a P_Key to `{first}`"
+                    "this P_Key is already assigned to `{first}`, which is defined without a P_Key: add a P_Key to `{first}`"
                 );
                 self.fail(at, what);
                 return None;
@@ -226,11 +226,11 @@ impl PartitionsParser {
     /// The next unused number (docs/sm-behaviour.md 9.9).
     fn free_number(&mut self, at: &Span<'_>) -> Option<u16> {
         let taken = |n: u16| self.partitions.iter().any(|p| p.number == n);
-        let free = (self.next + 1..DEFAULT_PARTITION).find(|n| !taken(*n));
+        let free = (self.last_assigned + 1..DEFAULT_PARTITION).find(|n| !taken(*n));
         if free.is_none() {
             self.fail(at, "no free P_Key");
         }
-        self.next = free?;
+        self.last_assigned = free?;
         free
     }
 
@@ -331,21 +331,21 @@ impl PartitionsParser {
             );
             return self.fail(mgid, what);
         };
-        let mut own = GroupFlags {
+        let mut group_flags = GroupFlags {
             tclass: None,
             ..header.flags.clone()
         };
         let mut scopes = Vec::new();
         for flag in flags {
-            if !own.apply(flag, &mut scopes, &mut self.warnings, &mut self.errors) {
+            if !group_flags.apply(flag, &mut scopes, &mut self.warnings, &mut self.errors) {
                 let (name, _) = flag.name_and_value();
                 let what = format!("unknown group flag `{}` ignored", name.text());
                 self.warnings.push(name.error(what));
             }
         }
-        own.scopes.extend(scopes);
+        group_flags.scopes.extend(scopes);
         let partition = &mut self.partitions[at];
-        match own.groups(gid, partition.number, &header.flags) {
+        match group_flags.groups(gid, partition.number, &header.flags) {
             Ok(groups) => {
                 for group in groups {
                     partition.groups.retain(|g| g.mgid != group.mgid);

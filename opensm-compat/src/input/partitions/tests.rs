@@ -221,7 +221,10 @@ fn errors_are_reported_with_positions() {
         ("a=1,rate:ALL;", "1:5: `rate` needs a value"),
         ("a=1,scope=16:ALL;", "1:11: invalid scope `16`"),
         ("a=1,sl=16:ALL;", "1:8: invalid SL `16`"),
-        ("a:ALL;b=1:ALL;", "1:7: this P_Key was assigned to `a`"),
+        (
+            "a:ALL;b=1:ALL;",
+            "1:7: this P_Key is already assigned to `a`",
+        ),
     ] {
         if expected.is_empty() {
             good(text);

@@ -8,7 +8,7 @@ use ferrosm_sa::qos::{QosLevel, QosPortGroup, QosRule, RangeSet};
 
 use super::values;
 use crate::error::InputError;
-use crate::input::partitions::values as readable;
+use crate::input::partitions::values as partition_values;
 use crate::input::span::Span;
 
 /// A QoSClass has 12 bits.
@@ -27,16 +27,18 @@ pub(super) enum Item<'a> {
     Setup,
 }
 
-/// A level, and whether it has an SL.
+/// A level whose settings are still being read.
 #[derive(Default)]
 pub(super) struct LevelDraft {
     pub(super) level: QosLevel,
+    /// The level has an `sl` setting, which is mandatory.
     pub(super) has_sl: bool,
 }
 
 /// A rule whose level and groups are still names.
 #[derive(Default)]
 pub(super) struct RuleDraft<'a> {
+    /// Value of `use`, a description of the rule.
     purpose: String,
     source: Vec<Span<'a>>,
     destination: Vec<Span<'a>>,
@@ -53,7 +55,7 @@ pub(super) struct NameTable<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// Keys that may occur only once.
+    /// Keys that may occur only once in an item.
     pub(super) const ONCE: [&'static str; 7] = [
         "name",
         "use",
@@ -64,7 +66,7 @@ impl<'a> Item<'a> {
         "qos-level-name",
     ];
 
-    /// Applies `key: value`; the item has this key.
+    /// Applies the setting `key: value`. The caller has checked that the kind of item has this key.
     pub(super) fn apply(
         &mut self,
         key: &str,
@@ -148,8 +150,8 @@ impl LevelDraft {
                 level.sl = Sl(byte(values::bounded(value, "SL", 0, 15)?));
                 self.has_sl = true;
             }
-            "mtu-limit" => level.mtu = Some(readable::mtu(value.text()).map_err(error)?),
-            "rate-limit" => level.rate = Some(readable::rate(value.text()).map_err(error)?),
+            "mtu-limit" => level.mtu = Some(partition_values::mtu(value.text()).map_err(error)?),
+            "rate-limit" => level.rate = Some(partition_values::rate(value.text()).map_err(error)?),
             "packet-life" => {
                 let life = values::bounded(value, "PacketLifeTime", 0, LIFE_MAX)?;
                 level.packet_life_time = Some(byte(life));
@@ -230,15 +232,17 @@ impl<'a> RuleDraft<'a> {
 impl NameTable<'_> {
     /// The first level with a name.
     pub(super) fn level(&self, name: &str) -> Option<Arc<QosLevel>> {
-        let name = values::same_name(name);
+        let name = values::normalized_name(name);
         let mut all = self.levels.iter();
-        all.find(|l| values::same_name(&l.name) == name).cloned()
+        all.find(|l| values::normalized_name(&l.name) == name)
+            .cloned()
     }
 
     /// The first group with a name.
     pub(super) fn group(&self, name: &str) -> Option<Arc<QosPortGroup>> {
-        let name = values::same_name(name);
+        let name = values::normalized_name(name);
         let mut all = self.groups.iter();
-        all.find(|g| values::same_name(&g.name) == name).cloned()
+        all.find(|g| values::normalized_name(&g.name) == name)
+            .cloned()
     }
 }

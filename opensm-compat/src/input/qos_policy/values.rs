@@ -58,8 +58,8 @@ pub(super) fn bounded(
         })
 }
 
-/// A name in its form for comparison: OpenSM ignores case and whitespace.
-pub(super) fn same_name(name: &str) -> String {
+/// A name in the form for comparison: OpenSM ignores case and whitespace.
+pub(super) fn normalized_name(name: &str) -> String {
     let solid = name.chars().filter(|c| !c.is_whitespace());
     solid.flat_map(char::to_lowercase).collect()
 }
