@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::Lid;
 
+use super::diagnostics::{Diagnostics, SourceLine};
 use super::error::{ReadErrorKind, WarningKind};
-use super::log::{Diagnostics, SourceLine};
 use super::read::{IbnetRecord, IbnetRecords, PortLine};
 use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 
 /// The fabric that the records describe; reports contradictions.
-pub(super) fn join(records: IbnetRecords<'_>, log: &mut Diagnostics) -> FabricSpec {
+pub(super) fn join(records: IbnetRecords<'_>, diagnostics: &mut Diagnostics) -> FabricSpec {
     let joiner = Joiner {
         peers: records
             .list
@@ -20,12 +20,12 @@ pub(super) fn join(records: IbnetRecords<'_>, log: &mut Diagnostics) -> FabricSp
             .collect(),
         records: &records,
     };
-    let links = joiner.links(log);
+    let links = joiner.links(diagnostics);
     let source_lines: Vec<SourceLine> = records.list.iter().map(|r| r.at).collect();
     let nodes = records.list.into_iter().map(|r| r.spec).collect();
     let mut spec = FabricSpec { nodes, links };
     spec.normalise();
-    check_lid_count(&spec, &source_lines, log);
+    check_lid_count(&spec, &source_lines, diagnostics);
     spec
 }
 
@@ -55,7 +55,7 @@ struct Joiner<'a, 'r> {
 }
 
 impl Joiner<'_, '_> {
-    fn links(&self, log: &mut Diagnostics) -> Vec<LinkSpec> {
+    fn links(&self, diagnostics: &mut Diagnostics) -> Vec<LinkSpec> {
         let mut links = Vec::new();
         // Ports without a line of their own that a link leads to, with the position of that link.
         let mut silent: BTreeMap<PortAt, SourceLine> = BTreeMap::new();
@@ -75,14 +75,14 @@ impl Joiner<'_, '_> {
                         let (id, port) = (self.id(peers), peers.port);
                         if let Some(first) = silent.insert(peers, end.at) {
                             let first = first.line();
-                            log.error(end.at, ReadErrorKind::PortTaken { id, port, first });
+                            diagnostics.error(end.at, ReadErrorKind::PortTaken { id, port, first });
                         } else {
-                            log.warn(end.at, WarningKind::OneSided { id, port });
+                            diagnostics.warn(end.at, WarningKind::OneSided { id, port });
                             links.push(self.link(here, end, peers, None));
                         }
                     }
                     Err(ReadErrorKind::UnknownPeer(_)) if self.records.lost => {}
-                    Err(kind) => log.error(end.at, kind),
+                    Err(kind) => diagnostics.error(end.at, kind),
                 }
             }
         }
@@ -167,7 +167,7 @@ impl Joiner<'_, '_> {
 pub(super) fn check_lid_count(
     spec: &FabricSpec,
     source_lines: &[SourceLine],
-    log: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) {
     let mut needed: Vec<usize> = spec
         .nodes
@@ -197,6 +197,6 @@ pub(super) fn check_lid_count(
         sum > most
     });
     if let Some(at) = first.and_then(|i| source_lines.get(i)) {
-        log.error(*at, ReadErrorKind::TooManyEndPorts(all));
+        diagnostics.error(*at, ReadErrorKind::TooManyEndPorts(all));
     }
 }

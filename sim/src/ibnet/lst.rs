@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
+use super::diagnostics::{Diagnostics, SourceLine};
 use super::error::{ReadErrorKind, WarningKind};
 use super::line;
-use super::log::{Diagnostics, SourceLine};
 use super::source::{Sources, bare};
 use crate::spec::{FabricSpec, LinkSpec, NodeIdx, NodeOptions, NodeSpec, PortAt};
 
@@ -39,16 +39,19 @@ pub(super) fn is_line(line: &str) -> bool {
 }
 
 /// Reads a list.
-pub(super) fn fabric(sources: &Sources, log: &mut Diagnostics) -> (FabricSpec, Vec<SourceLine>) {
+pub(super) fn fabric(
+    sources: &Sources,
+    diagnostics: &mut Diagnostics,
+) -> (FabricSpec, Vec<SourceLine>) {
     let mut list = ListReader::default();
     for (index, line) in sources.files[0].1.split('\n').enumerate() {
         let (text, at) = (bare(line), SourceLine::new(0, index + 1));
         if text.starts_with('{') {
-            if let Err(kind) = parse(text).and_then(|line| list.line(at, line, log)) {
-                log.error(at, kind);
+            if let Err(kind) = parse(text).and_then(|line| list.line(at, line, diagnostics)) {
+                diagnostics.error(at, kind);
             }
         } else if !text.is_empty() && !text.starts_with('#') && !list.spec.nodes.is_empty() {
-            log.warn(at, WarningKind::Unknown);
+            diagnostics.warn(at, WarningKind::Unknown);
         }
     }
     list.spec.normalise();
@@ -76,11 +79,11 @@ impl ListReader {
         &mut self,
         at: SourceLine,
         line: ListLine<'_>,
-        log: &mut Diagnostics,
+        diagnostics: &mut Diagnostics,
     ) -> Result<(), ReadErrorKind> {
         let (a, b, width, speed) = line;
         if width.is_none() || speed.is_none() {
-            log.warn(at, WarningKind::UnknownRate("??".to_owned()));
+            diagnostics.warn(at, WarningKind::UnknownRate("??".to_owned()));
         }
         let (a, b) = (self.end(at, &a)?, self.end(at, &b)?);
         for (here, there) in [(a, b), (b, a)] {

@@ -7,12 +7,12 @@
 //! Comments, counters and neighbours' LIDs are ignored. Missing values have ibsim's defaults: GUIDs follow the
 //! previous one, the system image GUID is the node GUID, links are 4x SDR, LIDs are unset.
 
+mod diagnostics;
 #[cfg(test)]
 mod dialects;
 mod error;
 mod join;
 mod line;
-mod log;
 mod lst;
 mod read;
 mod source;
@@ -25,7 +25,7 @@ pub use source::IncludeLoader;
 pub use write::write;
 
 use crate::spec::FabricSpec;
-use log::{Diagnostics, SourceLine};
+use diagnostics::{Diagnostics, SourceLine};
 use source::Sources;
 
 /// Maximum number of lines before the first line of a list.
@@ -57,28 +57,28 @@ pub fn read(text: &str) -> Result<FabricSpec, ReadErrors> {
 /// [`ReadErrors`].
 pub fn read_file(bytes: &[u8], load: &mut IncludeLoader<'_>) -> Result<ParsedFabric, ReadErrors> {
     let sources = Sources::gather(bytes, load);
-    let mut log = Diagnostics::default();
+    let mut diagnostics = Diagnostics::default();
     let text = sources.files[0].1.as_str();
     let spec = if text.split('\n').take(BANNER_LINES).any(lst::is_line) {
-        let (spec, source_lines) = lst::fabric(&sources, &mut log);
-        join::check_lid_count(&spec, &source_lines, &mut log);
+        let (spec, source_lines) = lst::fabric(&sources, &mut diagnostics);
+        join::check_lid_count(&spec, &source_lines, &mut diagnostics);
         spec
     } else {
-        let records = read::records(&sources, &mut log);
-        join::join(records, &mut log)
+        let records = read::records(&sources, &mut diagnostics);
+        join::join(records, &mut diagnostics)
     };
-    if spec.nodes.is_empty() && !log.has_errors() {
+    if spec.nodes.is_empty() && !diagnostics.has_errors() {
         let lines = text.trim_end_matches('\n').split('\n').count();
         // The column headers of `net_dump`.
         let table = text
             .split('\n')
             .position(|l| l.contains(": IB#") && l.contains(": N#"));
         match table {
-            Some(at) => log.error(SourceLine::new(0, at + 1), ReadErrorKind::NetDump),
-            None => log.error(SourceLine::new(0, lines), ReadErrorKind::NoNodes),
+            Some(at) => diagnostics.error(SourceLine::new(0, at + 1), ReadErrorKind::NetDump),
+            None => diagnostics.error(SourceLine::new(0, lines), ReadErrorKind::NoNodes),
         }
     }
-    let (warnings, warnings_omitted) = log.finish(&sources)?;
+    let (warnings, warnings_omitted) = diagnostics.finish(&sources)?;
     Ok(ParsedFabric {
         spec,
         warnings,

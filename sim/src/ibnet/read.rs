@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
+use super::diagnostics::{Diagnostics, SourceLine};
 use super::error::{ReadErrorKind, WarningKind};
 use super::line::{self, Guid, IbnetLine, Rate};
-use super::log::{Diagnostics, SourceLine};
 use super::source::{Sources, bare};
 use crate::spec::{NodeOptions, NodeSpec};
 
@@ -82,7 +82,7 @@ struct Reader<'a, 's> {
     sources: &'a Sources,
     /// Number of includes so far.
     includes: usize,
-    log: &'s mut Diagnostics,
+    diagnostics: &'s mut Diagnostics,
     records: IbnetRecords<'a>,
     current: Current,
     switch_guids: GuidCounter,
@@ -99,11 +99,11 @@ struct Reader<'a, 's> {
 }
 
 /// Reads all lines of a file and of its includes.
-pub(super) fn records<'a>(sources: &'a Sources, log: &mut Diagnostics) -> IbnetRecords<'a> {
+pub(super) fn records<'a>(sources: &'a Sources, diagnostics: &mut Diagnostics) -> IbnetRecords<'a> {
     let mut reader = Reader {
         sources,
         includes: 0,
-        log,
+        diagnostics,
         records: IbnetRecords::default(),
         current: Current::None,
         // ibsim's base GUIDs.
@@ -130,7 +130,7 @@ impl<'a> Reader<'a, '_> {
             match line::parse(text) {
                 Ok(line) => {
                     if let Err(kind) = self.line(at, line, depth) {
-                        self.log.error(at, kind);
+                        self.diagnostics.error(at, kind);
                     }
                 }
                 Err(kind) => {
@@ -138,7 +138,7 @@ impl<'a> Reader<'a, '_> {
                     if line::header(text).is_some() {
                         self.skip();
                     }
-                    self.log.error(at, kind);
+                    self.diagnostics.error(at, kind);
                 }
             }
         }
@@ -179,7 +179,8 @@ impl<'a> Reader<'a, '_> {
                 unknown_rate,
             } => {
                 if let Some(text) = unknown_rate {
-                    self.log.warn(at, WarningKind::UnknownRate(text.to_owned()));
+                    self.diagnostics
+                        .warn(at, WarningKind::UnknownRate(text.to_owned()));
                 }
                 self.port(at, port, guid, peer, lid, rate, unknown_rate.is_some())?;
             }
@@ -202,10 +203,12 @@ impl<'a> Reader<'a, '_> {
             }
             IbnetLine::Module(prefix) => self.module = prefix,
             IbnetLine::Include(name) => self.include(name, depth)?,
-            IbnetLine::Command(text) => self.log.warn(at, WarningKind::Command(text.to_owned())),
+            IbnetLine::Command(text) => self
+                .diagnostics
+                .warn(at, WarningKind::Command(text.to_owned())),
             // Prompts and banners may precede the first record.
             IbnetLine::Unknown if matches!(self.current, Current::None) => {}
-            IbnetLine::Unknown => self.log.warn(at, WarningKind::Unknown),
+            IbnetLine::Unknown => self.diagnostics.warn(at, WarningKind::Unknown),
             IbnetLine::Other => {}
         }
         Ok(())
@@ -328,7 +331,8 @@ impl<'a> Reader<'a, '_> {
         if record.spec.kind != kind || record.spec.num_ports != num_ports {
             return Err(ReadErrorKind::DuplicateNode { id, first });
         }
-        self.log.warn(at, WarningKind::RepeatedNode { id, first });
+        self.diagnostics
+            .warn(at, WarningKind::RepeatedNode { id, first });
         self.current = Current::Again(index);
         Ok(())
     }
@@ -395,7 +399,7 @@ impl<'a> Reader<'a, '_> {
                     return Err(ReadErrorKind::DuplicatePort { id, port, first });
                 }
                 if !repeated_node {
-                    self.log
+                    self.diagnostics
                         .warn(at, WarningKind::RepeatedPort { id, port, first });
                 }
             }

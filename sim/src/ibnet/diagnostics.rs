@@ -24,6 +24,7 @@ impl SourceLine {
     }
 }
 
+/// The first [`MAX_REPORTED`] errors and warnings, and the number of further ones.
 #[derive(Debug, Default)]
 pub(super) struct Diagnostics {
     errors: Vec<(SourceLine, ReadErrorKind)>,
@@ -82,21 +83,22 @@ impl Diagnostics {
     }
 }
 
-/// Column of an error in its line. Lines are searched again for the few reported errors.
+/// Column of an error: its token is searched for in the line, which is cheap for the few reported errors.
 fn column(sources: &Sources, at: SourceLine, kind: &ReadErrorKind) -> Option<usize> {
     let token = kind.token()?;
     let (_, text) = sources.files.get(at.file as usize)?;
     let line = text.split('\n').nth(at.line().checked_sub(1)?)?;
     // Numbers must be whole words: `8` does not match in `MQM8700`.
-    let number = token.starts_with(|c: char| c.is_ascii_digit());
-    let within = |at: usize| {
-        number
-            && (line[..at].ends_with(char::is_alphanumeric)
-                || line[at + token.len()..].starts_with(char::is_alphanumeric))
+    let is_number = token.starts_with(|c: char| c.is_ascii_digit());
+    let is_within_word = |start: usize| {
+        is_number
+            && (line[..start].ends_with(char::is_alphanumeric)
+                || line[start + token.len()..].starts_with(char::is_alphanumeric))
     };
-    let mut all = line.match_indices(&token).map(|(at, _)| at);
-    let at = all.find(|at| !within(*at))?;
-    // Invisible marks do not count as columns.
-    let start = line.len() - line.trim_start_matches('\u{feff}').len();
-    line.get(start..at).map(|before| before.chars().count() + 1)
+    let mut matches = line.match_indices(&token).map(|(start, _)| start);
+    let start = matches.find(|start| !is_within_word(*start))?;
+    // Byte order marks do not count as columns.
+    let mark_len = line.len() - line.trim_start_matches('\u{feff}').len();
+    line.get(mark_len..start)
+        .map(|before| before.chars().count() + 1)
 }
