@@ -283,7 +283,7 @@ pub enum FabricAction {
     Describe(NodeIdx, String),
     /// [`Fabric::set_srp_target`].
     SrpTarget(NodeIdx, bool),
-    /// [`Fabric::keep_operational_vls`].
+    /// [`Fabric::ignore_operational_vls`].
     KeepVls(NodeIdx),
     /// [`Fabric::set_node_guid`].
     NodeGuid(NodeIdx, NodeGuid),

@@ -62,21 +62,21 @@ pub enum AgentModel {
     /// Reports extended speeds to all requesters.
     #[default]
     Current,
-    /// Reports and accepts extended speeds only with the bit; without it, reports an extended speed as QDR.
+    /// Reports and accepts extended speeds only if the bit is set; otherwise reports an extended speed as QDR.
     OnRequest,
     /// No extended speeds; ignores the bit.
     IgnoresExtendedSpeeds,
-    /// No extended speeds; takes the bit for part of the port number and rejects the request.
-    RefusesExtendedSpeeds,
+    /// No extended speeds; interprets the bit as part of the port number and rejects the request.
+    RejectsExtendedSpeeds,
 }
 
 impl AgentModel {
     /// Whether the SMA predates extended speeds.
     #[must_use]
-    pub const fn is_old(self) -> bool {
+    pub const fn predates_extended_speeds(self) -> bool {
         matches!(
             self,
-            Self::IgnoresExtendedSpeeds | Self::RefusesExtendedSpeeds
+            Self::IgnoresExtendedSpeeds | Self::RejectsExtendedSpeeds
         )
     }
 }
@@ -100,7 +100,7 @@ pub struct NodeOptions {
     /// The node runs an SRP target: IsDeviceManagementSupported is set, and an I/O unit replies.
     pub srp_target: bool,
     /// Sets of PortInfo succeed but do not change OperationalVLs.
-    pub keeps_operational_vls: bool,
+    pub ignores_operational_vls: bool,
 }
 
 impl NodeSpec {

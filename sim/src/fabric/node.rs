@@ -244,7 +244,7 @@ pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u
     };
     let guid = node.port_guids.get(index).copied().unwrap_or_default();
     let caps = node.caps();
-    let max = if node.options.agent.is_old() {
+    let max = if node.options.agent.predates_extended_speeds() {
         max.min(LinkSpeed::Qdr)
     } else {
         max
@@ -307,7 +307,7 @@ pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u
 fn capabilities(node: &NodeSpec, caps: &HardwareCaps, max: LinkSpeed) -> (CapMask, CapMask2) {
     const EXTENDED_SPEED_BITS: u32 = CapMask::EXTENDED_SPEEDS | CapMask::CAP_MASK2;
     let mut mask = caps.capability_mask;
-    if node.options.agent.is_old() {
+    if node.options.agent.predates_extended_speeds() {
         return (CapMask(mask & !EXTENDED_SPEED_BITS), CapMask2(0));
     }
     if max > LinkSpeed::Fdr10 {

@@ -17,8 +17,8 @@ pub(crate) struct ExpectedSize {
     trunks: Option<usize>,
     /// Connected components of the switch graph.
     parts: usize,
-    /// Whether some switches have no hosts.
-    bare: bool,
+    /// Whether some switches have no hosts, to which the option `spine-hosts` can attach some.
+    has_bare_switches: bool,
 }
 
 fn size(switches: usize, hosts: usize, trunks: usize) -> ExpectedSize {
@@ -28,12 +28,15 @@ fn size(switches: usize, hosts: usize, trunks: usize) -> ExpectedSize {
         host_ports: 1,
         trunks: Some(trunks),
         parts: 1,
-        bare: false,
+        has_bare_switches: false,
     }
 }
 
-fn bare(size: ExpectedSize) -> ExpectedSize {
-    ExpectedSize { bare: true, ..size }
+fn with_bare_switches(size: ExpectedSize) -> ExpectedSize {
+    ExpectedSize {
+        has_bare_switches: true,
+        ..size
+    }
 }
 
 fn grid_size(sides: [usize; 3], hosts: usize, wraps: bool) -> ExpectedSize {
@@ -59,7 +62,7 @@ fn tree_size(m: &[usize], w: &[usize], p: &[usize]) -> ExpectedSize {
         host_ports: w[0] * p[0],
         trunks: Some((1..m.len()).map(|l| width(l) * w[l] * p[l]).sum()),
         parts: w[0],
-        bare: m.len() > 1,
+        has_bare_switches: m.len() > 1,
     }
 }
 
@@ -73,13 +76,14 @@ fn any_shape() -> impl Strategy<Value = (String, ExpectedSize)> {
     prop_oneof![
         (1usize..4).prop_map(|half| {
             let k = 2 * half;
-            let size = bare(size(5 * half * half, k * half * half, 2 * k * half * half));
+            let size =
+                with_bare_switches(size(5 * half * half, k * half * half, 2 * k * half * half));
             (format!("fat-tree:{k}"), size)
         }),
         (2usize..12, 1usize..6, 1usize..8).prop_map(|(r, l, h)| {
             let (l, h) = (l.min(r), h.min(r - 1));
             let up = (r / 2).min(r - h);
-            let size = bare(size(l + (up * l).div_ceil(r), l * h, l * up));
+            let size = with_bare_switches(size(l + (up * l).div_ceil(r), l * h, l * up));
             (format!("fat-tree2:{r},{l},{h}"), size)
         }),
         proptest::collection::vec(level(), 1..4).prop_map(|levels| {
@@ -111,7 +115,7 @@ fn any_shape() -> impl Strategy<Value = (String, ExpectedSize)> {
             };
             let c = c.min(spines * cables.div_ceil(spines));
             let text = format!("rail-pods:{p},{s},{g},{spines},{c}");
-            (text, bare(size(switches, p * cables, trunks)))
+            (text, with_bare_switches(size(switches, p * cables, trunks)))
         }),
         (1usize..5, 1usize..4, 1usize..4, 1usize..3).prop_map(|(x, y, z, h)| (
             format!("torus:{x},{y},{z},{h}"),
@@ -139,7 +143,7 @@ fn any_shape() -> impl Strategy<Value = (String, ExpectedSize)> {
             } else {
                 0
             };
-            let size = bare(size(g * (l + s), g * l * 2, g * l * s + global));
+            let size = with_bare_switches(size(g * (l + s), g * l * 2, g * l * s + global));
             (format!("dragonfly+:{g},{l},{s},{h},2"), size)
         }),
         (prop::sample::select(vec![3usize, 4, 5]), 1usize..3).prop_map(|(q, h)| {
@@ -164,7 +168,8 @@ fn any_shape() -> impl Strategy<Value = (String, ExpectedSize)> {
     ]
 }
 
-/// Small texts of every shape with every option, with their expected sizes.
+/// Small specifications of every shape with every option, with the expected size and the number of links other than between
+/// two switches.
 fn any_case() -> impl Strategy<Value = (String, ExpectedSize, usize)> {
     let flags = vec![
         "sharp",
@@ -186,11 +191,11 @@ fn any_case() -> impl Strategy<Value = (String, ExpectedSize, usize)> {
         any::<u64>(),
     );
     (any_shape(), options).prop_map(
-        |((shape, size), (drop, loops, parallel, routers, guests, flags, seed))| {
+        |((shape, size), (drop, loops, parallel, routers, spine_hosts, flags, seed))| {
             let flag = |name: &str| flags.contains(&name);
             let planes = if flag("planes=2") { 2 } else { 1 };
             let islands = if flag("islands=2") { 2 } else { 1 };
-            let guests = if size.bare { guests } else { 0 };
+            let spine_hosts = if size.has_bare_switches { spine_hosts } else { 0 };
             let size = ExpectedSize {
                 switches: size.switches * planes,
                 trunks: size.trunks.map(|t| t * planes * parallel),
@@ -198,24 +203,24 @@ fn any_case() -> impl Strategy<Value = (String, ExpectedSize, usize)> {
                 host_ports: size.host_ports * planes + usize::from(flag("dual-port")),
                 ..size
             };
-            // Per copy: links that options add, other than between two switches.
-            let more = size.hosts * size.host_ports
-                + guests * (1 + usize::from(flag("dual-port")))
+            // Per copy: links other than between two switches.
+            let other_links = size.hosts * size.host_ports
+                + spine_hosts * (1 + usize::from(flag("dual-port")))
                 + loops
                 + usize::from(flag("plugs=1"))
                 + routers
                 + if flag("sharp") { size.switches } else { 0 };
-            let size = ExpectedSize { hosts: size.hosts + guests, ..size };
+            let size = ExpectedSize { hosts: size.hosts + spine_hosts, ..size };
             let words: String = flags.iter().map(|f| format!(";{f}")).collect();
             let text = format!(
-                "{shape};drop=0.{drop};spine-hosts={guests};loopbacks={loops};parallel={parallel};routers={routers};seed={seed}{words}"
+                "{shape};drop=0.{drop};spine-hosts={spine_hosts};loopbacks={loops};parallel={parallel};routers={routers};seed={seed}{words}"
             );
-            (text, size, more)
+            (text, size, other_links)
         },
     )
 }
 
-/// Small texts of every shape with every option.
+/// Small specifications of every shape with every option.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
     any_case().prop_map(|(text, _, _)| text)
 }
@@ -226,7 +231,7 @@ proptest! {
     /// GUIDs are unique, a port has one link, the number of components and the counts are as documented, and the
     /// result is reproducible.
     #[test]
-    fn every_fabric_is_consistent((text, size, more) in any_case()) {
+    fn every_fabric_is_consistent((text, size, other_links) in any_case()) {
         let spec = from_spec(&text).unwrap();
         prop_assert_eq!(&spec, &from_spec(&text).unwrap());
         prop_assert_eq!(spec.nodes[0].kind, NodeType::Ca);
@@ -268,7 +273,7 @@ proptest! {
         let is_switch = |at: PortAt| spec.nodes[at.node].kind == NodeType::Switch;
         let trunks = spec.links.iter().filter(|l| is_switch(l.a) && is_switch(l.b) && l.a.node != l.b.node);
         let (trunks, others) = (trunks.clone().count(), spec.links.len() - trunks.count());
-        prop_assert_eq!(others, more * islands);
+        prop_assert_eq!(others, other_links * islands);
         if let Some(all) = size.trunks {
             prop_assert!(trunks <= all * islands);
             if text.contains("drop=0.0") {

@@ -182,7 +182,7 @@ fn apply_to_devices(fabric: &mut Fabric, action: FabricAction) -> Result<(), Spe
         }
         FabricAction::SrpTarget(node, is_target) => fabric.set_srp_target(node, is_target),
         FabricAction::KeepVls(node) => {
-            fabric.keep_operational_vls(node);
+            fabric.ignore_operational_vls(node);
             Ok(())
         }
         FabricAction::NodeGuid(node, guid) => {

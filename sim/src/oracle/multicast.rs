@@ -1,7 +1,7 @@
 //! Multicast delivery: each member receives exactly one copy of a packet, other end ports receive none.
 //!
-//! A switch copies a packet to all ports of its MFT entry except the input port. The check follows one packet from
-//! every switch with senders and records its channel dependencies.
+//! A switch copies a packet to all ports of its MFT entry except the input port. At each switch, the check follows one
+//! packet for all senders with equal SLtoVL tables ([`Injector`]) and records its channel dependencies.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,12 +20,13 @@ use crate::spec::{NodeIdx, PortAt};
 struct MulticastCheck<'a, 's> {
     scope: &'a Scope<'s>,
     vl_map: &'a VlMap,
-    /// By node: its sources of packets.
+    /// By node: the ports through which end ports send.
     injectors: Vec<Vec<Injector>>,
-    /// By node: the number of the last packet that reached it.
+    /// By node: `packet` when a packet last reached it.
     last_visit: Vec<u32>,
-    /// By slot: the number of the last packet that reached it, and its number of copies.
+    /// By slot: `packet` when a packet last reached it, and the number of copies of that packet.
     copies: Vec<(u32, u32)>,
+    /// Number of the packet being followed; 0 before the first.
     packet: u32,
 }
 
@@ -47,15 +48,15 @@ pub(super) fn check(
     findings: &mut VlFindings,
     verdict: &mut Verdict,
 ) {
-    let mut users: BTreeMap<Lid, Vec<NodeIdx>> = BTreeMap::new();
+    let mut switches_by_mlid: BTreeMap<Lid, Vec<NodeIdx>> = BTreeMap::new();
     for node in &scope.switches {
         for mlid in scope.state.nodes[*node].mft.keys() {
-            users.entry(*mlid).or_default().push(*node);
+            switches_by_mlid.entry(*mlid).or_default().push(*node);
         }
         check_mft_top(scope, *node, verdict);
     }
     let expected = expect.groups.as_deref().unwrap_or_default();
-    let mut mlids: BTreeSet<Lid> = users.keys().copied().collect();
+    let mut mlids: BTreeSet<Lid> = switches_by_mlid.keys().copied().collect();
     mlids.extend(expected.iter().map(|g| g.mlid));
     if mlids.is_empty() {
         return;
@@ -72,7 +73,7 @@ pub(super) fn check(
         check.injectors[*node] = vl_map.injectors(scope, *node, true);
     }
     for mlid in mlids {
-        let switches = users.remove(&mlid).unwrap_or_default();
+        let switches = switches_by_mlid.remove(&mlid).unwrap_or_default();
         let groups: Vec<&ExpectedGroup> = expected.iter().filter(|g| g.mlid == mlid).collect();
         let group = if expect.groups.is_none() {
             group_from_tables(scope, mlid, &switches)
@@ -93,14 +94,14 @@ pub(super) fn check(
     }
 }
 
-/// Merges all groups of an MLID, without unreachable members.
+/// Merges all groups of an MLID, without members outside of the scope.
 fn merge_groups(scope: &Scope<'_>, groups: &[&ExpectedGroup]) -> ExpectedGroup {
-    let judged = |at: &&PortAt| scope.end_ports.binary_search(at).is_ok();
+    let is_in_scope = |at: &&PortAt| scope.end_ports.binary_search(at).is_ok();
     let mut all = ExpectedGroup::new(groups[0].mlid, []);
     all.sl = groups[0].sl;
     for group in groups {
-        all.members.extend(group.members.iter().filter(judged));
-        all.senders.extend(group.senders.iter().filter(judged));
+        all.members.extend(group.members.iter().filter(is_in_scope));
+        all.senders.extend(group.senders.iter().filter(is_in_scope));
     }
     all
 }
@@ -195,8 +196,8 @@ impl MulticastCheck<'_, '_> {
                     continue;
                 }
                 findings.used_sls |= 1 << sl;
-                let by = PortAt { node, port: *port };
-                let copies = self.follow_packet(by, *first, group, channels, findings);
+                let entry = PortAt { node, port: *port };
+                let copies = self.follow_packet(entry, *first, group, channels, findings);
                 let place = copies
                     .revisited
                     .map(|n| self.scope.state.nodes[n].name.clone());
@@ -229,8 +230,8 @@ impl MulticastCheck<'_, '_> {
         at.collect()
     }
 
-    /// Members without a copy of the current packet, whose senders are the ports of `injector`. The packet starts
-    /// at all of these ports, so only other members of the injector can miss it.
+    /// Members without a copy of the packet that [`Self::follow_packet`] followed for the senders of `injector`.
+    /// It reports one of these senders, other than the member that misses the packet.
     fn find_missed_members(
         &self,
         group: &ExpectedGroup,
@@ -246,7 +247,7 @@ impl MulticastCheck<'_, '_> {
             return None;
         }
         let senders: Vec<_> = injector.ends.iter().filter(sends).collect();
-        // A sender does not miss its own packet, but another sender's.
+        // A sender does not receive its own packet, so the fault needs another sender of the injector.
         let sender = senders
             .iter()
             .find(|s| without.iter().any(|member| member != *s))?;
@@ -266,9 +267,9 @@ impl MulticastCheck<'_, '_> {
         let Some(slot) = self.scope.slot(end) else {
             return;
         };
-        let (walk, count) = &mut self.copies[slot];
-        if *walk != self.packet {
-            (*walk, *count) = (self.packet, 0);
+        let (packet, count) = &mut self.copies[slot];
+        if *packet != self.packet {
+            (*packet, *count) = (self.packet, 0);
         }
         *count += 1;
         if *count > 1 {
@@ -276,11 +277,12 @@ impl MulticastCheck<'_, '_> {
         }
     }
 
-    /// Follows a packet that enters by a switch port, and its copies. A copy to the input port is made as well, so
-    /// that one packet represents all senders at ports with equal tables.
+    /// Follows a packet from an end port at switch port `entry`, and its copies. Unlike a switch, it also copies the
+    /// packet to `entry`: one packet then represents all senders of an injector, which each receive the packets of the
+    /// others.
     fn follow_packet(
         &mut self,
-        by: PortAt,
+        entry: PortAt,
         sender: PortAt,
         group: &ExpectedGroup,
         channels: &mut ChannelDependencies<'_, '_>,
@@ -290,8 +292,8 @@ impl MulticastCheck<'_, '_> {
         self.packet += 1;
         let mut copies = CopyFaults::default();
         // Input port, and the channel that the packet arrived on.
-        let mut queue: VecDeque<(PortAt, Option<(PortAt, u8)>)> = VecDeque::from([(by, None)]);
-        self.last_visit[by.node] = self.packet;
+        let mut queue: VecDeque<(PortAt, Option<(PortAt, u8)>)> = VecDeque::from([(entry, None)]);
+        self.last_visit[entry.node] = self.packet;
         while let Some((at, from)) = queue.pop_front() {
             let node = &self.scope.state.nodes[at.node];
             let mut egress = node.multicast_egress(group.mlid, at.port);
@@ -313,8 +315,8 @@ impl MulticastCheck<'_, '_> {
                 };
                 let table = self.vl_map.table_for(slot, at.port);
                 let vl = table.vl[usize::from(sl)];
-                // The copy to the input port is not sent in reality.
-                if out != by && vl >= table.data_vls {
+                // No switch sends the copy to `entry`.
+                if out != entry && vl >= table.data_vls {
                     findings.record_hop_without_vl(
                         (at.node, at.port, port, sl),
                         group.mlid,

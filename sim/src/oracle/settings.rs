@@ -13,13 +13,13 @@ use super::violation::{SettingFault as Fault, Violation};
 use super::vl_map::VlMap;
 use crate::spec::PortAt;
 
-/// Checks the settings that do not affect delivery. `used` are the SLs in use (bit mask).
+/// Checks the settings that do not affect delivery. `used_sls` is the bit mask of the SLs in use.
 pub(super) fn check(
     scope: &Scope<'_>,
     expect: &Expectations,
     vl_map: &VlMap,
     owners: &LidOwners,
-    used: u16,
+    used_sls: u16,
     verdict: &mut Verdict,
 ) {
     let mut faults = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn check(
             check_timers(scope, expect, at, to_switch, &mut faults);
         }
         check_sl_to_vl(scope, at, &mut faults);
-        check_vl_arb(scope, vl_map, at, used, &mut faults);
+        check_vl_arb(scope, vl_map, at, used_sls, &mut faults);
     }
     let faults = faults.into_iter().map(Violation::from);
     verdict.violations.extend(faults);
@@ -48,46 +48,46 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
     let usual_lmc = first.map_or(master.lmc, |at| scope.port(*at).info.lmc);
     for at in &scope.end_ports {
         let facts = scope.port(*at);
-        let has: &PortInfo = &facts.info;
+        let info: &PortInfo = &facts.info;
         let name = || scope.state.name(*at);
-        if has.m_key != expected.m_key.unwrap_or(master.m_key) {
+        if info.m_key != expected.m_key.unwrap_or(master.m_key) {
             faults.push(Fault::MKey(name()));
         }
-        let mut check = |has, expected, fault: &dyn Fn(String, _, _) -> Fault| {
-            if has != expected {
-                faults.push(fault(name(), has, expected));
+        let mut check = |observed, expected, fault: &dyn Fn(String, _, _) -> Fault| {
+            if observed != expected {
+                faults.push(fault(name(), observed, expected));
             }
         };
         let bits = expected.m_key_protect_bits;
         let bits = bits.unwrap_or(master.m_key_protect_bits);
-        check(has.m_key_protect_bits, bits, &Fault::MKeyProtectBits);
+        check(info.m_key_protect_bits, bits, &Fault::MKeyProtectBits);
         let timeout = expected.subnet_timeout.unwrap_or(master.subnet_timeout);
-        check(has.subnet_timeout, timeout, &Fault::SubnetTimeout);
+        check(info.subnet_timeout, timeout, &Fault::SubnetTimeout);
         let lease = expected.m_key_lease_period_s;
         let lease = lease.unwrap_or(master.m_key_lease_period);
-        if has.m_key_lease_period != lease {
+        if info.m_key_lease_period != lease {
             faults.push(Fault::MKeyLeasePeriod(
                 name(),
-                has.m_key_lease_period,
+                info.m_key_lease_period,
                 lease,
             ));
         }
         let prefix = expected.gid_prefix.unwrap_or(master.gid_prefix);
-        if has.gid_prefix != prefix {
-            faults.push(Fault::GidPrefix(name(), has.gid_prefix, prefix));
+        if info.gid_prefix != prefix {
+            faults.push(Fault::GidPrefix(name(), info.gid_prefix, prefix));
         }
         // A base port 0 supports LMC 0 only.
         let lmc = expected.lmc.unwrap_or(usual_lmc);
-        if has.lmc != lmc && !(is_switch(at) && has.lmc.raw() == 0) {
-            faults.push(Fault::Lmc(name(), has.lmc, lmc));
+        if info.lmc != lmc && !(is_switch(at) && info.lmc.raw() == 0) {
+            faults.push(Fault::Lmc(name(), info.lmc, lmc));
         }
         if let Some(sl) = expected.master_sm_sl
-            && sl != has.master_sm_sl
+            && sl != info.master_sm_sl
         {
-            faults.push(Fault::MasterSmSl(name(), has.master_sm_sl, sl));
+            faults.push(Fault::MasterSmSl(name(), info.master_sm_sl, sl));
         }
         let (count, least) = (facts.reregisters, expected.min_client_reregisters);
-        if has.capability_mask.has(CapMask::CLIENT_REREGISTER) && count < least {
+        if info.capability_mask.has(CapMask::CLIENT_REREGISTER) && count < least {
             faults.push(Fault::NotReregistered(name(), count, least));
         }
     }
@@ -127,14 +127,15 @@ fn check_timers(
     faults: &mut Vec<Fault>,
 ) {
     let info = &scope.port(at).info;
-    let of = |(to_end, to_other): (u8, u8)| if to_switch { to_other } else { to_end };
-    if let Some(expected) = expect.settings.hoq_life.map(of)
+    // The settings for links to end ports and to switches.
+    let for_link = |(end_port, switch): (u8, u8)| if to_switch { switch } else { end_port };
+    if let Some(expected) = expect.settings.hoq_life.map(for_link)
         && expected != info.hoq_life
     {
         let name = scope.state.name(at);
         faults.push(Fault::HoqLife(name, info.hoq_life, expected));
     }
-    if let Some(expected) = expect.settings.vl_stall_count.map(of)
+    if let Some(expected) = expect.settings.vl_stall_count.map(for_link)
         && expected != info.vl_stall_count
     {
         let name = scope.state.name(at);
@@ -142,7 +143,7 @@ fn check_timers(
     }
 }
 
-/// A written SLtoVLMappingTable selects active VLs, or VL15 to drop. Reports the first entry that does not.
+/// A written SLtoVLMappingTable maps each SL to an active VL, or to VL 15 (drop). Reports the first entry that does not.
 fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
     let facts = scope.port(at);
     let data_vls = data_vl_count(facts.info.operational_vls);
@@ -169,8 +170,14 @@ fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
     }
 }
 
-/// A written VLArbitrationTable gives weight to every VL in use and to no inactive VL.
-fn check_vl_arb(scope: &Scope<'_>, vl_map: &VlMap, at: PortAt, used: u16, faults: &mut Vec<Fault>) {
+/// In a written VLArbitrationTable, every VL in use has a weight other than 0, and no inactive VL has one.
+fn check_vl_arb(
+    scope: &Scope<'_>,
+    vl_map: &VlMap,
+    at: PortAt,
+    used_sls: u16,
+    faults: &mut Vec<Fault>,
+) {
     let facts = scope.port(at);
     let count = data_vl_count(facts.info.operational_vls);
     let Some(arb) = facts.vl_arb.as_ref().filter(|_| count > 1) else {
@@ -191,7 +198,7 @@ fn check_vl_arb(scope: &Scope<'_>, vl_map: &VlMap, at: PortAt, used: u16, faults
     let Some(slot) = scope.slot(at) else { return };
     let mut in_use = 0u16;
     for table in vl_map.port_tables(slot) {
-        for sl in bits(used & table.usable_sls) {
+        for sl in bits(used_sls & table.usable_sls) {
             in_use |= 1 << table.vl[usize::from(sl)];
         }
     }

@@ -18,7 +18,9 @@ type Channel = (PortAt, u8);
 #[derive(Debug, Default, PartialEq)]
 struct Reference {
     dependencies: BTreeSet<(Channel, Channel)>,
+    /// A switch dropped a packet, because its SL has no active VL at the output port.
     no_vl: bool,
+    /// A CA or router could not send, for the same reason.
     no_source_vl: bool,
 }
 
@@ -39,7 +41,7 @@ fn vl(state: &FabricSnapshot, output: PortAt, input: u8, sl: Sl) -> Option<u8> {
 }
 
 /// Follows one packet from an end port to a LID. The LFTs must be correct.
-fn walk(
+fn follow_packet(
     state: &FabricSnapshot,
     source: PortAt,
     owner: PortAt,
@@ -75,7 +77,7 @@ fn walk(
         .extend(path.windows(2).map(|w| (w[0], w[1])));
 }
 
-/// Removes channels without dependencies until none is left (no cycle) or no more can be removed.
+/// Removes dependencies on channels that depend on nothing, until none is left (no cycle) or none can be removed.
 fn has_cycle(mut dependencies: BTreeSet<(Channel, Channel)>) -> bool {
     loop {
         let waiting: BTreeSet<Channel> = dependencies.iter().map(|(a, _)| *a).collect();
@@ -96,7 +98,8 @@ fn hosts(state: &FabricSnapshot) -> Vec<PortAt> {
         .collect()
 }
 
-/// Copies of one packet that each end port receives, counted up to two. The packet enters by the sender's port.
+/// Number of copies of one packet that each end port receives. Follows it at most twice through each input port, which is
+/// enough to detect a loop.
 fn copies(state: &FabricSnapshot, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt, u32> {
     let mut got = BTreeMap::new();
     let mut seen: BTreeMap<PortAt, u32> = BTreeMap::new();
@@ -174,7 +177,7 @@ proptest! {
                 let owner = PortAt::new(node, u8::from(!facts.is_switch()));
                 let lid = state.port(owner).unwrap().info.lid;
                 if owner != source {
-                    walk(&state, source, owner, lid.raw(), sl(source, lid).unwrap(), &mut found);
+                    follow_packet(&state, source, owner, lid.raw(), sl(source, lid).unwrap(), &mut found);
                 }
             }
         }

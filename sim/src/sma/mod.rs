@@ -62,7 +62,7 @@ impl Fabric {
             set,
             modifier: packet.mad.attr_mod().0,
         };
-        let mut key_is_right = self.m_key_matches(end, packet);
+        let mut key_matches = self.m_key_matches(end, packet);
         if attr == id::PORT_INFO
             && let Some(sibling) = self.sibling(end, request.modifier)
         {
@@ -70,11 +70,11 @@ impl Fabric {
             if !self.check_m_key(sibling, packet, now) {
                 return None;
             }
-            key_is_right = self.m_key_matches(sibling, packet);
+            key_matches = self.m_key_matches(sibling, packet);
         }
         let bytes = packet.mad.as_bytes_mut();
         let data: &mut AttributeData = bytes[DATA_OFFSET..].first_chunk_mut()?;
-        let status = self.attribute(&request, attr, key_is_right, data);
+        let status = self.attribute(&request, attr, key_matches, data);
         Some(if status.is_ok() {
             status
         } else {
@@ -91,7 +91,7 @@ impl Fabric {
         &mut self,
         r: &SmaRequest,
         attr: AttrId,
-        key: bool,
+        key_matches: bool,
         data: &mut AttributeData,
     ) -> Status {
         match attr {
@@ -100,7 +100,7 @@ impl Fabric {
                 self.node_info(r, data);
                 read_only(r)
             }
-            id::PORT_INFO => self.port_info_attribute(r, key, data),
+            id::PORT_INFO => self.port_info_attribute(r, key_matches, data),
             id::SWITCH_INFO => self.switch_info_attribute(r, data),
             id::GUID_INFO => self.guid_info(r, data),
             id::PKEY_TABLE => self.pkey_table(r, data),

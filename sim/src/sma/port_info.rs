@@ -10,11 +10,22 @@ use super::{AttributeData, SmaRequest};
 use crate::fabric::Fabric;
 use crate::spec::{AgentModel, NodeIdx};
 
-/// LinkRoundTripLatency of every active link, and of unmeasured ones.
+/// LinkRoundTripLatency of a trained link, and of one that has not been measured.
 const ROUND_TRIP: u32 = 4;
 const NOT_MEASURED: u32 = 0x00FF_FFFF;
+/// LinkSpeedExtEnabled that disables extended speeds.
+const EXTENDED_SPEEDS_DISABLED: u8 = 30;
+/// LinkSpeedActive of QDR.
+const QDR: u8 = 4;
 
-/// Which PortInfo fields a port has.
+/// Byte of LocalPortNum.
+const LOCAL_PORT_NUM: usize = 28;
+/// Byte of ClientReregister, its most significant bit.
+const CLIENT_REREGISTER: usize = 51;
+/// Bytes of LinkRoundTripLatency.
+const LINK_ROUND_TRIP_LATENCY: core::ops::Range<usize> = 57..60;
+
+/// Kind of port, which determines the PortInfo fields that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PortKind {
     /// A port of a CA or router.
@@ -25,10 +36,12 @@ enum PortKind {
 }
 
 impl PortKind {
+    /// Whether the port has the fields of an end port: LID, M_Key, GID prefix and others.
     const fn has_address(self) -> bool {
         !matches!(self, Self::SwitchExternal)
     }
 
+    /// Whether the port has the state and the settings of a link.
     const fn has_link(self) -> bool {
         matches!(self, Self::Ca | Self::SwitchExternal)
     }
@@ -38,12 +51,12 @@ impl Fabric {
     pub(super) fn port_info_attribute(
         &mut self,
         r: &SmaRequest,
-        key: bool,
+        key_matches: bool,
         data: &mut AttributeData,
     ) -> Status {
         let agent = self.nodes[r.node].options.agent;
-        let understands = r.modifier & PortInfo::EXTENDED_SPEEDS_MOD != 0;
-        let number = if agent == AgentModel::RefusesExtendedSpeeds {
+        let has_extended_bit = r.modifier & PortInfo::EXTENDED_SPEEDS_MOD != 0;
+        let number = if agent == AgentModel::RejectsExtendedSpeeds {
             r.modifier
         } else {
             r.modifier & !PortInfo::EXTENDED_SPEEDS_MOD
@@ -51,12 +64,12 @@ impl Fabric {
         let Some(slot) = self.port_info_slot(r, number) else {
             return Status::BAD_FIELD;
         };
-        let hides = agent == AgentModel::OnRequest && !understands;
+        let hides_speeds = agent == AgentModel::OnRequest && !has_extended_bit;
         let mut reregister = false;
         let mut status = Status::OK;
         if r.set {
             let mut requested = PortInfo::decode(data);
-            if hides || agent.is_old() {
+            if hides_speeds || agent.predates_extended_speeds() {
                 requested.link_speed_ext_enabled = 0;
                 requested.link_speed_ext_enabled2 = 0;
             }
@@ -65,15 +78,15 @@ impl Fabric {
         }
         let port = &self.ports[slot];
         *data = port.info;
-        data[28] = r.in_port;
-        if !key && port.m_key_protect() != 0 {
+        data[LOCAL_PORT_NUM] = r.in_port;
+        if !key_matches && port.m_key_protect() != 0 {
             data[..8].fill(0);
         }
         let kind = self.port_kind(r, slot);
         if reregister && kind.has_address() && self.capabilities(r).has(CapMask::CLIENT_REREGISTER)
         {
             // The reply still contains the bit (o14-12.2.1); afterwards it reads as 0.
-            data[51] |= 0x80;
+            data[CLIENT_REREGISTER] |= 0x80;
         }
         if kind.has_link() && self.capabilities(r).has(CapMask::LINK_ROUND_TRIP_LATENCY) {
             let latency = if self.wires[slot].up {
@@ -81,15 +94,15 @@ impl Fabric {
             } else {
                 NOT_MEASURED
             };
-            data[57..60].copy_from_slice(&latency.to_be_bytes()[1..]);
+            data[LINK_ROUND_TRIP_LATENCY].copy_from_slice(&latency.to_be_bytes()[1..]);
         }
-        if hides {
+        if hides_speeds {
             hide_extended_speeds(data);
         }
         status
     }
 
-    /// Slot of the PortInfo with a number: all ports of the node; 0 on a CA is the addressed port.
+    /// Slot of the port with this number; on a CA, 0 is the port that the request is addressed to.
     fn port_info_slot(&self, r: &SmaRequest, number: u32) -> Option<usize> {
         let node = &self.nodes[r.node];
         if !node.is_switch() && number == 0 {
@@ -99,9 +112,9 @@ impl Fabric {
     }
 
     /// Makes Sets of PortInfo ignore OperationalVLs on all ports of a node.
-    pub fn keep_operational_vls(&mut self, node: NodeIdx) {
+    pub fn ignore_operational_vls(&mut self, node: NodeIdx) {
         if let Some(node) = self.nodes.get_mut(node) {
-            node.options.keeps_operational_vls = true;
+            node.options.ignores_operational_vls = true;
         }
     }
 
@@ -127,7 +140,7 @@ impl Fabric {
         }
         if kind != PortKind::BasePort0 {
             set_link(&mut next, requested);
-            if self.nodes[r.node].options.keeps_operational_vls {
+            if self.nodes[r.node].options.ignores_operational_vls {
                 next.operational_vls = now.operational_vls;
             }
         }
@@ -177,11 +190,11 @@ impl Fabric {
     }
 }
 
-/// Rewrites PortInfo for requesters without extended speeds: a faster speed reads as QDR.
+/// Rewrites PortInfo for requesters without extended speeds: an active extended speed reads as QDR.
 fn hide_extended_speeds(data: &mut AttributeData) {
     let mut info = PortInfo::decode(data);
     if info.link_speed_ext_active != 0 || info.link_speed_ext_active2 != 0 {
-        info.link_speed_active = 4;
+        info.link_speed_active = QDR;
     }
     info.link_speed_ext_active = 0;
     info.link_speed_ext_supported = 0;
@@ -205,41 +218,42 @@ fn is_legal(kind: PortKind, requested: &PortInfo, now: &PortInfo) -> bool {
 }
 
 fn address_is_legal(kind: PortKind, requested: &PortInfo) -> bool {
-    let span = (1u16 << requested.lmc.0) - 1;
+    let lid_mask = (1u16 << requested.lmc.0) - 1;
     requested.lid.is_unicast()
-        && requested.lid.0 & span == 0
-        && Lid(requested.lid.0 | span).is_unicast()
+        && requested.lid.0 & lid_mask == 0
+        && Lid(requested.lid.0 | lid_mask).is_unicast()
         && (requested.master_sm_lid == Lid::NONE || requested.master_sm_lid.is_unicast())
         && (kind != PortKind::BasePort0 || requested.lmc.0 == 0)
 }
 
 fn link_is_legal(requested: &PortInfo, now: &PortInfo) -> bool {
-    let subset = |requested: u8, keep: u8, all: u8, supported: u8| {
-        requested == keep || requested == all || requested & !supported == 0
+    // `unchanged` and `all` are the codes for no change and for all supported values.
+    let is_valid = |requested: u8, unchanged: u8, all: u8, supported: u8| {
+        requested == unchanged || requested == all || requested & !supported == 0
     };
     (MtuCode::Mtu256..=now.mtu_cap).contains(&requested.neighbor_mtu)
         && requested.operational_vls <= now.vl_cap
         && requested.link_down_default_state <= 2
-        && subset(
+        && is_valid(
             requested.link_width_enabled,
             0,
             0xFF,
             now.link_width_supported,
         )
-        && subset(
+        && is_valid(
             requested.link_speed_enabled,
             0,
             15,
             now.link_speed_supported,
         )
-        && (requested.link_speed_ext_enabled == 30
-            || subset(
+        && (requested.link_speed_ext_enabled == EXTENDED_SPEEDS_DISABLED
+            || is_valid(
                 requested.link_speed_ext_enabled,
                 0,
                 31,
                 now.link_speed_ext_supported,
             ))
-        && subset(
+        && is_valid(
             requested.link_speed_ext_enabled2,
             0,
             7,
@@ -247,7 +261,7 @@ fn link_is_legal(requested: &PortInfo, now: &PortInfo) -> bool {
         )
 }
 
-/// Valid transitions: any to Down, Initialize to Armed, Armed to Active; none to the current state.
+/// Valid transitions: any to Down, Initialize to Armed, Armed to Active. Armed to Armed and Active to Active are invalid.
 fn transition_is_legal(requested: &PortInfo, now: &PortInfo) -> bool {
     let phys_is_legal = match requested.port_physical_state {
         PhysState::NoChange => true,
@@ -337,7 +351,7 @@ fn set_link(next: &mut PortInfo, requested: &PortInfo) {
             *enabled = requested;
         }
     }
-    if requested.link_speed_ext_enabled == 30 {
+    if requested.link_speed_ext_enabled == EXTENDED_SPEEDS_DISABLED {
         next.link_speed_ext_enabled = 0;
     }
 }

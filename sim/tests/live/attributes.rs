@@ -120,7 +120,7 @@ fn agent_models_handle_bit_31_differently() {
 #[test]
 fn agent_that_rejects_bit_31_replies_without_it() {
     let mut spec = chain(1);
-    spec.nodes[1].options.agent = AgentModel::RefusesExtendedSpeeds;
+    spec.nodes[1].options.agent = AgentModel::RejectsExtendedSpeeds;
     let mut rig = Rig::new(&spec);
     for port in 0..=2 {
         let modifier = PortInfo::modifier(PortNum(port)).0;

@@ -41,7 +41,7 @@ fn devices_without_extended_port_info_are_brought_up() {
     let old = [
         AgentModel::OnRequest,
         AgentModel::IgnoresExtendedSpeeds,
-        AgentModel::RefusesExtendedSpeeds,
+        AgentModel::RejectsExtendedSpeeds,
     ];
     for agent in old {
         let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
@@ -51,7 +51,9 @@ fn devices_without_extended_port_info_are_brought_up() {
         let slow: Vec<bool> = spec
             .links
             .iter()
-            .map(|l| [l.a, l.b].iter().any(|at| at.node % 3 == 0) && agent.is_old())
+            .map(|l| {
+                [l.a, l.b].iter().any(|at| at.node % 3 == 0) && agent.predates_extended_speeds()
+            })
             .collect();
         let expected = slow.iter().filter(|slow| **slow).count();
         let mut lab = Lab::on(
