@@ -29,31 +29,31 @@ pub struct Parsed {
 /// # Errors
 /// All errors of the text; `path` is the file name in messages.
 pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
-    let (document, syntax) = DeTable::parse_recoverable(text);
-    let mut found: Vec<KeyError> = syntax
+    let (document, syntax_errors) = DeTable::parse_recoverable(text);
+    let mut errors: Vec<KeyError> = syntax_errors
         .iter()
         .map(|e| (e.span(), e.message().to_owned()))
         .collect();
     // After a syntax error, errors in the recovered rest may be misleading.
-    if !found.is_empty() {
-        return Err(ConfigErrors::new(Some(path), text, found));
+    if !errors.is_empty() {
+        return Err(ConfigErrors::new(Some(path), text, errors));
     }
     let document_span = document.span();
     let mut common = document.into_inner();
-    let fabrics = fabrics::take_fabrics(&mut common, &mut found);
-    let raw = parse_keys(&mut common, &document_span, &mut found);
+    let fabrics = fabrics::take_fabrics(&mut common, &mut errors);
+    let raw = parse_keys(&mut common, &document_span, &mut errors);
     let mut parsed: Vec<Parsed> = Vec::new();
     for (name, own) in &fabrics {
         let mut all = fabrics::overlay(&common, own);
-        let mut raw = parse_keys(&mut all, &document_span, &mut found);
+        let mut raw = parse_keys(&mut all, &document_span, &mut errors);
         fabrics::set_own_paths(&mut raw, name, own);
         parsed.push(Parsed {
             fabric: Some(name.clone()),
             raw,
         });
     }
-    if !found.is_empty() {
-        return Err(ConfigErrors::new(Some(path), text, found));
+    if !errors.is_empty() {
+        return Err(ConfigErrors::new(Some(path), text, errors));
     }
     if fabrics.is_empty() {
         parsed.push(Parsed { fabric: None, raw });
@@ -61,31 +61,33 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
     Ok(parsed)
 }
 
-/// Parses the keys of a document; invalid entries are removed and added to `found`.
+/// Parses the keys of a document; invalid entries are removed and reported in `errors`.
 fn parse_keys(
     document: &mut DeTable<'_>,
     document_span: &Range<usize>,
-    found: &mut Vec<KeyError>,
+    errors: &mut Vec<KeyError>,
 ) -> RawConfig {
     loop {
-        let text = toml::Deserializer::from(Spanned::new(document_span.clone(), document.clone()));
-        let error = match RawConfig::deserialize(text) {
+        let deserializer =
+            toml::Deserializer::from(Spanned::new(document_span.clone(), document.clone()));
+        let error = match RawConfig::deserialize(deserializer) {
             Ok(raw) => return raw,
             Err(error) => error,
         };
         let removed = error.span().and_then(|span| remove(document, &span, ""));
         match removed {
-            Some(place) => found.push((error.span(), explain(error.message(), &place))),
+            Some(removed) => errors.push((error.span(), explain(error.message(), &removed))),
             None => {
                 // Without a position nothing can be removed: this is the last error.
-                found.push((error.span(), error.message().to_owned()));
+                errors.push((error.span(), error.message().to_owned()));
                 return RawConfig::default();
             }
         }
     }
 }
 
-/// Position of the value of a key such as `sm.priority` in a valid text, and whether the fabric sets it itself.
+/// Position of the value of a key such as `sm.priority` in a valid text, and whether it is the fabric's own value rather than the
+/// common one.
 pub(super) fn position(
     text: &str,
     fabric: Option<&str>,
@@ -105,7 +107,7 @@ pub(super) fn position(
     own.or_else(|| Some((within(&common)?, false)))
 }
 
-/// A removed entry.
+/// An invalid entry that was removed from the document.
 struct Removed {
     /// The key with its sections: `sm.priority`.
     key: String,
@@ -122,12 +124,12 @@ fn remove(table: &mut DeTable<'_>, span: &Range<usize>, prefix: &str) -> Option<
             return Some(removed);
         }
     }
-    let (hit, at_key) = table
+    let (entry, at_key) = table
         .iter()
         .find(|(key, value)| inside(key.span()) || inside(value.span()))
         .map(|(key, _)| (key.get_ref().clone().into_owned(), inside(key.span())))?;
-    table.remove(hit.as_str());
-    let key = format!("{prefix}{hit}");
+    table.remove(entry.as_str());
+    let key = format!("{prefix}{entry}");
     // The implicit table of a dotted key has the span of the key: invalid values are reported there as well.
     let is_unknown = at_key && !is_known(&key);
     Some(Removed { key, is_unknown })
@@ -172,29 +174,32 @@ fn remove_within(
 }
 
 /// The message of serde, with suggestions.
-fn explain(message: &str, place: &Removed) -> String {
-    if !place.is_unknown {
-        return format!("{}: {message}", place.key);
+fn explain(message: &str, removed: &Removed) -> String {
+    if !removed.is_unknown {
+        return format!("{}: {message}", removed.key);
     }
     let keys = print::keys();
-    let Some((section, name)) = place.key.rsplit_once('.') else {
+    let Some((section, name)) = removed.key.rsplit_once('.') else {
         let mut sections: Vec<&str> = keys
             .iter()
             .filter_map(|k| Some(k.split_once('.')?.0))
             .collect();
         sections.dedup();
-        let same = keys
+        let key_with_section = keys
             .iter()
-            .find(|k| k.split_once('.').is_some_and(|(_, n)| n == place.key));
-        return match (nearest_keyword(&place.key, sections.iter().copied()), same) {
-            (Some(near), _) => format!("unknown section [{}]: did you mean [{near}]?", place.key),
+            .find(|k| k.split_once('.').is_some_and(|(_, n)| n == removed.key));
+        return match (
+            nearest_keyword(&removed.key, sections.iter().copied()),
+            key_with_section,
+        ) {
+            (Some(near), _) => format!("unknown section [{}]: did you mean [{near}]?", removed.key),
             (None, Some(key)) => format!(
                 "unknown key `{}`: it belongs in a section, as {key}",
-                place.key
+                removed.key
             ),
             (None, None) => format!(
                 "unknown section `{}`: the sections are {}",
-                place.key,
+                removed.key,
                 sections.join(", ")
             ),
         };

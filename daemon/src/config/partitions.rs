@@ -1,4 +1,4 @@
-//! Partitions of the configuration: from a `partitions.conf` or from `[[partition]]`, not both.
+//! Reads the partitions, either from a `partitions.conf` or from `[[partition]]` entries.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ pub(super) fn read_partitions(
     path: Option<&Path>,
     dir: &Path,
 ) -> Result<PartitionsAndWarnings, Vec<ConfigError>> {
-    let rules = &raw.partitions;
-    let file = (!rules.file.is_empty()).then(|| dir.join(&rules.file));
+    let settings = &raw.partitions;
+    let file = (!settings.file.is_empty()).then(|| dir.join(&settings.file));
     let config_error = |message: String| {
         vec![ConfigError {
             file: path.map(Path::to_owned),
@@ -57,7 +57,7 @@ pub(super) fn read_partitions(
             (list, Vec::new())
         }
     };
-    let partitions = Partitions::new(list, rules.enforce.into(), rules.allow_both_pkeys);
+    let partitions = Partitions::new(list, settings.enforce.into(), settings.allow_both_pkeys);
     match partitions {
         Ok(partitions) => Ok((partitions, warnings)),
         Err(e) => Err(vec![ConfigError {
@@ -76,8 +76,8 @@ fn from_file(file: &Path) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<Conf
 }
 
 impl From<Enforce> for Enforcement {
-    fn from(of: Enforce) -> Self {
-        match of {
+    fn from(enforce: Enforce) -> Self {
+        match enforce {
             Enforce::Both => Self::Both,
             Enforce::In => Self::In,
             Enforce::Out => Self::Out,
@@ -87,7 +87,7 @@ impl From<Enforce> for Enforcement {
 }
 
 impl PartitionEntry {
-    /// Formats the entry in OpenSM's grammar and parses that, so that both forms have the same checks. Warnings are errors here.
+    /// Formats the entry in OpenSM's grammar and parses it, so that both forms are checked alike. Warnings of the parser are errors here.
     fn partition(&self) -> Result<Partition, Vec<String>> {
         let reserved = [',', ':', ';', '#', '=', '\n', '\r'];
         let mut errors = Vec::new();
@@ -113,8 +113,8 @@ impl PartitionEntry {
             return Err(errors);
         }
         let mut text = format!("{}={}", self.name, self.pkey.0);
-        for (yes, flag) in [(self.index0, "indx0"), (self.ipoib, "ipoib")] {
-            if yes {
+        for (is_set, flag) in [(self.index0, "indx0"), (self.ipoib, "ipoib")] {
+            if is_set {
                 text.push_str(&format!(",{flag}"));
             }
         }
@@ -135,7 +135,9 @@ impl PartitionEntry {
         let mut partitions = parsed.partitions;
         match (partitions.pop(), partitions.is_empty()) {
             (Some(partition), true) => Ok(partition),
-            (Some(_) | None, _) => Err(vec!["does not describe exactly one partition".to_owned()]),
+            (Some(_) | None, _) => Err(vec![
+                "the entry does not define exactly one partition".to_owned(),
+            ]),
         }
     }
 }
@@ -204,12 +206,12 @@ mod tests {
             entry.contains("[[partition]] 1 (a): invalid P_Key `32768`"),
             "{entry}"
         );
-        let lenient = error("[[partition]]\nname = \"a\"\npkey = 1\nmembers = [\"A\"]\n");
-        assert!(lenient.contains("`A` read as `ALL`"), "{lenient}");
-        let strange = error("[[partition]]\nname = \"a:b;\"\npkey = 1\n");
+        let abbreviated = error("[[partition]]\nname = \"a\"\npkey = 1\nmembers = [\"A\"]\n");
+        assert!(abbreviated.contains("`A` read as `ALL`"), "{abbreviated}");
+        let invalid_name = error("[[partition]]\nname = \"a:b;\"\npkey = 1\n");
         assert!(
-            strange.contains("name: `a:b;` has an invalid character"),
-            "{strange}"
+            invalid_name.contains("name: `a:b;` has an invalid character"),
+            "{invalid_name}"
         );
         let twice =
             "[[partition]]\nname = \"a\"\npkey = 1\n[[partition]]\nname = \"b\"\npkey = 0x8001\n";

@@ -1,6 +1,6 @@
 //! Types of configuration values, checked in `Deserialize`.
 //!
-//! So every error has the position of its value and names the allowed values, and the rest of the program sees only valid values.
+//! Therefore errors have the position of the value and name the allowed values, and the rest of the program gets only valid values.
 
 use core::fmt;
 use core::time::Duration;
@@ -37,7 +37,7 @@ impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
         self.0
     }
 
-    /// Converts to a narrower type, which must hold `MAX`.
+    /// Converts to a narrower integer type. The caller must select one whose range includes `MAX`.
     #[must_use]
     pub fn to<T: TryFrom<u64> + Limit>(self) -> T {
         T::try_from(self.0).unwrap_or(T::MAX)
@@ -127,11 +127,11 @@ pub struct Hex64(pub u64);
 impl core::str::FromStr for Hex64 {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
-        let bad = || format!("`{s}` is not a 64-bit number such as 0x0002c90300a1b2c3");
+        let error = || format!("`{s}` is not a 64-bit number such as 0x0002c90300a1b2c3");
         let digits = s.strip_prefix("0x").or_else(|| s.strip_prefix("0X"));
         match digits {
-            Some(hex) => u64::from_str_radix(hex, 16).map_err(|_| bad()),
-            None => s.parse().map_err(|_| bad()),
+            Some(hex) => u64::from_str_radix(hex, 16).map_err(|_| error()),
+            None => s.parse().map_err(|_| error()),
         }
         .map(Self)
     }
@@ -210,8 +210,8 @@ impl Serialize for Engine {
 impl<'de> Deserialize<'de> for Engine {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         // Errors raised in a visitor have the position of the value.
-        struct V;
-        impl Visitor<'_> for V {
+        struct EngineVisitor;
+        impl Visitor<'_> for EngineVisitor {
             type Value = Engine;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the name of a routing engine in quotes")
@@ -220,6 +220,6 @@ impl<'de> Deserialize<'de> for Engine {
                 v.parse().map_err(E::custom)
             }
         }
-        d.deserialize_str(V)
+        d.deserialize_str(EngineVisitor)
     }
 }
