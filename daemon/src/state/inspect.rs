@@ -9,7 +9,7 @@ use std::path::Path;
 use ferrosm_core::records::RecordKey;
 
 use super::store::{self, StoreContents, StoreError};
-use super::{LOCK, in_use, is_of_view};
+use super::{LOCK, in_use, is_view_record};
 use crate::failure::Failure;
 
 /// Contents of a state directory.
@@ -54,7 +54,7 @@ impl StateInspection {
         let mut records = contents.records;
         if !contents.damage.is_empty() {
             // As at a start.
-            records.retain(|(key, _)| !is_of_view(key));
+            records.retain(|(key, _)| !is_view_record(key));
         }
         Self {
             records,

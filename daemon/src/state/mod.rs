@@ -11,7 +11,7 @@
 //! | [`export`] | records as JSON lines, for `ferrosm state export` and `import` |
 //! | `crash_marker` | detection of panics of the storage library |
 //!
-//! One process at a time: a [`StateDir`] or its [`StateWriter`] holds the directory's lock file. An unreadable store is renamed with a
+//! Only one process can use a directory: [`StateDir`] or its [`StateWriter`] holds its lock file. An unreadable store is renamed with a
 //! warning and never prevents a start; intact records of a damaged store are recovered.
 
 mod crash_marker;
@@ -102,7 +102,7 @@ impl StateDir {
             .mode(LOCK_MODE)
             .open(path.join(LOCK))
             .map_err(|e| failure(e, "write to"))?;
-        // Every user who can open the file can lock it. Earlier versions created it with a wider mode.
+        // Every user that can open the file can lock it and prevent a start. The file may have been created with a wider mode.
         let _ = lock.set_permissions(Permissions::from_mode(LOCK_MODE));
         match lock.try_lock() {
             Ok(()) => {}
@@ -123,21 +123,21 @@ impl StateDir {
 
     /// The persisted state of the last run. Invalid records are skipped with a warning, and removed.
     pub fn restored(&mut self) -> RestoredState {
-        let (mut restored, left_out) = restore(&self.contents.records, SystemTime::now());
+        let (mut restored, skipped) = restore(&self.contents.records, SystemTime::now());
         if self.contents.is_replica() {
             // Records that its master acknowledged later are missing.
             restored.complete = false;
             info!("state is a replica of another SM");
         }
         let mut changes = Vec::new();
-        for record in left_out {
+        for record in skipped {
             warn!(reason = %record, "invalid record skipped");
             if record.key.kind().is_some() {
                 changes.push(RecordChange::Remove(record.key));
             }
         }
         if !changes.is_empty() && !restored.complete {
-            // So that another start does not take the view for complete.
+            // The next start does not find the invalid records any more. Without its head, the view does not count as complete then.
             changes.push(RecordChange::Clear(RecordKind::ViewHead));
         }
         if !changes.is_empty()
@@ -162,7 +162,7 @@ impl StateDir {
         &self.contents.records
     }
 
-    /// Number of the last batch, and its time in seconds since 1970; zeros in an empty store.
+    /// Number of the last batch, and its time in seconds since 1970; both are 0 in an empty store.
     #[must_use]
     pub const fn last_batch(&self) -> (u64, u64) {
         (self.contents.sequence, self.contents.written_unix_s)
@@ -182,13 +182,14 @@ impl StateDir {
         is_replica: bool,
     ) -> Result<(), Failure> {
         let now = SystemTime::now();
-        // The records are no longer those of their history.
+        // The change is not part of any history: a replica with these records is not in sync with a master.
         let at = Position {
             epoch: 0,
             ..self.contents.next()
         };
-        let led = u64::from(is_replica);
-        self.store.led = led;
+        // 0 equals the epoch of `at`: the records are those of this node, not a replica.
+        let led_epoch = u64::from(is_replica);
+        self.store.led_epoch = led_epoch;
         let done = self.store.commit(batch, at, now);
         done.map_err(|e| self.store_failure(&e))?;
         let records = core::mem::take(&mut self.contents.records);
@@ -196,7 +197,7 @@ impl StateDir {
         batch.apply(&mut records);
         self.contents.records = records.into_iter().collect();
         (self.contents.epoch, self.contents.sequence) = (at.epoch, at.seq);
-        self.contents.led = led;
+        self.contents.led_epoch = led_epoch;
         self.contents.written_unix_s = unix_s(now);
         Ok(())
     }
@@ -212,7 +213,7 @@ impl StateDir {
     fn load(&mut self) -> Result<(), Failure> {
         match self.store.load() {
             Ok(contents) => {
-                self.store.led = contents.led;
+                self.store.led_epoch = contents.led_epoch;
                 self.contents = contents;
             }
             Err(StoreError::Unreadable(why)) => {
@@ -232,7 +233,7 @@ impl StateDir {
         }
         // Records of the view are only valid together; all others are independent.
         let records = core::mem::take(&mut self.contents.records);
-        let intact = records.into_iter().filter(|(key, _)| !is_of_view(key));
+        let intact = records.into_iter().filter(|(key, _)| !is_view_record(key));
         let put = |(key, value)| RecordChange::Put(key, value);
         let changes: Vec<RecordChange> = intact.map(put).collect();
         info!(records = changes.len(), "intact records recovered");
@@ -275,7 +276,7 @@ fn in_use(path: &Path) -> Failure {
 }
 
 /// Whether a record is part of the view.
-fn is_of_view(key: &RecordKey) -> bool {
+fn is_view_record(key: &RecordKey) -> bool {
     key.kind().is_some_and(is_view)
 }
 

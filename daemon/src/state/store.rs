@@ -67,8 +67,8 @@ pub(super) struct Store {
     database: Option<Database>,
     /// Whether a write succeeded since it was opened.
     verified: bool,
-    /// The last history of this node itself; written with the next batch.
-    pub(super) led: u64,
+    /// Epoch of the last history that this node led as master, 0 for none; written with the next batch.
+    pub(super) led_epoch: u64,
 }
 
 /// Contents of a store.
@@ -78,8 +78,8 @@ pub(super) struct StoreContents {
     pub(super) records: Vec<(RecordKey, Box<[u8]>)>,
     /// History of the batches ([`ferrosm_replication`]); 0 for none.
     pub(super) epoch: u64,
-    /// The last history of this node itself; differs from `epoch` if the records are a replica or were superseded.
-    pub(super) led: u64,
+    /// Epoch of the last history that this node led as master; differs from `epoch` if the records are a replica or were superseded.
+    pub(super) led_epoch: u64,
     /// Number of the last batch; 0 before the first.
     pub(super) sequence: u64,
     /// Time of the last batch, in seconds since 1970.
@@ -134,7 +134,7 @@ impl StoreContents {
 
     /// Whether another node may have newer records.
     pub(super) const fn is_replica(&self) -> bool {
-        self.led != self.epoch
+        self.led_epoch != self.epoch
     }
 
     /// Position of the next batch of the same history.
@@ -152,7 +152,7 @@ impl Store {
             path: dir.join(FILE),
             database: None,
             verified: false,
-            led: 0,
+            led_epoch: 0,
         }
     }
 
@@ -224,7 +224,7 @@ impl Store {
         at: Position,
         now: SystemTime,
     ) -> Result<(), StoreError> {
-        let led = self.led;
+        let led = self.led_epoch;
         let transaction = self.open()?.begin_write().map_err(redb_error)?;
         write_batch(&transaction, batch, (at, led), now)?;
         transaction.commit().map_err(redb_error)
@@ -385,7 +385,7 @@ fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
     let checksum = value_of(CHECKSUM)?;
     contents.epoch = read_u64(&value_of(EPOCH)?);
     contents.sequence = read_u64(&value_of(SEQUENCE)?);
-    contents.led = read_u64(&value_of(LED)?);
+    contents.led_epoch = read_u64(&value_of(LED)?);
     contents.written_unix_s = read_u64(&value_of(WRITTEN)?);
     let records = match transaction.open_table(RECORDS) {
         Err(TableError::TableDoesNotExist(_)) => return unreadable("it has no records"),

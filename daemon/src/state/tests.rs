@@ -233,7 +233,7 @@ fn inspecting_state_modifies_no_file() {
     }
 }
 
-/// Every user who can open the file can lock it and prevent a start.
+/// Every user that can open the file can lock it and prevent a start.
 #[test]
 fn lock_file_has_mode_0600() {
     let dir = TempDir::new("state-mode");
@@ -243,5 +243,5 @@ fn lock_file_has_mode_0600() {
     assert_eq!(mode(), 0o600);
     std::fs::set_permissions(&lock, Permissions::from_mode(0o644)).unwrap();
     drop(StateDir::open(dir.path()).unwrap());
-    assert_eq!(mode(), 0o600, "mode of an earlier version");
+    assert_eq!(mode(), 0o600, "created with a wider mode");
 }

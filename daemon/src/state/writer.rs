@@ -22,7 +22,7 @@ use tracing::{error, info, warn};
 use super::durability::DurabilityTracker;
 use super::request::StoreRequest;
 use super::store::StoreError;
-use super::{ReplicaStore, StateDir, is_of_view, unix_s};
+use super::{ReplicaStore, StateDir, is_view_record, unix_s};
 
 /// Interval between attempts after a failed write.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -153,7 +153,7 @@ struct StoreThread {
 impl StoreThread {
     fn new(mut dir: StateDir, durable: Arc<DurabilityTracker>) -> Self {
         let records = core::mem::take(&mut dir.contents.records);
-        let records = records.into_iter().filter(|(key, _)| !is_of_view(key));
+        let records = records.into_iter().filter(|(key, _)| !is_view_record(key));
         Self {
             records: records.collect(),
             dir,
@@ -220,13 +220,13 @@ impl StoreThread {
                 // Earlier tickets belong to another history and will not be acknowledged.
                 self.durable.forget_pending(self.tickets.0);
                 self.dir.contents.epoch = epoch;
-                self.dir.store.led = epoch;
+                self.dir.store.led_epoch = epoch;
                 // If this fails, the next batch writes it.
                 let _ = self.write_history();
             }
             StoreRequest::MarkSuperseded => {
                 self.flush();
-                self.dir.store.led = 0;
+                self.dir.store.led_epoch = 0;
                 if self.dir.contents.epoch != 0
                     && let Err(e) = self.write_history()
                 {
@@ -388,7 +388,7 @@ impl StoreThread {
     fn apply_in_memory(&mut self, batch: &RecordBatch) {
         let records = batch.changes.iter().filter(|change| match change {
             RecordChange::Clear(kind) => !matches!(kind, RecordKind::View | RecordKind::ViewHead),
-            RecordChange::Put(key, _) | RecordChange::Remove(key) => !is_of_view(key),
+            RecordChange::Put(key, _) | RecordChange::Remove(key) => !is_view_record(key),
         });
         let changes = records.cloned().collect();
         RecordBatch { changes }.apply(&mut self.records);
