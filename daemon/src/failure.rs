@@ -11,14 +11,14 @@ use crate::config::ConfigErrors;
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command failed (exit status 1).
+    /// Any other failure of a command (exit status 1).
     Job {
         /// The message, without full stop.
         error: anyhow::Error,
         /// What the operator can do; may be empty.
         hint: String,
     },
-    /// A program cannot be executed: exit status 127 if it does not exist, otherwise 126, as in shells.
+    /// The program of `attach` cannot be executed. Exit status 127 if it does not exist, otherwise 126, as in shells.
     NotRun {
         /// The message.
         message: String,
@@ -29,7 +29,8 @@ pub enum Failure {
     Usage(String),
     /// Invalid configuration (exit status 78).
     Config(ConfigErrors),
-    /// The configuration lacks a choice that only the operator can make. Exit status 78 prevents a restart, which might choose by accident.
+    /// The operator must configure something, such as one of several ports. Exit status 78 prevents a restart by systemd, at which
+    /// another number of usable ports would select one by accident.
     Unconfigured {
         /// The message, without full stop.
         message: String,

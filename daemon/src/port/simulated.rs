@@ -12,11 +12,12 @@ use super::Port;
 /// Interval at which an idle simulated port is polled.
 const SIM_POLL: Duration = Duration::from_millis(100);
 
-/// A port of a simulated fabric, without a thread; the fabric runs in the driver's time.
+/// A port of a simulated fabric, without a thread: the fabric runs while the driver sends and receives.
 pub struct SimulatedPort {
     net: SimNet,
     sender: Box<dyn MadSender>,
     receiver: Box<dyn MadReceiver>,
+    /// Taken from the receiver by [`Port::ready`].
     waiting: Option<Received>,
     started: Instant,
 }

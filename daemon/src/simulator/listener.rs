@@ -18,7 +18,7 @@ use super::request::{ClientHello, ConnId, EngineRequest, ReplySender, RequestSen
 /// Longest console line, in bytes.
 const LINE_MAX: u64 = 64 * 1024;
 
-/// Request channel of a connection.
+/// Sends the requests of a connection to the engine.
 #[derive(Clone)]
 struct EngineHandle(RequestSender);
 
@@ -46,7 +46,7 @@ impl EngineHandle {
     }
 }
 
-/// Accepts connections in a thread, as long as the process lives.
+/// Accepts connections in a thread until the process exits.
 ///
 /// # Errors
 /// The thread cannot be started.
@@ -75,13 +75,13 @@ pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()>
 }
 
 fn serve_connection(conn: ConnId, stream: UnixStream, engine: &EngineHandle) {
-    // Errors close the connection like a regular end.
+    // An error ends the connection as a disconnect of the client does.
     let _ = match frames::first_byte(&stream) {
         Ok(Some(0)) => serve_program(conn, &stream, engine),
         Ok(Some(_)) => serve_console(stream, engine),
         Ok(None) | Err(_) => Ok(()),
     };
-    // Fails only if the engine has ended.
+    // Fails only if the engine has stopped.
     let _ = engine.send(EngineRequest::Closed(conn));
 }
 
@@ -119,7 +119,7 @@ fn serve_program(
                 pid,
                 program,
             };
-            if let Err(why) = engine.request(|to| EngineRequest::Hello(conn, hello, to))? {
+            if let Err(why) = engine.request(|reply| EngineRequest::Hello(conn, hello, reply))? {
                 return reject(stream, &why);
             }
             has_hello = true;
@@ -141,42 +141,46 @@ fn reply_to(
 ) -> Result<(), Disconnected> {
     let reply = match request {
         Request::Hello { .. } => Reply::Errno(Errno::EINVAL.0),
-        Request::ListFiles => Reply::Files(engine.request(|to| EngineRequest::Files(conn, to))?),
+        Request::ListFiles => {
+            Reply::Files(engine.request(|reply| EngineRequest::Files(conn, reply))?)
+        }
         Request::ReadFile { path } => {
-            match engine.request(|to| EngineRequest::ReadFile(conn, path, to))? {
+            match engine.request(|reply| EngineRequest::ReadFile(conn, path, reply))? {
                 Some(content) => Reply::File(content),
                 None => Reply::Errno(Errno::ENOENT.0),
             }
         }
         Request::OpenUmad { index } => {
-            match engine.request(|to| EngineRequest::Open(conn, index, to))? {
+            match engine.request(|reply| EngineRequest::Open(conn, index, reply))? {
                 Ok(fds) => return send_with(stream, &Reply::Opened, fds),
                 Err(errno) => Reply::Errno(errno.0),
             }
         }
         Request::Ioctl { request, arg } => {
             let (result, arg) =
-                engine.request(|to| EngineRequest::Ioctl(conn, request, arg, to))?;
+                engine.request(|reply| EngineRequest::Ioctl(conn, request, arg, reply))?;
             Reply::Ioctl {
                 errno: result.err().map_or(0, |errno| errno.0),
                 arg,
             }
         }
         Request::OpenIssm { index, nonblock } => {
-            match engine.request(|to| EngineRequest::OpenIssm(conn, index, nonblock, to))? {
+            match engine.request(|reply| EngineRequest::OpenIssm(conn, index, nonblock, reply))? {
                 Ok(()) => Reply::Opened,
                 Err(errno) => Reply::Errno(errno.0),
             }
         }
-        Request::Verbs(call) => match engine.request(|to| EngineRequest::Verbs(conn, call, to))? {
-            Ok((Some(answer), Some(fds))) => {
-                return send_with(stream, &Reply::Verbs(answer), fds);
+        Request::Verbs(call) => {
+            match engine.request(|reply| EngineRequest::Verbs(conn, call, reply))? {
+                Ok((Some(answer), Some(fds))) => {
+                    return send_with(stream, &Reply::Verbs(answer), fds);
+                }
+                Ok((None, Some(fds))) => return send_with(stream, &Reply::Opened, fds),
+                Ok((Some(answer), None)) => Reply::Verbs(answer),
+                Ok((None, None)) => Reply::Done,
+                Err(errno) => Reply::Errno(errno.0),
             }
-            Ok((None, Some(fds))) => return send_with(stream, &Reply::Opened, fds),
-            Ok((Some(answer), None)) => Reply::Verbs(answer),
-            Ok((None, None)) => Reply::Done,
-            Err(errno) => Reply::Errno(errno.0),
-        },
+        }
     };
     send(stream, &reply)
 }
@@ -206,11 +210,14 @@ fn serve_console(stream: UnixStream, engine: &EngineHandle) -> Result<(), Discon
             return Ok(());
         }
         if line.last() != Some(&b'\n') && line.len() as u64 == LINE_MAX {
-            out.write_all(b"error: the line is too long\n")?;
+            writeln!(
+                out,
+                "error: the line is too long: the limit is {LINE_MAX} bytes"
+            )?;
             return Ok(());
         }
         let line = String::from_utf8_lossy(&line).trim().to_owned();
-        let reply = engine.request(|to| EngineRequest::Line(line, to))?;
+        let reply = engine.request(|reply| EngineRequest::Line(line, reply))?;
         out.write_all(reply.as_bytes())?;
     }
 }
