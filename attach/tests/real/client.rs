@@ -5,9 +5,10 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::server::{ANSWER, DIE, HEADER, MEASURE, Server, TEST_CLASS};
+use crate::server::{ANSWER, HEADER, MEASURE, STOP, Server, TEST_CLASS};
 use crate::{attached, text};
 
+/// Set in the attached process.
 const INSIDE: &str = "FERROSM_ATTACH_TEST_INSIDE";
 const ENABLE_PKEY: u64 = 0x1B03;
 const REGISTER_AGENT2: u64 = 0xC028_1B04;
@@ -56,7 +57,8 @@ fn register(fd: c_int) -> u32 {
     u32::from_ne_bytes(*agent.first_chunk().unwrap())
 }
 
-fn device(flags: c_int) -> c_int {
+/// Opens the umad device and registers an agent, which gets ID 0.
+fn open_device(flags: c_int) -> c_int {
     let fd = open_path(c"/dev/infiniband/umad0", libc::O_RDWR | flags);
     assert!(fd >= 0, "{}", errno());
     assert_eq!(ioctl(fd, ENABLE_PKEY, &mut []), 0);
@@ -96,7 +98,7 @@ fn poll(fd: c_int, timeout_ms: c_int) -> (c_int, i16) {
     (count, fds.revents)
 }
 
-fn ask(fd: c_int, command: u16, modifier: usize) {
+fn send_command(fd: c_int, command: u16, modifier: usize) {
     let bytes = message(0, command, modifier, 256);
     assert_eq!(
         write(fd, &bytes),
@@ -113,18 +115,18 @@ const TIMEOUT_MS: c_int = 30_000;
 #[test]
 fn reads_and_writes_follow_the_kernels_rules() {
     run_attached("reads_and_writes_follow_the_kernels_rules", "30", || {
-        let fd = device(libc::O_NONBLOCK);
+        let fd = open_device(libc::O_NONBLOCK);
         let short = vec![0; HEADER + 35];
         assert_eq!((write(fd, &short), errno()), (-1, libc::EINVAL));
-        let stranger = message(7, ANSWER, 256, 256);
-        assert_eq!((write(fd, &stranger), errno()), (-1, libc::EIO));
-        let unknown_agent = message(99, ANSWER, 256, 256);
-        assert_eq!((write(fd, &unknown_agent), errno()), (-1, libc::EINVAL));
+        let unregistered = message(7, ANSWER, 256, 256);
+        assert_eq!((write(fd, &unregistered), errno()), (-1, libc::EIO));
+        let invalid_agent = message(99, ANSWER, 256, 256);
+        assert_eq!((write(fd, &invalid_agent), errno()), (-1, libc::EINVAL));
         let mut buffer = vec![0; HEADER + 5000];
         assert_eq!((read(fd, &mut buffer), errno()), (-1, libc::EAGAIN));
         assert_eq!(poll(fd, 0), (0, 0));
 
-        ask(fd, ANSWER, 5000);
+        send_command(fd, ANSWER, 5000);
         for _ in 0..2 {
             assert_eq!(poll(fd, TIMEOUT_MS), (1, libc::POLLIN));
             assert_eq!(
@@ -153,17 +155,16 @@ fn reads_and_writes_follow_the_kernels_rules() {
 
         let id = register(fd);
         assert_eq!(ioctl(fd, UNREGISTER_AGENT, &mut id.to_ne_bytes()), 0);
-        let gone = message(id, ANSWER, 256, 256);
-        assert_eq!((write(fd, &gone), errno()), (-1, libc::EIO));
+        let unregistered = message(id, ANSWER, 256, 256);
+        assert_eq!((write(fd, &unregistered), errno()), (-1, libc::EIO));
         assert_eq!(
             (ioctl(fd, 0x1BFF, &mut []), errno()),
             (-1, libc::EINVAL),
             "error number of the server"
         );
         assert_eq!(
-            (ioctl(fd, 0x5401, &mut [0; 64]), errno()),
-            (-1, libc::ENOTTY),
-            "TCGETS"
+            (ioctl(fd, libc::TCGETS, &mut [0; 64]), errno()),
+            (-1, libc::ENOTTY)
         );
         // SAFETY: a descriptor of our own.
         assert_eq!(unsafe { libc::close(fd) }, 0);
@@ -177,14 +178,14 @@ fn reads_and_writes_follow_the_kernels_rules() {
 #[test]
 fn megabytes_pass_in_both_directions() {
     run_attached("megabytes_pass_in_both_directions", "30", || {
-        let fd = device(0);
+        let fd = open_device(0);
         let long = message(0, MEASURE, 0, 3_000_000);
         assert_eq!(write(fd, &long), long.len() as isize);
         let mut buffer = vec![0; HEADER + 2_000_000];
         assert_eq!(read(fd, &mut buffer), (HEADER + 256) as isize);
         let len = u32::from_be_bytes(*buffer[HEADER + 20..].first_chunk().unwrap());
         assert_eq!(len, 3_000_000);
-        ask(fd, ANSWER, 2_000_000);
+        send_command(fd, ANSWER, 2_000_000);
         assert_eq!(read(fd, &mut buffer), (HEADER + 2_000_000) as isize);
         assert_eq!(buffer[HEADER + 1_999_999], 1_999_999usize.to_le_bytes()[0]);
     });
@@ -194,13 +195,13 @@ fn megabytes_pass_in_both_directions() {
 #[test]
 fn duplicates_refer_to_the_device() {
     run_attached("duplicates_refer_to_the_device", "0", || {
-        let fd = device(libc::O_NONBLOCK);
+        let fd = open_device(libc::O_NONBLOCK);
         // SAFETY: descriptors of our own, here and below.
         let copies = unsafe { [libc::dup(fd), libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 50)] };
         // SAFETY: as above.
         unsafe { libc::close(fd) };
         for copy in copies {
-            ask(copy, ANSWER, 256);
+            send_command(copy, ANSWER, 256);
             assert_eq!(poll(copy, TIMEOUT_MS), (1, libc::POLLIN));
             assert_eq!(read(copy, &mut [0; HEADER + 256]), (HEADER + 256) as isize);
         }
@@ -209,7 +210,7 @@ fn duplicates_refer_to_the_device() {
         // SAFETY: as above.
         assert_eq!(unsafe { libc::dup2(null, copies[0]) }, copies[0]);
         assert_eq!(read(copies[0], &mut [0; 64]), 0);
-        ask(copies[1], ANSWER, 256);
+        send_command(copies[1], ANSWER, 256);
         assert_eq!(poll(copies[1], TIMEOUT_MS), (1, libc::POLLIN));
     });
 }
@@ -218,11 +219,11 @@ fn duplicates_refer_to_the_device() {
 #[test]
 fn all_waiting_functions_work() {
     run_attached("all_waiting_functions_work", "30", || {
-        let fd = device(libc::O_NONBLOCK);
-        let other = device(libc::O_NONBLOCK);
+        let fd = open_device(libc::O_NONBLOCK);
+        let other = open_device(libc::O_NONBLOCK);
         let mut buffer = [0; HEADER + 256];
         for _ in 0..3 {
-            ask(fd, ANSWER, 256);
+            send_command(fd, ANSWER, 256);
             let mut fds = [fd, other].map(|fd| libc::pollfd {
                 fd,
                 events: libc::POLLIN | libc::POLLOUT,
@@ -239,8 +240,8 @@ fn all_waiting_functions_work() {
             assert!(read(fd, &mut buffer) > 0);
         }
         // A message that arrived during polling is announced when the program uses epoll.
-        ask(fd, ANSWER, 256);
-        ask(fd, ANSWER, 256);
+        send_command(fd, ANSWER, 256);
+        send_command(fd, ANSWER, 256);
         assert_eq!(poll(fd, TIMEOUT_MS), (1, libc::POLLIN));
         // SAFETY: plain calls with valid pointers.
         unsafe {
@@ -259,11 +260,11 @@ fn all_waiting_functions_work() {
             }
             for _ in 0..100 {
                 assert_eq!(libc::epoll_wait(epoll, &raw mut event, 1, 0), 0);
-                ask(fd, ANSWER, 256);
+                send_command(fd, ANSWER, 256);
                 assert_eq!(libc::epoll_wait(epoll, &raw mut event, 1, TIMEOUT_MS), 1);
                 assert!(read(fd, &mut buffer) > 0);
             }
-            ask(other, ANSWER, 256);
+            send_command(other, ANSWER, 256);
             let mut set: libc::fd_set = std::mem::zeroed();
             libc::FD_SET(other, &raw mut set);
             let count = libc::select(
@@ -279,12 +280,12 @@ fn all_waiting_functions_work() {
     });
 }
 
-extern "C" fn poll_for_ever(fd: *mut c_void) -> *mut c_void {
+extern "C" fn poll_without_timeout(fd: *mut c_void) -> *mut c_void {
     poll(fd as usize as c_int, -1);
     std::ptr::null_mut()
 }
 
-extern "C" fn read_for_ever(fd: *mut c_void) -> *mut c_void {
+extern "C" fn read_blocking(fd: *mut c_void) -> *mut c_void {
     read(fd as usize as c_int, &mut [0; HEADER + 256]);
     std::ptr::null_mut()
 }
@@ -294,9 +295,9 @@ extern "C" fn read_for_ever(fd: *mut c_void) -> *mut c_void {
 fn waiting_threads_can_be_cancelled() {
     for spin_us in ["0", "30"] {
         run_attached("waiting_threads_can_be_cancelled", spin_us, || {
-            let fd = device(0);
+            let fd = open_device(0);
             let mut buffer = [0; HEADER + 256];
-            for start in [poll_for_ever, read_for_ever] {
+            for start in [poll_without_timeout, read_blocking] {
                 // SAFETY: a thread whose function only waits.
                 unsafe {
                     let mut thread = std::mem::zeroed();
@@ -309,7 +310,7 @@ fn waiting_threads_can_be_cancelled() {
                     assert_eq!(libc::pthread_join(thread, &raw mut result), 0);
                     assert_eq!(result as isize, -1, "PTHREAD_CANCELED");
                 }
-                ask(fd, ANSWER, 256);
+                send_command(fd, ANSWER, 256);
                 assert_eq!(poll(fd, TIMEOUT_MS), (1, libc::POLLIN));
                 assert!(read(fd, &mut buffer) > 0);
             }
@@ -322,28 +323,28 @@ fn waiting_threads_can_be_cancelled() {
 fn threads_share_a_device() {
     for spin_us in ["0", "30"] {
         run_attached("threads_share_a_device", spin_us, || {
-            const EACH: usize = 1000;
-            let fd = device(libc::O_NONBLOCK);
-            let under_way = AtomicUsize::new(0);
+            const REQUESTS_PER_THREAD: usize = 1000;
+            let fd = open_device(libc::O_NONBLOCK);
+            let outstanding = AtomicUsize::new(0);
             std::thread::scope(|scope| {
                 for _ in 0..2 {
                     scope.spawn(|| {
-                        for _ in 0..EACH {
-                            while under_way.load(Ordering::SeqCst) >= 8 {
+                        for _ in 0..REQUESTS_PER_THREAD {
+                            while outstanding.load(Ordering::SeqCst) >= 8 {
                                 std::thread::yield_now();
                             }
-                            under_way.fetch_add(1, Ordering::SeqCst);
-                            ask(fd, ANSWER, 256);
+                            outstanding.fetch_add(1, Ordering::SeqCst);
+                            send_command(fd, ANSWER, 256);
                         }
                     });
                 }
                 let mut buffer = [0; HEADER + 256];
-                for number in 0..2 * EACH {
+                for number in 0..2 * REQUESTS_PER_THREAD {
                     while read(fd, &mut buffer) < 0 {
                         assert_eq!(errno(), libc::EAGAIN);
                         assert_eq!(poll(fd, TIMEOUT_MS), (1, libc::POLLIN), "message {number}");
                     }
-                    under_way.fetch_sub(1, Ordering::SeqCst);
+                    outstanding.fetch_sub(1, Ordering::SeqCst);
                 }
             });
         });
@@ -354,13 +355,16 @@ fn threads_share_a_device() {
 #[test]
 fn dead_server_is_a_removed_device() {
     run_attached("dead_server_is_a_removed_device", "30", || {
-        let fd = device(0);
+        let fd = open_device(0);
         let mut buffer = [0; HEADER + 256];
-        let bytes = message(0, DIE, 0, 256);
+        let bytes = message(0, STOP, 0, 256);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let (count, came) = poll(fd, TIMEOUT_MS);
-                assert!(count == 1 && came & libc::POLLHUP != 0, "{count} {came}");
+                let (count, revents) = poll(fd, TIMEOUT_MS);
+                assert!(
+                    count == 1 && revents & libc::POLLHUP != 0,
+                    "{count} {revents}"
+                );
             });
             write(fd, &bytes);
         });

@@ -1,7 +1,7 @@
 //! A server for one host with one CA, to test the library alone.
 //!
-//! It replies to NodeInfo requests to the CA itself, reports a timeout for other requests at once, and implements
-//! commands in class 0x09 (attribute ID: command, modifier: argument).
+//! It replies to NodeInfo requests to the CA itself and reports a timeout for other requests at once. MADs of class
+//! 0x09, a vendor class, are commands to this server: the attribute ID is the command, the modifier its argument.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -20,15 +20,21 @@ pub(crate) const TEST_CLASS: u8 = 0x09;
 pub(crate) const ANSWER: u16 = 1;
 /// Replies with the length of the request in the modifier.
 pub(crate) const MEASURE: u16 = 2;
-/// Closes all connections.
-pub(crate) const DIE: u16 = 3;
+/// Closes all connections and stops the server.
+pub(crate) const STOP: u16 = 3;
 
+/// Length of `struct ib_user_mad_hdr`, with the P_Key index.
 pub(crate) const HEADER: usize = 64;
 const ETIMEDOUT: u32 = 110;
 const ENOENT: i32 = 2;
 const ENXIO: i32 = 6;
 const EAGAIN: i32 = 11;
 const EINVAL: i32 = 22;
+/// Requests of `ioctl` (Linux `rdma/ib_user_mad.h`).
+const REGISTER_AGENT: u32 = 0xC01C_1B01;
+const UNREGISTER_AGENT: u32 = 0x4004_1B02;
+const ENABLE_PKEY: u32 = 0x1B03;
+const REGISTER_AGENT2: u32 = 0xC028_1B04;
 
 pub(crate) const NODE_GUID: u64 = 0x0002_c903_0000_0010;
 
@@ -67,9 +73,12 @@ struct Shared {
     doorbell: ServerDoorbell,
     files: Mutex<Vec<Arc<OpenFile>>>,
     streams: Mutex<Vec<UnixStream>>,
-    issm: Mutex<bool>,
-    dead: AtomicBool,
+    /// A client has the issm file open.
+    issm_open: Mutex<bool>,
+    stopped: AtomicBool,
+    /// Nodes in the last client's hello.
     nodes: Mutex<Vec<String>>,
+    /// LID in sysfs.
     lid: AtomicU32,
 }
 
@@ -101,15 +110,15 @@ impl Server {
             doorbell: ServerDoorbell::new().unwrap(),
             files: Mutex::default(),
             streams: Mutex::default(),
-            issm: Mutex::default(),
-            dead: AtomicBool::new(false),
+            issm_open: Mutex::default(),
+            stopped: AtomicBool::new(false),
             nodes: Mutex::default(),
             lid: AtomicU32::new(0x11),
         });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                if accepting.dead.load(Ordering::SeqCst) {
+                if accepting.stopped.load(Ordering::SeqCst) {
                     return;
                 }
                 let stream = stream.unwrap();
@@ -141,7 +150,7 @@ impl Server {
         self.shared.nodes.lock().unwrap().clone()
     }
 
-    /// Changes a sysfs file after the skeleton was created.
+    /// Changes the LID in sysfs; the skeleton still has the old file.
     pub(crate) fn set_lid(&self, lid: u32) {
         self.shared.lid.store(lid, Ordering::SeqCst);
     }
@@ -149,15 +158,16 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        die(&self.shared);
+        stop(&self.shared);
         // Ends the thread that waits in `accept`.
         let _ = UnixStream::connect(self.socket());
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-fn die(shared: &Shared) {
-    shared.dead.store(true, Ordering::SeqCst);
+/// Closes all connections and stops the server's threads.
+fn stop(shared: &Shared) {
+    shared.stopped.store(true, Ordering::SeqCst);
     for stream in shared.streams.lock().unwrap().drain(..) {
         let _ = stream.shutdown(std::net::Shutdown::Both);
     }
@@ -173,7 +183,7 @@ fn serve(shared: &Shared, stream: &UnixStream) {
     let mut open: Option<Arc<OpenFile>> = None;
     let mut holds_issm = false;
     while let Ok(Some((frame, _))) = frames::receive(stream) {
-        let mut pass = vec![];
+        let mut reply_fds = vec![];
         let reply = match Request::decode(&frame).unwrap() {
             Request::Hello { nodes, .. } => {
                 *shared.nodes.lock().unwrap() = nodes;
@@ -181,9 +191,9 @@ fn serve(shared: &Shared, stream: &UnixStream) {
             }
             Request::ListFiles => Reply::Files(vec![]),
             Request::ReadFile { path } => read_file(shared, &path),
-            Request::OpenUmad { index: 0 } if !shared.dead.load(Ordering::SeqCst) => {
+            Request::OpenUmad { index: 0 } if !shared.stopped.load(Ordering::SeqCst) => {
                 let (end, fds) = ServerEnd::pair(&shared.doorbell).unwrap();
-                pass = fds.into_vec();
+                reply_fds = fds.into_vec();
                 let file = Arc::new(OpenFile {
                     end: Mutex::new(end),
                     agents: AtomicU32::new(0),
@@ -196,7 +206,7 @@ fn serve(shared: &Shared, stream: &UnixStream) {
             Request::OpenUmad { .. } | Request::Verbs(_) => Reply::Errno(ENXIO),
             Request::Ioctl { request, arg } => ioctl(open.as_deref(), request, arg),
             Request::OpenIssm { .. } => {
-                let mut held = shared.issm.lock().unwrap();
+                let mut held = shared.issm_open.lock().unwrap();
                 if *held {
                     Reply::Errno(EAGAIN)
                 } else {
@@ -206,13 +216,13 @@ fn serve(shared: &Shared, stream: &UnixStream) {
                 }
             }
         };
-        let fds: Vec<_> = pass.iter().map(AsFd::as_fd).collect();
+        let fds: Vec<_> = reply_fds.iter().map(AsFd::as_fd).collect();
         if frames::send(stream, &reply.encode(), &fds).is_err() {
             break;
         }
     }
     if holds_issm {
-        *shared.issm.lock().unwrap() = false;
+        *shared.issm_open.lock().unwrap() = false;
     }
     if let Some(file) = open {
         file.closed.store(true, Ordering::SeqCst);
@@ -235,8 +245,8 @@ fn read_file(shared: &Shared, path: &str) -> Reply {
 
 fn ioctl(file: Option<&OpenFile>, request: u32, mut arg: Vec<u8>) -> Reply {
     let errno = match (file, request) {
-        (Some(_), 0x1B03 | 0x4004_1B02) => 0,
-        (Some(file), 0xC01C_1B01 | 0xC028_1B04) => {
+        (Some(_), ENABLE_PKEY | UNREGISTER_AGENT) => 0,
+        (Some(file), REGISTER_AGENT | REGISTER_AGENT2) => {
             let id = file.agents.fetch_add(1, Ordering::SeqCst);
             arg[..4].copy_from_slice(&id.to_ne_bytes());
             0
@@ -246,19 +256,19 @@ fn ioctl(file: Option<&OpenFile>, request: u32, mut arg: Vec<u8>) -> Reply {
     Reply::Ioctl { errno, arg }
 }
 
-/// Thread that moves messages.
+/// Receives the messages of all files and replies to them, until the server stops.
 fn move_messages(shared: &Shared) {
     let mut message = vec![];
-    while !shared.dead.load(Ordering::SeqCst) {
+    while !shared.stopped.load(Ordering::SeqCst) {
         let files: Vec<Arc<OpenFile>> = shared.files.lock().unwrap().clone();
-        let mut worked = false;
+        let mut has_moved = false;
         for file in &files {
             let mut end = file.end.lock().unwrap();
             while end.receive(&mut message).unwrap() {
-                worked = true;
+                has_moved = true;
                 let Some(reply_to) = reply_to(&message) else {
                     drop(end);
-                    die(shared);
+                    stop(shared);
                     return;
                 };
                 // The clients of the tests always read.
@@ -272,17 +282,17 @@ fn move_messages(shared: &Shared) {
             .lock()
             .unwrap()
             .retain(|file| !file.closed.load(Ordering::SeqCst));
-        if !worked {
+        if !has_moved {
             let idle = || {
                 let ready = |file: &Arc<OpenFile>| file.end.lock().unwrap().is_ready();
-                !files.iter().any(ready) && !shared.dead.load(Ordering::SeqCst)
+                !files.iter().any(ready) && !shared.stopped.load(Ordering::SeqCst)
             };
             shared.doorbell.sleep(None, idle).unwrap();
         }
     }
 }
 
-/// The reply to a message; `None` to let the server die.
+/// The reply to a message; `None` to stop the server.
 fn reply_to(message: &[u8]) -> Option<Vec<u8>> {
     let (header, mad) = message.split_at(HEADER);
     let mut header = header.to_vec();
@@ -302,8 +312,8 @@ fn reply_to(message: &[u8]) -> Option<Vec<u8>> {
             body.truncate(256);
             body[20..24].copy_from_slice(&len.to_be_bytes());
         }
-        (TEST_CLASS, DIE) => return None,
-        // NodeInfo of the CA itself: hop count 0.
+        (TEST_CLASS, STOP) => return None,
+        // NodeInfo by directed route, with hop count 0: the CA itself. The response has the D bit; data begin at byte 64.
         (0x81, 0x0011) if mad[7] == 0 => {
             body[3] = 0x81;
             body[4] = 0x80;
