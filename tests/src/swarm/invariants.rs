@@ -8,7 +8,9 @@ use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 /// State of the invariant checks.
 #[derive(Default)]
 pub(crate) struct InvariantMonitor {
+    /// LIDs assigned at the last check.
     pub(crate) lids: BTreeMap<PortGuid, (Lid, Lmc)>,
+    /// Number of events of the SM that were printed or skipped.
     pub(crate) events_read: usize,
 }
 
@@ -24,6 +26,7 @@ impl InvariantMonitor {
         self.check_sm(lab.manager(), &lab.repeat(), verbose);
     }
 
+    /// `repeat` is the command that repeats the run, for messages.
     pub(crate) fn check_sm(&mut self, sm: &Sm, repeat: &str, verbose: bool) {
         if verbose {
             for event in &sm.events[self.events_read..] {
@@ -45,12 +48,12 @@ impl InvariantMonitor {
             }
             let subnet = sm.core().subnet();
             let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
-            // The LMC of a switch follows from its port 0, and a switch that replies with garbage may report any.
-            let fixed = !node.is_some_and(ferrosm_core::subnet::Node::is_switch);
+            // The LMC of a switch depends on whether its port 0 is enhanced, which a switch with corrupted replies may misreport.
+            let has_fixed_lmc = !node.is_some_and(ferrosm_core::subnet::Node::is_switch);
             if let Some(before) = self.lids.insert(*guid, (*lid, *lmc)) {
                 assert_eq!(
-                    (before.0, before.1.raw() * u8::from(fixed)),
-                    (*lid, lmc.raw() * u8::from(fixed)),
+                    (before.0, before.1.raw() * u8::from(has_fixed_lmc)),
+                    (*lid, lmc.raw() * u8::from(has_fixed_lmc)),
                     "{} {guid} was assigned another LID",
                     repeat
                 );

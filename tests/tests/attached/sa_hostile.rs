@@ -1,7 +1,7 @@
 //! Clients that flood the SA delay neither other clients nor the SM.
 //!
-//! `tests/benches/compare/sa-hostile` has the measurements. The limits here are far above them, and far below the delays measured when
-//! the SM's own loop served the SA.
+//! `tests/benches/compare/sa-hostile` has the measurements. The limits here are far above them, and far below the delays of an
+//! SM that serves the SA in its main loop.
 
 use std::time::Duration;
 
@@ -52,11 +52,11 @@ fn flooding_clients_do_not_delay_others() {
         })
         .unwrap_or_else(|e| panic!("no reply to the flood of {kind}: {e}"));
     }
-    for (what, count, limit_ms) in [("paths", "20", "500"), ("joins", "30", "2000")] {
-        let done = regular_client(&[what, count, limit_ms]);
+    for (requests, count, limit_ms) in [("paths", "20", "500"), ("joins", "30", "2000")] {
+        let done = regular_client(&[requests, count, limit_ms]);
         assert!(
             done.starts_with(&format!("{count} of {count} ")) && done.contains(" 0 refused"),
-            "{what}: {done}"
+            "{requests}: {done}"
         );
     }
     let sweeps = |lab: &ManagedFabric| lab.log().matches("sweep complete").count();

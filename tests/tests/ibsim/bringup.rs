@@ -1,4 +1,4 @@
-//! Cold fabrics on Debian's ibsim, brought up by `ferrosm run --once` and checked by infiniband-diags and `ibdmchk`.
+//! Unconfigured fabrics on Debian's ibsim, brought up by `ferrosm run --once` and checked by infiniband-diags and `ibdmchk`.
 //!
 //! Each test requires exit status 0, unique legal LIDs, every link Active, LFT paths from every host to every host and switch, and no
 //! credit loop. `ibtracert` must agree hop by hop and `ibdmchk` on the dump files. A second run must change no LID and write no LFT
@@ -70,7 +70,7 @@ fn lmc_2() {
     check(&by_spec("fat-tree:4"), &["--lmc", "2"], 2);
 }
 
-/// Every switch has an embedded CA, so every switch looks like a leaf.
+/// Every switch has an end port, so end ports do not distinguish leaves from spines.
 #[test]
 fn aggregation_node_in_every_switch() {
     check(&by_spec("fat-tree:6;sharp"), &[], 0);
@@ -78,7 +78,7 @@ fn aggregation_node_in_every_switch() {
 
 /// Hosts on spines, parallel links, loopback cables and mixed speeds combined.
 #[test]
-fn untidy_fat_tree() {
+fn irregular_fat_tree() {
     check(
         &by_spec("fat-tree2:36,6,4;sharp;spine-hosts=3;loopbacks=2;mixed-speeds;drop=0.1"),
         &[],

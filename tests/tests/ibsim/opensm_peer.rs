@@ -12,7 +12,7 @@ use ferrosm_tests::process::{Signal, poll_until};
 const CONVERGENCE_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// ferrosm takes over a fabric from OpenSM: no LID changes, and the result is sound.
+/// ferrosm takes over a fabric from OpenSM: no LID changes, and the fabric passes all checks of [`judge`].
 #[test]
 fn ferrosm_preserves_lids_assigned_by_opensm() {
     for (spec, lmc) in [
@@ -49,9 +49,9 @@ fn opensm_preserves_lids_assigned_by_ferrosm() {
 fn higher_priority_opensm_stays_master() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4"));
     let net = sim.net().unwrap();
-    let far = net.hosts().last().unwrap().id();
+    let opensm_host = net.hosts().last().unwrap().id();
     let opensm = sim
-        .launch("opensm", Some(&far))
+        .launch("opensm", Some(&opensm_host))
         .args(&["-e", "-f", "master.log", "-p", "12", "-d", "2"])
         .start(sim.dir());
     let before = poll_until(CONVERGENCE_LIMIT, PAUSE, || {
@@ -62,7 +62,7 @@ fn higher_priority_opensm_stays_master() {
     .unwrap();
 
     let state = sim.subdir("state");
-    let ours = sim.spawn_ferrosm(
+    let ferrosm = sim.spawn_ferrosm(
         None,
         &[
             "run",
@@ -72,14 +72,14 @@ fn higher_priority_opensm_stays_master() {
             &state.to_string_lossy(),
         ],
     );
-    let first = before
+    let ferrosm_node = before
         .net
         .nodes
         .values()
         .find(|node| node.description == first_host(&sim));
-    let lid = first.unwrap().ports[&1].lid;
+    let lid = ferrosm_node.unwrap().ports[&1].lid;
     poll_until(CONVERGENCE_LIMIT, PAUSE, || {
-        let info = sim.sm_info_of(&far, lid)?;
+        let info = sim.sm_info_of(&opensm_host, lid)?;
         if info.state == "SMINFO_STANDBY" {
             Ok(())
         } else {
@@ -87,7 +87,7 @@ fn higher_priority_opensm_stays_master() {
         }
     })
     .unwrap();
-    assert_eq!(sim.sm_info(&far).unwrap().state, "SMINFO_MASTER");
+    assert_eq!(sim.sm_info(&opensm_host).unwrap().state, "SMINFO_MASTER");
     let after = sim.observe().unwrap();
     assert_eq!(after.tables, before.tables, "the standby wrote a table");
     assert_eq!(
@@ -95,7 +95,7 @@ fn higher_priority_opensm_stays_master() {
         before.net.lids(),
         "the standby assigned a LID"
     );
-    let ended = ours.stop(Signal::Terminate, Duration::from_secs(20));
+    let ended = ferrosm.stop(Signal::Terminate, Duration::from_secs(20));
     assert_eq!(ended.status.code(), Some(0), "{}", ended.describe());
     drop(opensm);
 }

@@ -1,5 +1,5 @@
-//! Every engine on every topology, intact and with 1, 5 and 20 % of the links between switches failed. ferrosm's proof, the judge of
-//! these tests and ibdmchk must accept each routing. An engine that refuses a fabric must do so for the reason in
+//! Every engine on every topology, intact and with 1, 5 and 20 % of the links between switches failed. ferrosm's verification,
+//! [`judge`] and ibdmchk must accept each routing. An engine that refuses a fabric must do so for the reason in
 //! `tests/seeds/routing-refusals.txt`. A new refusal fails the test, and so does a listed one that no longer occurs.
 //!
 //! By default a part of the matrix runs. `FERROSM_ROUTING_MATRIX=full` runs the complete matrix and prints a line for each case.
@@ -20,55 +20,58 @@ use ferrosm_tests::scratch::Scratch;
 /// The expected refusals.
 const REFUSALS: &str = "tests/seeds/routing-refusals.txt";
 
+/// Begins the line of a routing that is invalid.
+const INVALID: &str = "invalid routing";
+
 /// When a case runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// By default: intact, and with one of the failure rates in rotation.
-    Daily,
+    /// In every run: intact, and with one of the failure rates in rotation.
+    Always,
     /// Only in the full matrix.
-    Full,
+    FullMatrix,
 }
 
 /// Topologies and their numbers of VLs. Every engine runs on all of them.
 const TOPOLOGIES: [(&str, u8, When); 31] = [
     // trees
-    ("fat-tree:4", 8, When::Daily),
-    ("fat-tree:8", 8, When::Full),
-    ("fat-tree:6;sharp", 8, When::Daily),
-    ("fat-tree:4;dual-port", 8, When::Full),
-    ("fat-tree:4;parallel=2;spine-hosts=3", 8, When::Daily),
+    ("fat-tree:4", 8, When::Always),
+    ("fat-tree:8", 8, When::FullMatrix),
+    ("fat-tree:6;sharp", 8, When::Always),
+    ("fat-tree:4;dual-port", 8, When::FullMatrix),
+    ("fat-tree:4;parallel=2;spine-hosts=3", 8, When::Always),
     (
         "fat-tree:4;loopbacks=2;plugs=2;routers=2;shuffle",
         8,
-        When::Full,
+        When::FullMatrix,
     ),
-    ("fat-tree2:12,8,5", 8, When::Daily),
-    ("fat-tree2:16,12,8;sharp", 8, When::Full),
-    ("xgft:3,4,4/1,2,3", 8, When::Daily),
-    ("pgft:4,3,3/1,2,2/1,2,1", 8, When::Daily),
-    ("pgft:4,3,3/1,2,2/1,1,2;sharp", 1, When::Full),
-    ("rail-pods:2,4,4,4,2", 8, When::Daily),
+    ("fat-tree2:12,8,5", 8, When::Always),
+    ("fat-tree2:16,12,8;sharp", 8, When::FullMatrix),
+    ("xgft:3,4,4/1,2,3", 8, When::Always),
+    ("pgft:4,3,3/1,2,2/1,2,1", 8, When::Always),
+    ("pgft:4,3,3/1,2,2/1,1,2;sharp", 1, When::FullMatrix),
+    ("rail-pods:2,4,4,4,2", 8, When::Always),
     // grids
-    ("torus:4,4,1,2", 8, When::Daily),
-    ("torus:4,4,3,1", 8, When::Daily),
-    ("torus:5,4,3,1;sharp", 8, When::Full),
-    ("torus:4,5,1,2;parallel=2", 8, When::Full),
-    ("torus:6,6,1,1", 2, When::Full),
-    ("torus:4,4,1,2;shuffle", 1, When::Full),
-    ("mesh:4,4,1,2", 8, When::Daily),
-    ("mesh:4,3,3,1", 1, When::Full),
-    ("ring:8,2", 8, When::Daily),
-    ("ring:5,2", 1, When::Full),
-    ("hyperx:4,4,2", 8, When::Daily),
-    ("hyperx:3x3x3,1", 8, When::Full),
+    ("torus:4,4,1,2", 8, When::Always),
+    ("torus:4,4,3,1", 8, When::Always),
+    ("torus:5,4,3,1;sharp", 8, When::FullMatrix),
+    ("torus:4,5,1,2;parallel=2", 8, When::FullMatrix),
+    ("torus:6,6,1,1", 2, When::FullMatrix),
+    ("torus:4,4,1,2;shuffle", 1, When::FullMatrix),
+    ("mesh:4,4,1,2", 8, When::Always),
+    ("mesh:4,3,3,1", 1, When::FullMatrix),
+    ("ring:8,2", 8, When::Always),
+    ("ring:5,2", 1, When::FullMatrix),
+    ("hyperx:4,4,2", 8, When::Always),
+    ("hyperx:3x3x3,1", 8, When::FullMatrix),
     // groups, and irregular graphs
-    ("dragonfly:4,5,1,2", 8, When::Daily),
-    ("dragonfly+:4,3,3,2,2", 8, When::Daily),
-    ("slim-fly:5,1", 8, When::Daily),
-    ("random:16,4,2,7", 8, When::Daily),
-    ("random:24,5,2,11;dual-port;sharp", 2, When::Full),
-    ("random:30,3,1,3;loopbacks=2;plugs=1", 15, When::Full),
-    ("star:7", 8, When::Daily),
+    ("dragonfly:4,5,1,2", 8, When::Always),
+    ("dragonfly+:4,3,3,2,2", 8, When::Always),
+    ("slim-fly:5,1", 8, When::Always),
+    ("random:16,4,2,7", 8, When::Always),
+    ("random:24,5,2,11;dual-port;sharp", 2, When::FullMatrix),
+    ("random:30,3,1,3;loopbacks=2;plugs=1", 15, When::FullMatrix),
+    ("star:7", 8, When::Always),
 ];
 
 /// Fractions of links between switches that fail, and the seeds of their selection.
@@ -93,8 +96,8 @@ fn cases() -> Vec<Case> {
     for (index, (shape, vls, when)) in TOPOLOGIES.iter().enumerate() {
         for (number, (loss, seed)) in LOSSES.iter().enumerate() {
             // Intact, and one of the three failure rates.
-            let daily = *when == When::Daily && (number == 0 || number == 1 + index % 3);
-            if !full && !daily {
+            let always = *when == When::Always && (number == 0 || number == 1 + index % 3);
+            if !full && !always {
                 continue;
             }
             let spec = spec_of(shape, loss, *seed);
@@ -113,7 +116,7 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// Name of a failure rate in the table: per cent of the links.
+/// Name of a failure rate in [`REFUSALS`]: per cent of the links.
 fn percent(loss: &str) -> &str {
     match loss {
         "" => "0",
@@ -132,19 +135,19 @@ fn spec_of(shape: &str, loss: &str, seed: u64) -> String {
     }
 }
 
-/// `engine: reason`, followed by lines `shape | VLs | per cent failed ..`
+/// Reads [`REFUSALS`]: `engine: reason`, followed by lines `shape | VLs | failure rates`.
 fn expected_refusals() -> BTreeMap<Case, String> {
     let file = workspace().join(REFUSALS);
     let text =
         fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let mut all = BTreeMap::new();
-    let mut head = ("", "");
+    let mut engine_and_reason = ("", "");
     for line in text
         .lines()
         .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
     {
         if !line.starts_with(' ') {
-            head = line
+            engine_and_reason = line
                 .split_once(": ")
                 .unwrap_or_else(|| panic!("{REFUSALS}: cannot read: {line}"));
             continue;
@@ -161,12 +164,12 @@ fn expected_refusals() -> BTreeMap<Case, String> {
             let (loss, seed) =
                 loss.unwrap_or_else(|| panic!("{REFUSALS}: unknown failure rate: {line}"));
             let case = Case {
-                engine: head.0.to_owned(),
+                engine: engine_and_reason.0.to_owned(),
                 spec: spec_of(shape, loss, *seed),
                 vls,
             };
             assert!(
-                all.insert(case, head.1.to_owned()).is_none(),
+                all.insert(case, engine_and_reason.1.to_owned()).is_none(),
                 "{REFUSALS}: duplicate: {line}"
             );
         }
@@ -197,8 +200,8 @@ fn table(refusals: &BTreeMap<Case, String>) -> String {
         }
     }
     let mut text = String::from(
-        "# What an engine does not route, and the beginning of its reason, numbers as `#`: shape | lanes | per cent of the\n\
-         # cables lost. tests/tests/peers/routing_shapes.rs compares this with what `ferrosm route` does, and can write it anew.\n",
+        "# Expected refusals. For each engine and reason (only its beginning; numbers as `#`): topology | VLs | per cent of failed links.\n\
+         # tests/tests/peers/routing_shapes.rs compares them with the results of `ferrosm route`, and can rewrite this file.\n",
     );
     for ((index, reason), lines) in blocks {
         text.push_str(&format!(
@@ -236,7 +239,7 @@ fn run(case: &Case, scratch: &Scratch) -> Result<Option<String>, String> {
     }
 }
 
-/// Two workers: the external programs use one processor each.
+/// Runs the cases on two threads; the external programs of a case use one processor.
 fn run_all(cases: &[Case]) -> BTreeMap<Case, Result<Option<String>, String>> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
@@ -264,13 +267,15 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
         let line = format!("{} | {} | {}", case.engine, case.spec, case.vls);
         match (outcome, expected.get(case)) {
             (Ok(None), None) => {}
-            (Ok(Some(reason)), Some(words)) if reason == words => {}
-            (Ok(Some(reason)), Some(words)) => {
-                failures.push(format!("{line} | {reason}   (expected: {words})"))
+            (Ok(Some(reason)), Some(expected)) if reason == expected => {}
+            (Ok(Some(reason)), Some(expected)) => {
+                failures.push(format!("{line} | {reason}   (expected: {expected})"))
             }
             (Ok(Some(reason)), None) => failures.push(format!("new refusal: {line} | {reason}")),
-            (Ok(None), Some(words)) => failures.push(format!("routed now: {line} | {words}")),
-            (Err(what), _) => failures.push(format!("WRONG: {line}: {what}")),
+            (Ok(None), Some(expected)) => {
+                failures.push(format!("no longer refused: {line} | {expected}"))
+            }
+            (Err(error), _) => failures.push(format!("{INVALID}: {line}: {error}")),
         }
         if full_matrix() {
             results.push(format!("{line}: {outcome:?}"));
@@ -284,7 +289,7 @@ fn every_engine_routes_every_topology_or_refuses_as_expected() {
         let file = workspace().join(REFUSALS);
         fs::write(&file, table(&refusals))
             .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        failures.retain(|line| line.starts_with("WRONG"));
+        failures.retain(|line| line.starts_with(INVALID));
     }
     let refused = found
         .values()

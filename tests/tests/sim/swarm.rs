@@ -1,5 +1,5 @@
 //! Random scenarios with one SM ([`ferrosm_tests::swarm`]). Seeds that failed once are in `seeds/swarm.txt` and
-//! always run. Those that still fail are in `seeds/known-failing.txt`.
+//! always run. Seeds of open defects are in `seeds/known-failing.txt`.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,8 +19,8 @@ const REPEAT: &str = "swarm::named_or_saved_seeds";
 const SAVED_SEEDS: &str = include_str!("../../seeds/swarm.txt");
 /// Seeds that still fail, with the reason.
 const KNOWN_FAILING: &str = include_str!("../../seeds/known-failing.txt");
-/// Number of seeds of one test.
-const RANGE: u64 = 50;
+/// Number of seeds of one test case.
+const SEEDS_PER_CASE: u64 = 50;
 
 /// Runs the seeds that failed once, or those named by the environment.
 #[test]
@@ -40,31 +40,31 @@ fn known_failures() {
 
 #[rstest]
 fn random_scenarios_converge(#[values(0, 50, 100, 150, 200)] first: u64) {
-    all_but_known(first);
+    run_range(first);
 }
 
 #[rstest]
 fn scenarios_with_rare_faults_converge(#[values(0, 50, 100, 150, 200)] first: u64) {
-    all_but_known(RARE_FAULTS + first);
+    run_range(RARE_FAULTS + first);
 }
 
 /// The oracle follows packets on the SLs that the SM assigns to paths.
 #[rstest]
 fn scenarios_with_several_vls_converge(#[values(0, 50, 100)] first: u64) {
-    all_but_known(VLS + first);
+    run_range(VLS + first);
 }
 
 /// The store is slow, hangs or fails, and the SM restarts from durable records.
 #[rstest]
 fn scenarios_with_store_faults_converge(#[values(0, 50, 100)] first: u64) {
-    all_but_known(STORES + first);
+    run_range(STORES + first);
 }
 
-/// Runs one range without the seeds of [`known_failures`].
-fn all_but_known(first: u64) {
+/// Runs [`SEEDS_PER_CASE`] seeds, without those of [`known_failures`].
+fn run_range(first: u64) {
     let known = seeds::listed(KNOWN_FAILING);
     let is_known = |seed: &u64| known.iter().any(|listed| listed.seed == *seed);
-    let rest = (first..first + RANGE).filter(|seed| !is_known(seed));
+    let rest = (first..first + SEEDS_PER_CASE).filter(|seed| !is_known(seed));
     seeds::run_all(REPEAT, rest, |seed| {
         judge(seed);
     });
@@ -107,7 +107,7 @@ fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
     }
 }
 
-/// Compares the traces behind the hash: each MAD with its time, position and bytes, as text.
+/// Compares the traces as text instead of their hashes: each MAD with its time, position and bytes.
 #[test]
 fn runs_are_deterministic() {
     for seed in [3, RARE_FAULTS + 3] {
