@@ -1,4 +1,5 @@
-//! State of a run from which an incremental reroute and its verification start. The cost of both is proportional to the changes.
+//! State of a routing run from which an incremental reroute and its verification start. The cost of both is proportional to the
+//! changes.
 //!
 //! The state is derived from the graph and the routing, so an empty cache is refilled without a change of the results. The
 //! verifier and the rerouter have separate parts.
@@ -48,11 +49,11 @@ impl RerouteCache {
         self.0.dependencies.get()
     }
 
-    /// Computes missing parts. Takes as long as a full verification.
+    /// Computes missing parts, which takes about as long as a full verification.
     pub(crate) fn fill(&self, topo: &Topology, routing: &Routing) {
         self.0.verifier.get_or_init(|| {
             let mut verifier = IncrementalVerifier::new();
-            // Installed tables have passed verification. If these fail, the verifier stays empty.
+            // Installed tables have passed verification. If these fail, the verifier stays empty, and the next verification is a full one.
             let _proof = verifier.verify(topo, &routing.tables, &routing.vl_plan);
             verifier
         });

@@ -179,7 +179,7 @@ impl VlPlan {
     /// The SLtoVLMappingTable to write for a pair of ports of a switch.
     ///
     /// If the link at `output` operates fewer VLs than [`Self::vls`], VLs wrap around. This applies to links to end ports
-    /// only: engines use at most the VLs that all links between switches operate.
+    /// only: engines use at most the VLs that all links between switches operate. VL 15, which drops packets, remains.
     #[must_use]
     pub fn map(
         &self,

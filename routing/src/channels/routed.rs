@@ -15,7 +15,8 @@ use super::vls::VirtualChannels;
 /// Maximum number of channels looked up, a fraction of the cost of reading all of them.
 const LOOKUPS_MAX: usize = 1000;
 
-/// Average number of visits per virtual channel after which dependencies that require a search are rejected.
+/// Average number of visits per virtual channel, in addition to a constant for small fabrics, after which dependencies that require a
+/// search are rejected.
 const VISITS_PER_CHANNEL: usize = 8;
 
 /// Position of each virtual channel in the order of an acyclic graph, without its dependencies.
@@ -111,7 +112,7 @@ impl<'a> RoutedDependencies<'a> {
 
     /// Removes the dependencies added by the last [`Self::admit`].
     pub(crate) fn remove_last(&mut self) {
-        // Some may be dependencies of the tables, which must be read again.
+        // A removed dependency may also be one of the tables: the tables of its channels must be looked up again.
         if self.reader.lookup.is_some() {
             for &(x, y) in self.graph.last_added() {
                 self.reader.known_from[self.channels.channel(x)] = false;

@@ -7,7 +7,7 @@ use super::ports::PortChannels;
 use crate::topology::{Destination, SwitchIdx};
 use crate::vl_plan::{PathSl, SlToVl, VlPlan};
 
-/// Channels on each VL. The number of a virtual channel is `channel * vls + vl`.
+/// Numbering of virtual channels, a channel on one VL each: `channel * vls + vl`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VlChannels<'a> {
     pub(crate) index: &'a ChannelIndex,
@@ -53,7 +53,7 @@ impl ChannelNumbering for VlChannels<'_> {
     }
 }
 
-/// The virtual channels of all ports.
+/// The virtual channels of all switch ports, with the SLs and VLs of packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VirtualChannels<'a> {
     pub(crate) ports: &'a PortChannels,
@@ -119,7 +119,7 @@ impl PacketVls<'_> {
         usize::from(self.vl_plan.vls.max(1))
     }
 
-    /// Whether the VL of a packet depends on its ports.
+    /// Whether the VL of a packet depends on its input and output port.
     pub(crate) fn depend_on_ports(&self) -> bool {
         matches!(self.vl_plan.sl2vl, SlToVl::PerPorts(_)) && !self.vl_plan.is_single()
     }
@@ -129,7 +129,8 @@ impl PacketVls<'_> {
         self.vl_plan.sl(SwitchIdx::from_index(from), to)
     }
 
-    /// The VL of a packet; `None` if it is dropped because the SL has no VL.
+    /// The VL of a packet from port `input` to port `output` of switch `at`; `None` if the packet is dropped because the SL has no VL
+    /// in use.
     #[inline]
     pub(crate) fn vl(&self, at: usize, input: u8, output: u8, sl: u8) -> Option<u8> {
         if self.vl_plan.is_single() {

@@ -73,7 +73,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The installed tables and the run that computed them.
+/// The installed tables and the routing run that computed them.
 #[derive(Debug, Clone, Default)]
 pub struct Previous {
     /// Installed table by [`crate::SwitchIdx`] of the *new* run; `None`, or an empty list, if the content is unknown.
@@ -150,7 +150,7 @@ impl Previous {
 }
 
 impl LastRun {
-    /// Computes the cached state for the next incremental reroute. Takes as long as a full verification, so call it when
+    /// Computes the cached state for the next incremental reroute. This takes about as long as a full verification, so call it when
     /// idle. Otherwise the first incremental reroute computes the state.
     pub fn prepare(&self) {
         self.cache.fill(&self.topo, &self.routing);

@@ -64,13 +64,13 @@ pub enum DragonflyMismatch {
     /// Too few groups.
     #[error("{0} groups, at least 3 required")]
     FewGroups(usize),
-    /// Groups of different sizes.
+    /// A group has one switch, or fewer than two thirds of the switches of the largest group.
     #[error("groups differ in size")]
     GroupSizes,
     /// Leaves and spines of a group both have global links.
     #[error("leaves and spines have global links")]
     GlobalLinks,
-    /// Pairs of groups without global links.
+    /// Fewer than three quarters of the pairs of groups have global links.
     #[error("only {linked} of {all} pairs of groups have global links")]
     FewGlobalLinks {
         /// Pairs of groups with global links.
@@ -84,7 +84,7 @@ pub enum DragonflyMismatch {
     /// Groups are neither full meshes nor leaves and spines.
     #[error("groups are neither full meshes nor leaves and spines")]
     GroupKind,
-    /// Groups have too few links.
+    /// Groups have fewer than three quarters of the links of their kind.
     #[error("groups have too few links")]
     SparseGroups,
 }
@@ -155,7 +155,8 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     })
 }
 
-/// The group of each vertex, and the size of each group.
+/// The group of each vertex, and the size of each group. `figures` is the number of triangles or squares of each edge, `most` its
+/// maximum: edges with more than half of it are local links.
 fn groups(g: &SimpleGraph, figures: &[usize], most: usize) -> (Vec<usize>, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (&(a, b), &count) in g.edges.iter().zip(figures) {
@@ -221,7 +222,7 @@ fn check_groups(
         GroupKind::FullMesh => size.iter().map(|s| s * (s - 1) / 2).sum(),
         GroupKind::LeafSpine => {
             let global = |v: usize| g.neighbours(v).iter().any(|&(p, _)| group[p] != group[v]);
-            // Switches with global links are spines; so are switches two hops from one.
+            // Switches with global links are spines; so are switches two hops from one. `Some(true)` is a leaf.
             let mut colour: Vec<Option<bool>> =
                 (0..g.len()).map(|v| global(v).then_some(false)).collect();
             let mut stack: Vec<usize> = (0..g.len()).filter(|&v| colour[v].is_some()).collect();

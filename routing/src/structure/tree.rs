@@ -31,8 +31,8 @@ const CONNECTED_PERCENT: u64 = 75;
 pub struct Tree {
     /// Level, by switch; 0 for leaves.
     pub rank: Vec<u32>,
-    /// Number of hops outside of the tree (behind a leaf), by switch. Of two switches of one level, the one with the smaller number
-    /// is above.
+    /// Number of hops outside of the tree (behind a leaf), by switch. Between two switches of one level, up is towards the one with the
+    /// smaller number.
     pub outside_hops: Vec<u32>,
     /// Switches of the highest level, by LID; the configured roots, if there are any.
     pub roots: Vec<SwitchIdx>,
@@ -48,7 +48,7 @@ pub struct Tree {
     pub level_links: usize,
     /// Number of ordered pairs of end ports on different switches, and of those with an up/down path.
     pub pairs: (u64, u64),
-    /// Port of the aggregation node (or similar device), by number of ports of the switch.
+    /// Service port: port of the aggregation node or a similar device, by number of ports of the switch.
     service_ports: Vec<Option<PortNum>>,
 }
 
@@ -59,7 +59,7 @@ impl Tree {
         self.arity.len()
     }
 
-    /// Whether an end port is a device that the switches of all levels have: an aggregation node, not a host.
+    /// Whether an end port is a service port, such as that of an aggregation node: a device at switches of all levels, not a host.
     #[must_use]
     pub fn is_service(&self, topo: &Topology, s: SwitchIdx, end_port: PortNum) -> bool {
         let ports = usize::from(topo.num_ports(s));
@@ -146,8 +146,8 @@ pub(crate) fn switches_with_hosts(topo: &Topology) -> Vec<usize> {
     (0..weight.len()).filter(|&v| weight[v] > 0).collect()
 }
 
-/// Port of the aggregation node, by number of ports of the switch: the last port, if more than half of the switches with few end
-/// ports have one there.
+/// Service port, by number of ports of the switch: the last port, if more than half of the switches with few end ports have one
+/// there.
 fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
     let ends = |s: SwitchIdx| topo.end_ports(s);
     let most = topo.switches().map(|s| ends(s).len()).max().unwrap_or(0);
@@ -179,7 +179,8 @@ fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u
         .collect()
 }
 
-/// Whether a switch is an edge switch: it has more than half of the end ports of the switch of the median end port.
+/// Whether a switch is an edge switch: it has more than half as many end ports as the switch to which the median end port is attached
+/// (end ports ordered by the number of end ports of their switch).
 fn edge_switches(weight: &[u32]) -> Vec<bool> {
     let mut sorted: Vec<u32> = weight.iter().copied().filter(|&w| w > 0).collect();
     sorted.sort_unstable();
@@ -193,8 +194,8 @@ fn edge_switches(weight: &[u32]) -> Vec<bool> {
     weight.iter().map(|&w| w > 0 && 2 * w > median).collect()
 }
 
-/// Number of ordered pairs of compute end ports on different switches, and of those with an up/down path. Evaluates 64 switches at a
-/// time.
+/// Number of ordered pairs of compute end ports on different switches, and of those with an up/down path. `weight` is the number of
+/// compute end ports, by switch. Evaluates 64 source switches at a time, as bits of a mask.
 fn connected_pairs(graph: &Graph, rank: &[u32], weight: &[u32]) -> (u64, u64) {
     let n = graph.len();
     let mut by_rank: Vec<usize> = (0..n).collect();

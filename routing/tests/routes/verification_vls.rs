@@ -105,8 +105,8 @@ impl Torus {
         PathSl::BySwitches(self.topo.switches().map(row).collect())
     }
 
-    /// VL 0 up to such a link, VL 1 on it and behind it: a switch behind it recognizes these packets by their SL and
-    /// input port.
+    /// Two VLs by dateline, the link between the last switch and the first: VL 0 before it, VL 1 on it and after it. A
+    /// switch after it recognizes these packets by their SL and input port.
     fn maps(&self) -> Vec<SlToVlMaps> {
         let host = 2 * self.sides.len() as u8 + 1;
         let maps = self.topo.switches().map(|s| {
@@ -296,7 +296,7 @@ fn verification_is_independent_of_thread_count() {
     }
 }
 
-/// A random SL and VL mapping of any kind; with `wrong` of 0, only existing SLs and VLs are used.
+/// A random SL and VL mapping of any kind. Invalid SLs and VLs occur only if `wrong` is not 0.
 fn random_vl_plan(topo: &Topology, rng: &mut Lcg, wrong: usize) -> VlPlan {
     let vls = 1 + rng.below(4) as u8;
     let sls = [1, 2, usize::from(vls), 16][rng.below(4)];

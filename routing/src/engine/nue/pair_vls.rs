@@ -1,10 +1,10 @@
-//! With more VLs: shorter paths for pairs of switches with detours on one VL, and fewer routes over busy links.
+//! Uses further VLs to shorten paths that are detours on one VL, and to balance the load of links.
 //!
 //! Starts from a routing on one VL. Switch by switch and destination by destination, the next hop changes to one nearer
 //! to the destination, or to one at the same distance with less load. This changes the paths of all sources behind that
 //! switch; each of them must find a VL on which its new path closes no credit loop, otherwise the change is undone. The
 //! VL belongs to the pair of switches, since replies use the SL of their request: the path back must fit as well. (The
-//! paper assigns VLs to sets of destinations; replies could then deadlock.)
+//! published Nue algorithm, cited in the parent module, assigns VLs to sets of destinations; replies could then deadlock.)
 
 use super::balance::{depths, switches_by_depth};
 use super::network::{NO_SLOT, Network};
@@ -32,10 +32,13 @@ pub(super) struct PairVls<'a> {
     pub(super) cdgs: Vec<VirtualLayer>,
     /// VL by source and destination switch, symmetric.
     pub(super) vl: Vec<u8>,
+    /// Dependencies added by the current [`Self::reroute`], by VL, to be removed if it fails.
     log: Vec<(usize, Dependency)>,
+    /// Dependencies added for one VL by the current [`Self::find_vl`].
     fresh: Vec<Dependency>,
     /// Routes over each channel, divided by its number of links.
     load: Vec<u64>,
+    /// Remaining VLs to try ([`TRIES_MAX`]).
     tries_left: usize,
     budget: &'a WorkBudget,
     /// Work units not yet spent from `budget`.
@@ -43,7 +46,7 @@ pub(super) struct PairVls<'a> {
 }
 
 impl<'a> PairVls<'a> {
-    /// Starts with all pairs on the first VL.
+    /// Starts with all pairs on the first VL. `cdgs` has the dependency graph of each VL.
     pub(super) fn new(net: &'a Network, cdgs: Vec<VirtualLayer>, budget: &'a WorkBudget) -> Self {
         Self {
             net,
@@ -191,6 +194,7 @@ impl<'a> PairVls<'a> {
         self.budget.spend(core::mem::take(&mut self.units))
     }
 
+    /// Load of routes over a channel, divided by its number of links, in [`PARTS`] of a route.
     fn part(&self, channel: usize, routes: u64) -> u64 {
         routes * (PARTS / (self.net.ports(channel).len() as u64).max(1))
     }
@@ -300,7 +304,7 @@ fn path(net: &Network, tree: &[u8], from: usize) -> Vec<u32> {
     path
 }
 
-/// A switch and all sources whose packets pass it on a tree.
+/// A switch and all switches whose packets to the root of a tree pass it.
 fn senders(net: &Network, tree: &[u8], u: usize) -> Vec<u32> {
     let mut found = vec![narrow(u)];
     let mut next = 0;
