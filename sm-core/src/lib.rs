@@ -67,6 +67,6 @@ pub use records::RestoredState;
 pub use report::{Phase, Problem, ProblemKind, SweepReport};
 pub use subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 
-// Paths within this crate. Other crates name `ferrosm_sa`.
+// Shorter paths within this crate. Other crates use `ferrosm_sa` directly.
 pub(crate) use ferrosm_sa as sa;
 pub(crate) use ferrosm_sa::{qos, routing_origin, tables};

@@ -1,5 +1,5 @@
-//! State that an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables, which cannot all be read, and hosts with
-//! registrations.
+//! State that an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables, of which reading all would take too long,
+//! and hosts with registrations.
 //!
 //! An adopted routing is verified like a new one ([`crate::plan::adopt`]). State that the device does not report as unchanged is written again.
 
@@ -69,7 +69,8 @@ impl InstalledState {
         }
     }
 
-    /// The VL tables of a node that was not reset or reconfigured since they were recorded.
+    /// The VL tables of a node that was not reset or reconfigured since they were recorded. `announced` is as in
+    /// [`Adoption::inherited_vls`].
     fn persisted_vls(&self, node: &Node, announced: Option<Lid>) -> Option<InheritedVls> {
         let routing = self.routing.as_ref()?;
         let view = self.view.as_ref()?;
@@ -104,12 +105,12 @@ impl Adoption {
             && masters.contains(&Some(info.master_sm_lid))
     }
 
-    /// The restored state belongs to another subnet or an earlier master: registrations may be missing.
+    /// Marks registrations as incomplete, because the restored state is of another subnet or of an earlier master.
     pub(crate) const fn doubt_registrations(&mut self) {
         self.installed.registrations_complete = false;
     }
 
-    /// Whether the installed state is that of another SM, which may have changed it since.
+    /// Whether another SM persisted the installed state. It may have changed devices since.
     pub(crate) fn is_of_another_sm(&self, fabric: &Subnet) -> bool {
         let view = self.installed.view.as_ref();
         let whose = view.and_then(|view| view.identity());

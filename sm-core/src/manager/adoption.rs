@@ -1,4 +1,4 @@
-//! Calls of [`crate::adoption`]: replies to clients before the first sweep as master is complete.
+//! Uses [`crate::adoption`]: replies to clients before the first sweep as master is complete, and the origin of VL tables.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl SubnetManager {
         match self.role() {
             SmState::Master => true,
             SmState::Discovering => self.adoption.is_view_in_use(),
-            // Hosts learn of the new master one after another.
+            // The new master updates the hosts' SM LID one after another; until then they send requests to this SM.
             _ => self.mastership.is_lingering(),
         }
     }

@@ -61,7 +61,7 @@ impl SubnetManager {
         }
     }
 
-    /// Another SM may have written tables: they are read back before anything is written.
+    /// Treats all tables as unknown, because another SM may have written them: they are read back before anything is written.
     pub(super) fn distrust_tables(&mut self) {
         self.remember_tables();
         let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
@@ -70,7 +70,7 @@ impl SubnetManager {
                 node.forget_tables();
             }
         }
-        // It may have used other routes and multicast trees: the installed ones are adopted.
+        // The other SM may have used other routes and multicast trees: the installed ones are adopted.
         self.routing.forget_installed();
         self.multicast.discard_trees();
     }
@@ -181,7 +181,7 @@ impl SubnetManager {
             interval
         };
         self.schedule.arm_timer(self.now, retry);
-        // Another SM may become master meanwhile.
+        // Another SM may become master while the link is down.
         self.elect(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
         self.commands.on_no_link(&mut self.out);

@@ -1,4 +1,4 @@
-//! Dispatches responses, timeouts, traps and requests to the components that they belong to.
+//! Dispatches responses, timeouts, traps and requests to the components that process them.
 
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::Tid;
@@ -38,7 +38,7 @@ impl SubnetManager {
         }
     }
 
-    /// A response. One that matches no outstanding request is dropped.
+    /// Processes a response. A response that matches no outstanding request is dropped.
     pub(super) fn on_answer(&mut self, received: &MadIn) {
         let mad = &received.mad;
         let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
@@ -182,7 +182,8 @@ impl SubnetManager {
         }
         if matches!(outcome, TimedOut::Failed(_)) {
             self.on_failed(op);
-            // Requests that wait for a dead device do not time out one by one. Handling a failure may clear or add requests.
+            // Queued requests to a dead device fail together instead of timing out one by one. Handling a failure may clear or add
+            // requests.
             while let Some(SmpTransaction { op, .. }) = self.smps.take_hopeless(op) {
                 self.on_failed(op);
             }
@@ -295,7 +296,7 @@ impl SubnetManager {
         }
     }
 
-    /// Reads what trap storm sources named, if it is due.
+    /// Reads the devices that traps of rate-limited sources refer to, if their next read is due.
     pub(super) fn reread_after_storms(&mut self) {
         if self.is_master() {
             for reread in self.traps.take_due(self.now) {
@@ -324,7 +325,7 @@ impl SubnetManager {
         }
     }
 
-    /// Has a local sweep read the scheduled ports: now if one is discovering or routing, otherwise when the SM is idle.
+    /// Reads the scheduled ports: at once if a local sweep is discovering or routing, otherwise in a local sweep when the SM is idle.
     pub(super) fn want_local(&mut self) {
         if self.activity.is_local_sweep() && self.read_mode().phase.is_discovering() {
             self.read_again();

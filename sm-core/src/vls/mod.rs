@@ -51,7 +51,8 @@ pub(crate) struct VlTables {
     plan: Option<FabricVlPlan>,
     /// The epoch of the tables that were written last, or are being written.
     epoch: SlToVlEpoch,
-    /// The highest number of an epoch of this SM that was replaced by the epoch of a replica. Numbers are not reused.
+    /// Highest number among this SM's epochs that the epoch of a replica replaced; 0 for none. A new epoch has a higher number, so that
+    /// no number is used twice.
     replaced_number: u64,
 }
 
@@ -255,7 +256,8 @@ pub(crate) fn nodes_of_unknown_origin(fabric: &Subnet) -> Vec<NodeIdx> {
     unknown.map(|(n, _)| n).collect()
 }
 
-/// Decides what tables a node has that this SM did not write. Call it before the node is configured.
+/// Records which tables a node has that this SM did not write: those of an earlier run, unknown ones, or those of power-up. Call it
+/// before the node is configured.
 pub(crate) fn set_origin(fabric: &mut Subnet, n: NodeIdx, inherited: InheritedVls) {
     let Some(node) = fabric.get_mut(n) else {
         return;
@@ -296,7 +298,7 @@ fn is_configured(node: &Node) -> bool {
     }
 }
 
-/// Nodes that may have tables that this SM did not write, and did not accept all of those that it wrote.
+/// Nodes whose VL tables are not all in place: tables that this SM did not write are possible, and not every Set was accepted.
 pub(crate) fn nodes_without_tables(fabric: &Subnet) -> Vec<NodeGuid> {
     let nodes = fabric.nodes().map(|(_, node)| node);
     let without = nodes

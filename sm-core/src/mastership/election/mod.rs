@@ -17,14 +17,15 @@
 //!   hands over to the lower-ranked one and raises an alarm.
 //! * A standby considers its master dead only after missed polls over several paths. It then restarts discovery instead of becoming master
 //!   at once.
-//! * A higher-ranked SM that does not become master is waited for no longer than `patience`, too.
+//! * This SM also waits no longer than `patience` for a higher-ranked SM to become master.
 //! * An SM that is starting or has no complete replica is not handed the subnet. A master that is to stop repeats the SMInfo scan for a
 //!   while, and hands over to such an SM only if there is no other.
 //! * An SM that handed over on the operator's request has priority 0 until it is master again or its priority is set. The handover goes to
 //!   an SM that outranks it then, so the subnet is not handed back.
 //! * A standby with an incomplete replica has priority 0, too: a standby with a complete one outranks it when the master fails.
 //!
-//! `tests/election_model` checks both claims over all orders of events, with MADs lost, delayed and duplicated.
+//! `tests/election_model` checks over all orders of events, with MADs lost, delayed and duplicated, that an SM that has handed over does
+//! not write, and that one master remains in each fragment of the subnet once faults end.
 //!
 //! # State transitions
 //!
@@ -198,7 +199,7 @@ impl Election {
         matches!(self.state, State::Master(MasterState::Offering(_)))
     }
 
-    /// Whether this SM ends as soon as another SM has taken over or none does, or has ended.
+    /// Whether this SM has stopped, or will stop after another SM has taken over or the wait for a successor has ended.
     #[must_use]
     pub const fn is_stopping(&self) -> bool {
         match self.state {
@@ -307,7 +308,7 @@ impl Election {
         (!peer.sm_key_matches).then_some(ElectionNotice::SmKeyMismatch(peer.guid))
     }
 
-    /// Whether an SM that responded takes part in the election; reports an ignored one.
+    /// Whether an SM that responded takes part in the election. Reports an SM that is ignored.
     fn takes_part(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) -> bool {
         let outsider = self.reason_to_ignore(peer);
         match outsider {
@@ -346,7 +347,7 @@ impl Election {
         self.declined.insert(peer.guid, refusal);
     }
 
-    /// Removes refusals of SMs whose state, priority or ActCount has changed, and of SMs that are gone.
+    /// Removes refusals of SMs whose state or priority has changed or whose ActCount has restarted, and of SMs that did not respond.
     fn expire_refusals(&mut self, seen: &[OtherSm]) {
         self.declined.retain(|guid, then| {
             seen.iter().any(|p| {
@@ -445,7 +446,7 @@ impl Election {
                 out.push(Decision::Notice(ElectionNotice::NoSuccessor));
             }
             (State::Master(MasterState::Offering(offer)), _) => {
-                // A stop stays one, whatever is commanded after it.
+                // A later command does not cancel a stop.
                 offer.then = offer.then.max(then);
                 offer.reason = OfferReason::Operator;
             }
@@ -460,7 +461,7 @@ impl Election {
                 State::Master(MasterState::Active | MasterState::Waiting(_)),
                 AfterHandover::StandBy,
             ) => {
-                // An SM of lower rank than this one will have as standby would hand the subnet back.
+                // After the handover this SM has priority 0. A successor that it outranks then would hand the subnet back.
                 let least = SmRank {
                     priority: 0,
                     guid: self.me,
@@ -492,7 +493,7 @@ impl Election {
         }
     }
 
-    /// This SM cannot or must not remain master: it restarts discovery.
+    /// This SM cannot or must not remain master: it stops if it is to stop, otherwise restarts discovery.
     fn on_mastership_lost(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
         match &self.state {
             State::Master(MasterState::Offering(offer)) if offer.then == AfterHandover::Stop => {
@@ -500,7 +501,7 @@ impl Election {
             }
             State::Master(MasterState::Leaving(_)) => self.stop(None, out),
             State::Master(_) => self.restart_discovery(why, out),
-            // The polls of a standby fail, too, which leads to the same.
+            // A standby misses its polls and restarts discovery for that reason.
             State::NotActive(_) | State::Discovering | State::Standby(_) => {}
         }
     }

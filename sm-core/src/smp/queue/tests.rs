@@ -182,7 +182,7 @@ fn requests_to_a_dead_device_fail_together() {
     assert!(now.since(Instant::START) <= 1600 * MS, "{now:?}");
 }
 
-/// Requests and retries that are not allowed wait; other requests to the same device pass them.
+/// Requests and retries that are not allowed yet wait; other requests to the same device overtake them.
 #[test]
 fn requests_and_retries_wait_until_they_are_allowed() {
     let mut q = smp_queue(100, 16, 3);
