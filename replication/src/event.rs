@@ -12,14 +12,15 @@ pub struct Timing {
     pub heartbeat: Duration,
     /// A master is silent if the last ping that it answered is older than this.
     pub lease: Duration,
-    /// Longest time that a reply to a client waits for a standby. More than two leases.
+    /// Longest time that a reply to a client waits for the acknowledgement of a standby. Must be more than two leases.
     pub limit: Duration,
-    /// Time that a new master waits for standbys before it reports that none is in sync.
+    /// Time after which a new master reports that no standby is in sync.
     pub grace: Duration,
 }
 
 impl Timing {
-    /// Time from a ping for which its pong is valid: one lease until it is acted on, and one more for a process that was stalled.
+    /// Time after a ping during which its pong proves that the standby is in sync: one lease until the master acts on a missing pong, and
+    /// one more in case its process was stalled.
     #[must_use]
     pub fn in_sync_validity(&self) -> Duration {
         self.lease.saturating_mul(2)

@@ -20,7 +20,8 @@ pub struct StoreSnapshot {
     pub records: Vec<RawRecord>,
 }
 
-/// A request to the thread. At most a master's window of batches per connection, and one snapshot, are pending.
+/// A request to the thread. Flow control limits those pending: per connection, the batches that a master sends without acknowledgement,
+/// and one snapshot.
 pub(super) enum StoreRequest {
     /// Store jobs of a session. After a failed job, the remaining jobs of its session are skipped.
     Jobs(SessionId, Vec<StoreJob>),
@@ -28,7 +29,7 @@ pub(super) enum StoreRequest {
     Position(oneshot::Sender<Option<Position>>),
     /// Reads all records.
     ReadAll(oneshot::Sender<Result<StoreSnapshot, RecordStoreError>>),
-    /// Called when all earlier requests are done.
+    /// Calls the function with the position when all earlier requests are done.
     Flushed(Box<dyn FnOnce(Option<Position>) + Send>),
 }
 

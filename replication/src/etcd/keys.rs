@@ -21,7 +21,7 @@ use ferrosm_core::records::{self, RecordKey};
 /// Approximate limit of a value in bytes; etcd accepts requests of 1.5 MiB.
 pub(super) const PART: usize = 256 << 10;
 
-/// First bytes of each value: the magic word and version of the replication protocol, and the version of records.
+/// First bytes of each value: `FSMR` and the version of the replication protocol ([`PREAMBLE`]), and the version of records.
 const MARK: [u8; 8] = {
     let [f, s, m, r, a, b] = PREAMBLE;
     let [_, _, c, d] = records::VERSION.to_be_bytes();
@@ -29,7 +29,7 @@ const MARK: [u8; 8] = {
 };
 const GARBLED: EtcdError = EtcdError::Garbled("the prefix of this fabric");
 
-/// The master.
+/// The master that holds the key, or releases it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Holder {
     pub(super) guid: u64,
@@ -63,8 +63,9 @@ pub(super) struct Base {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part<'a> {
     pub(super) at: Position,
-    /// Number of earlier and of later parts.
+    /// Number of earlier parts.
     pub(super) index: u64,
+    /// Number of later parts.
     pub(super) more: u64,
     #[serde(borrow)]
     pub(super) bytes: Bytes<'a>,
@@ -75,7 +76,7 @@ pub(super) struct Part<'a> {
 pub(super) struct Keys(String);
 
 impl Keys {
-    /// Characters that would end a name are replaced.
+    /// Keys below `prefix`. `/` and space in the name of the fabric become `_`.
     pub(super) fn new(prefix: &str, fabric: &str) -> Self {
         let name = fabric.replace(['/', ' '], "_");
         Self(format!("{}/{name}/", prefix.trim_end_matches('/')))
@@ -126,16 +127,17 @@ impl Keys {
     }
 }
 
-/// End of the range of keys with a prefix that ends with a slash.
+/// End (exclusive) of the range of keys with a prefix that ends with a slash: `0` is the character after `/`.
 pub(super) fn end(folder: &str) -> String {
     format!("{}0", folder.trim_end_matches('/'))
 }
 
+/// Encodes a value with [`MARK`].
 pub(super) fn put<T: Serialize>(value: &T) -> Result<Vec<u8>, EtcdError> {
     postcard::to_extend(value, MARK.to_vec()).map_err(|_| GARBLED)
 }
 
-/// Decodes a value of this version.
+/// Decodes a value that begins with [`MARK`].
 pub(super) fn get<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, EtcdError> {
     match value.split_first_chunk() {
         Some((&MARK, bytes)) => postcard::from_bytes(bytes).map_err(|_| GARBLED),

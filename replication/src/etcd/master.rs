@@ -51,7 +51,7 @@ pub(super) async fn run(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
 }
 
 async fn hold_key_repeatedly(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
-    // The key was this node's, and no event has reported another owner.
+    // This node held the key, and has not reported another owner since.
     let mut was_holder = false;
     loop {
         let Err(error) = hold_key(shared, held).await;
@@ -167,7 +167,7 @@ async fn renew(shared: &Shared, held: &HeldKey) -> Result<Infallible, EtcdError>
             sleep(RETRY_MIN).await;
             continue;
         }
-        // The lease is renewed when etcd gets the request, which is later.
+        // etcd renews the lease when it receives the request. The time of sending is earlier, so it is the safe limit.
         let sent_at = shared.node.now();
         let member = shared.members.member().await?;
         let within = member.within(silence / 5);
@@ -193,7 +193,7 @@ async fn renew(shared: &Shared, held: &HeldKey) -> Result<Infallible, EtcdError>
     }
 }
 
-/// Renews a lease. Returns whether it was allowed to.
+/// Renews a lease if the queue allows it ([`CommitQueue::may_renew`]). Returns whether it was renewed.
 async fn renewal(
     shared: &Shared,
     held: &HeldKey,
@@ -288,7 +288,7 @@ pub(super) async fn is_gone(member: &Member, holder: &Holder) -> Result<bool, Et
     Ok(holder.leaving.is_some() || are_old(member, holder).await?.0)
 }
 
-/// Whether a lease is old, and the term of etcd's leader.
+/// Whether a lease of the key's owner is old ([`Member::is_old`]), and the highest term of etcd's leader in the responses.
 pub(super) async fn are_old(member: &Member, holder: &Holder) -> Result<(bool, u64), EtcdError> {
     let [a, b] = holder.leases;
     let (a, b) = tokio::try_join!(
@@ -331,7 +331,7 @@ pub(super) async fn release(
     member.revoke(other).await
 }
 
-/// Compares the creation revision of a key; 0: the key does not exist.
+/// Condition that a key was created at this revision; with 0, that it does not exist.
 fn created_at(key: String, revision: i64) -> Compare {
     Compare::create_revision(key, CompareOp::Equal, revision)
 }
@@ -363,7 +363,7 @@ impl Writer<'_> {
             changed.mark_unchanged();
             let member = shared.members.member().await?;
             let Some(work) = shared.with(|core| core.queue.as_ref().map(CommitQueue::work)) else {
-                // Not master any more: this task is about to be cancelled.
+                // This node is no longer master: this task is about to be cancelled.
                 return core::future::pending().await;
             };
             let done = match &work {
@@ -422,7 +422,7 @@ impl Writer<'_> {
         let Some((seq, _)) = some.last() else {
             return Ok(());
         };
-        // A long batch is written incomplete and its first parts in earlier transactions: it is ignored without the last part.
+        // A batch with many parts is written in several transactions. Readers ignore it until its last part is present.
         while some.len() == 1 && ops.len() > PARTS {
             let rest = ops.split_off(PARTS);
             self.fenced(member, core::mem::replace(&mut ops, rest))
