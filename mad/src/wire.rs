@@ -81,24 +81,24 @@ impl ComponentSelection {
         }
     }
 
-    /// The `n`-th part that component masks can select.
-    const fn part(&self, whole: &Field, n: usize) -> Field {
-        let mut part = *whole;
+    /// The `n`-th component of the field `whole`.
+    const fn component(&self, whole: &Field, n: usize) -> Field {
+        let mut component = *whole;
         match self {
             Self::Whole => {}
             Self::Each { entries, first } => {
-                part.width /= *entries;
-                part.bit += n * part.width;
-                part.component_mask = 1 << (*first + n);
+                component.width /= *entries;
+                component.bit += n * component.width;
+                component.component_mask = 1 << (*first + n);
             }
             Self::Attribute { fields, masks } => {
                 assert!(fields.len() == masks.len(), "one component for each field");
-                part = fields[n];
-                part.bit += whole.bit;
-                part.component_mask = masks[n];
+                component = fields[n];
+                component.bit += whole.bit;
+                component.component_mask = masks[n];
             }
         }
-        part
+        component
     }
 }
 
@@ -124,7 +124,7 @@ pub const fn components<const N: usize>(
     while i < fields.len() {
         let mut n = 0;
         while n < selections[i].len() {
-            all[count] = selections[i].part(&fields[i], n);
+            all[count] = selections[i].component(&fields[i], n);
             count += 1;
             n += 1;
         }
