@@ -27,13 +27,13 @@ pub(crate) struct Known {
 impl Known {
     /// The row of this difference in docs/ibsim-differences.md.
     pub(crate) fn row(&self) -> String {
-        let right = match self.conforming {
-            Conforming::Ferrosm => "ferrosm",
-            Conforming::Both => "both",
+        let conforming = match self.conforming {
+            Conforming::Ferrosm => "",
+            Conforming::Both => "both: ",
         };
         let [what, ours, ibsim] = self.doc;
         format!(
-            "| `{}` | {what} | {ours} | {ibsim} | {right} | {} |",
+            "| `{}` | {what} | {ours} | {ibsim} | {conforming}{} |",
             self.id, self.reason
         )
     }
