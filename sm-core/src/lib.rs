@@ -29,6 +29,7 @@ pub mod commands;
 pub mod config;
 mod ctx;
 mod deferred_reads;
+mod desired_lfts;
 pub mod event;
 mod fnv;
 pub mod io;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use ferrosm_routing::{LastRun, Proof};
 
 use crate::config::SmConfig;
+use crate::desired_lfts::DesiredLfts;
 use crate::plan::lids::LidPlan;
-use crate::plan::routes::{RoutingJob, RoutingJobResult, RoutingStart};
+use crate::plan::routes::{NodeLfts, RoutingJob, RoutingJobResult, RoutingStart};
 use crate::report::SweepReport;
 use crate::routing_origin::RoutingInputs;
 use crate::subnet::{Node, NodeIdx, Subnet};
@@ -30,6 +31,7 @@ struct EngineReport {
 pub(crate) struct RoutingState {
     /// The routing in force.
     installed: Option<InstalledRouting>,
+    desired: DesiredLfts,
     engine: EngineReport,
     /// The configuration that the routing in force was computed for, and its inputs.
     computed_for: Option<(u64, RoutingInputs)>,
@@ -57,6 +59,7 @@ impl Default for RoutingState {
     fn default() -> Self {
         Self {
             installed: None,
+            desired: DesiredLfts::default(),
             engine: EngineReport::default(),
             computed_for: None,
             is_stale: true,
@@ -75,6 +78,21 @@ impl Default for RoutingState {
 impl RoutingState {
     pub(crate) const fn installed(&self) -> Option<&InstalledRouting> {
         self.installed.as_ref()
+    }
+
+    /// The LFTs that switches should have.
+    pub(crate) const fn desired(&self) -> &DesiredLfts {
+        &self.desired
+    }
+
+    /// Sets the LFTs that switches should have.
+    pub(crate) fn set_desired(&mut self, desired: DesiredLfts) {
+        self.desired = desired;
+    }
+
+    /// The LFTs that the same switches should have after a drain.
+    pub(crate) fn replace_desired(&mut self, lfts: NodeLfts) {
+        self.desired.replace(lfts);
     }
 
     /// The inputs that the routing in force was computed from.
@@ -133,7 +151,7 @@ impl RoutingState {
         let has_lft = |n: &Node| n.switch_info().is_some_and(|s| s.linear_fdb_cap > 0);
         let unrouted = fabric
             .nodes()
-            .any(|(_, n)| n.wanted.is_none() && has_lft(n));
+            .any(|(i, n)| has_lft(n) && self.desired.get(i).is_none());
         let has_switches = fabric.switches().next().is_some();
         let is_stale = core::mem::take(&mut self.is_stale);
         has_switches && (is_stale || unrouted || self.is_incomplete)
@@ -150,7 +168,8 @@ impl RoutingState {
         self.job = Some(self.jobs);
         self.job_start = core::mem::take(&mut self.start);
         let last = self.installed.as_ref();
-        let mut job = RoutingJob::new(self.jobs, fabric, lids, cfg, last, self.job_start);
+        let previous = (last, &self.desired);
+        let mut job = RoutingJob::new(self.jobs, fabric, lids, cfg, previous, self.job_start);
         job.generation = self.configuration;
         job
     }

@@ -118,7 +118,7 @@ impl SubnetManager {
                         (n, block),
                         status,
                         &data,
-                        top
+                        (self.routing.desired(), top)
                     ));
                 }
             }
@@ -275,7 +275,7 @@ impl SubnetManager {
                         ctx,
                         (n, block),
                         failure,
-                        top
+                        (self.routing.desired(), top)
                     ));
                 }
             }

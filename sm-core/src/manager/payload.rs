@@ -56,7 +56,7 @@ impl SubnetManager {
         match op {
             SmpOp::ClearPortStateChange(n) => self.switch_set(n, None),
             SmpOp::SetSwitchInfo(n) => self.switch_set(n, Some(self.lids.top())),
-            SmpOp::SetLft(n, block) => Some(self.subnet.get(n)?.wanted.as_ref()?.block(block)),
+            SmpOp::SetLft(n, block) => Some(self.routing.desired().get(n)?.block(block)),
             SmpOp::SetMft(n, at) => multicast::payload(&self.subnet, n, at),
             SmpOp::SetPortInfo(p, step) => self.port_set(p, step),
             SmpOp::SetSlToVl(p, at) => self.vls.sl_to_vl_payload(&self.subnet, &self.cfg, p, at),

@@ -10,6 +10,7 @@ use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
 use super::activity::{Activity, Sweep, SweepPhase, TableReadback, TableUpdate};
+use crate::desired_lfts::DesiredLfts;
 use crate::io::{Event, Output};
 use crate::location::Location;
 use crate::multicast::{MftReadback, report_conflicting};
@@ -204,27 +205,16 @@ impl SubnetManager {
             }
             Ok(routes) => {
                 let routing = &routes.run.routing;
-                let order = routing.order.as_deref().unwrap_or_default();
-                for (i, n) in computed.nodes.iter().enumerate() {
-                    let order = order.get(i).copied();
-                    if self.subnet.get(*n).is_some_and(|node| node.order != order)
-                        && let Some(node) = self.subnet.get_mut(*n)
-                    {
-                        node.order = order;
-                    }
-                }
+                let switch_order = routing.order.clone().unwrap_or_default();
                 let tables = computed.nodes.iter().copied();
                 let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
                 let vls = FabricVlPlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
                 let conflicting = routes.conflicting_groups;
                 with_ctx!(self, |ctx| report_conflicting(ctx, &conflicting));
-                let (lfts, vls) = LftUpdate::new(
-                    &mut self.subnet,
-                    tables,
-                    vls,
-                    routes.order,
-                    routes.sl_to_vl_first,
-                );
+                let (lfts, tables, vls) =
+                    LftUpdate::new(tables, vls, routes.order, routes.sl_to_vl_first);
+                self.routing
+                    .set_desired(DesiredLfts::new(tables, switch_order));
                 if let Some(vls) = vls {
                     self.vls.set_plan(vls);
                 }

@@ -62,7 +62,11 @@ impl SubnetManager {
         let (top, local) = (self.lids.top(), self.subnet.local());
         let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
         for n in switches {
-            with_ctx!(self, |ctx| lfts.write_switch(ctx, n, top));
+            with_ctx!(self, |ctx| lfts.write_switch(
+                ctx,
+                n,
+                (self.routing.desired(), top)
+            ));
             let port0 = PortRef::new(n, PortNum::ZERO);
             if Some(port0) != local {
                 self.configure_unlinked(port0);
@@ -76,7 +80,12 @@ impl SubnetManager {
         let precondition = lfts.take_precondition();
         if let Some(port) = lfts.take_blocking_port(&self.subnet) {
             let vls = precondition == LftPrecondition::VlTablesWritten;
-            with_ctx!(self, |ctx| lfts.abort(ctx, port, vls));
+            with_ctx!(self, |ctx| lfts.abort(
+                ctx,
+                port,
+                vls,
+                self.routing.desired()
+            ));
             self.routing.mark_incomplete();
             self.finish_tables(*update);
             return self.begin_arming();
@@ -104,7 +113,8 @@ impl SubnetManager {
             DrainState::Draining => SweepPhase::Tables(update),
             DrainState::Over(after) => {
                 self.vls.set_plan(after.vls.clone());
-                lfts.begin_after_drain(&mut self.subnet, *after);
+                let tables = lfts.begin_after_drain(*after);
+                self.routing.replace_desired(tables);
                 self.begin_tables(update, Vec::new())
             }
         }

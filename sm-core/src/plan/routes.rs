@@ -23,6 +23,8 @@ use super::lids::LidPlan;
 use super::routing_hints;
 use super::vls::{FabricVlPlan, operated_vls};
 use crate::config::{SmConfig, work_units};
+use crate::desired_lfts::DesiredLfts;
+use crate::routing_state::InstalledRouting;
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
 /// The inputs of a routing computation. It contains no reference to the subnet.
@@ -139,15 +141,15 @@ fn is_subgraph(topo: &Topology, nodes: &[NodeIdx], other: &Topology, others: &[N
 }
 
 impl RoutingJob {
-    /// Builds the job from switches with an LFT, the links between them, and the LIDs of end ports. `last` is the routing in force with the
-    /// node of each of its switches.
+    /// Builds the job from switches with an LFT, the links between them, and the LIDs of end ports. It starts from the routing in force, with
+    /// the node of each of its switches, and the LFTs that switches should have.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         id: u64,
         subnet: &Subnet,
         lids: &LidPlan,
         cfg: &SmConfig,
-        last: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
+        (last, desired): (Option<&InstalledRouting>, &DesiredLfts),
         start: RoutingStart,
     ) -> Self {
         let mut graph = GraphBuilder::default();
@@ -172,7 +174,7 @@ impl RoutingJob {
                 node.description, node.info.node_guid
             ));
             previous.lfts.push(node.installed.clone());
-            previous.order.push(node.order);
+            previous.order.push(desired.order(idx));
         }
         let end = |p: PortRef, s| link_end(subnet, p, s, cfg);
         for link in subnet.links() {

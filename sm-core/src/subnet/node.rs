@@ -40,8 +40,6 @@ pub struct Node {
     pub installed: Option<Arc<Lft>>,
     /// The last known LFT while `installed` is `None` because the switch rejected blocks, which have their old entries.
     pub last_known: Option<Arc<Lft>>,
-    /// The desired LFT.
-    pub wanted: Option<Arc<Lft>>,
     /// The multicast forwarding table of a switch.
     pub mft: Mft,
     /// SLtoVLMappingTables that this SM has written.
@@ -54,8 +52,6 @@ pub struct Node {
     pub vl_fingerprint: Option<u64>,
     /// It rejects SLtoVL tables for all inputs of an output.
     pub rejects_optimized_sl_to_vl: bool,
-    /// Its position in the switch order of the engine that computed `wanted`, if it has one.
-    pub order: Option<u32>,
     /// The epoch of the last sweep that reached it.
     pub seen: u32,
     /// Distinguishes nodes that use the same slot.
@@ -205,14 +201,12 @@ impl Node {
             port_info_refusals: 0,
             installed: None,
             last_known: None,
-            wanted: None,
             mft: Mft::default(),
             sl_to_vl: BTreeMap::new(),
             read_vl_tables: Arc::default(),
             vl_origin: VlTableOrigin::Unknown,
             vl_fingerprint: None,
             rejects_optimized_sl_to_vl: false,
-            order: None,
             seen: 0,
             generation: 0,
             revision: 0,

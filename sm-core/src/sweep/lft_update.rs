@@ -15,6 +15,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
+use crate::desired_lfts::DesiredLfts;
 use crate::plan::routes::{LftWriteOrder, NodeLfts, blocks_to_write};
 use crate::plan::vls::FabricVlPlan;
 use crate::report::ProblemKind;
@@ -81,18 +82,16 @@ pub(crate) struct LftUpdate {
 }
 
 impl LftUpdate {
-    /// Sets the tables that all switches should have, and the order in which they get them. `vls_first` is whether SLtoVL tables have to be
-    /// in place before; `vls` go with `tables`. Returns with the update the VLs to use from now on, unless routes are dropped first.
+    /// An update to `tables` and the `vls` that go with them. `vls_first` is whether SLtoVL tables have to be in place before. Returns with
+    /// it the tables that switches should have from now on, and the VLs to use from now on, unless routes are dropped first.
     pub(crate) fn new(
-        fabric: &mut Subnet,
         tables: NodeLfts,
         vls: FabricVlPlan,
         order: LftWriteOrder,
         vls_first: bool,
-    ) -> (Self, Option<FabricVlPlan>) {
+    ) -> (Self, NodeLfts, Option<FabricVlPlan>) {
         match order {
             LftWriteOrder::Drain { first, then } => {
-                set_wanted_tables(fabric, first);
                 let after = AfterDrain {
                     tables,
                     vls,
@@ -103,16 +102,15 @@ impl LftUpdate {
                     drain: Some(after),
                     ..Self::default()
                 };
-                (update, None)
+                (update, first, None)
             }
             order @ (LftWriteOrder::Any | LftWriteOrder::Stages(_)) => {
-                set_wanted_tables(fabric, tables);
                 let update = Self {
                     is_ordered: vls_first || matches!(order, LftWriteOrder::Stages(_)),
                     order,
                     ..Self::default()
                 };
-                (update, Some(vls))
+                (update, tables, Some(vls))
             }
         }
     }
@@ -152,11 +150,13 @@ impl LftUpdate {
     }
 
     /// Writes the blocks of a switch that belong to no stage. `top` is the highest LID.
-    pub(crate) fn write_switch(&mut self, ctx: &mut Ctx<'_>, n: NodeIdx, top: Lid) {
-        let Some(node) = ctx.fabric.get(n) else {
-            return;
-        };
-        let Some(wanted) = node.wanted.as_ref() else {
+    pub(crate) fn write_switch(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        n: NodeIdx,
+        (desired, top): (&DesiredLfts, Lid),
+    ) {
+        let Some((node, wanted)) = ctx.fabric.get(n).zip(desired.get(n)) else {
             return;
         };
         let blocks = blocks_to_write(node.installed.as_ref(), wanted);
@@ -203,11 +203,11 @@ impl LftUpdate {
         DrainState::Over(Box::new(after))
     }
 
-    /// Sets the tables that follow a drain.
-    pub(crate) fn begin_after_drain(&mut self, fabric: &mut Subnet, after: AfterDrain) {
+    /// Begins the update after a drain. Returns the tables that switches should have.
+    pub(crate) fn begin_after_drain(&mut self, after: AfterDrain) -> NodeLfts {
         self.rejected.clear();
         self.order = LftWriteOrder::Stages(after.stages);
-        set_wanted_tables(fabric, after.tables);
+        after.tables
     }
 
     /// When the drain is over.
@@ -218,7 +218,13 @@ impl LftUpdate {
 
     /// Leaves the remaining stages unwritten, because `port` rejected what they depend on. The tables as they are neither loop nor deadlock;
     /// links are armed, and the next sweep computes routes from what is installed.
-    pub(crate) fn abort(&mut self, ctx: &mut Ctx<'_>, port: PortRef, vls_unwritten: bool) {
+    pub(crate) fn abort(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        port: PortRef,
+        vls_unwritten: bool,
+        desired: &DesiredLfts,
+    ) {
         let waiting: BTreeSet<LftBlockRef> = self.stages.drain(..).flatten().collect();
         let drains = self.drain.take().is_some();
         for (n, _) in core::mem::take(&mut self.outstanding) {
@@ -226,10 +232,11 @@ impl LftUpdate {
             if let Some(node) = ctx.fabric.get_mut(n) {
                 let mut unwritten = rejected.clone();
                 unwritten.extend(blocks_of(&waiting, n));
+                let table = table_without(node, desired.get(n), &unwritten);
                 if rejected.is_empty() && node.installed.is_some() {
-                    node.installed = table_without(node, &unwritten);
+                    node.installed = table;
                 } else {
-                    node.last_known = table_without(node, &unwritten);
+                    node.last_known = table;
                     node.installed = None;
                 }
             }
@@ -252,9 +259,9 @@ impl LftUpdate {
         (n, block): LftBlockRef,
         status: Status,
         data: &[u8; 64],
-        top: Lid,
+        (desired, top): (&DesiredLfts, Lid),
     ) {
-        let wanted = ctx.fabric.get(n).and_then(|node| node.wanted.as_ref());
+        let wanted = desired.get(n);
         let accepted = wanted.is_some_and(|w| w.block(block) == *data);
         let attr = id::LFT;
         let outcome = if status.is_ok() && accepted {
@@ -262,7 +269,7 @@ impl LftUpdate {
         } else {
             Err(ProblemKind::SetRejected { attr, status })
         };
-        self.on_block_done(ctx, (n, block), outcome, top);
+        self.on_block_done(ctx, (n, block), outcome, (desired, top));
     }
 
     /// A block was written or failed. After the last block of a switch its table is known again, and LinearFDBTop is written.
@@ -271,7 +278,7 @@ impl LftUpdate {
         ctx: &mut Ctx<'_>,
         (n, block): LftBlockRef,
         outcome: Result<(), ProblemKind>,
-        top: Lid,
+        (desired, top): (&DesiredLfts, Lid),
     ) {
         if let Err(kind) = outcome {
             let port0 = PortRef::new(n, PortNum::ZERO);
@@ -293,12 +300,12 @@ impl LftUpdate {
         let rejected = blocks_of(&self.rejected, n);
         if let Some(node) = ctx.fabric.get_mut(n) {
             if rejected.is_empty() {
-                node.installed.clone_from(&node.wanted);
+                node.installed = desired.get(n).cloned();
                 node.last_known = None;
             } else {
                 // The table is read back before routes are computed from it. The switch forwards meanwhile, so the SA replies from its last
                 // known table: rejected blocks hold their old entries, even if only the response was lost.
-                node.last_known = table_without(node, &rejected);
+                node.last_known = table_without(node, desired.get(n), &rejected);
                 node.installed = None;
             }
         }
@@ -342,14 +349,6 @@ fn packet_life(code: u8) -> Duration {
     }
 }
 
-fn set_wanted_tables(fabric: &mut Subnet, tables: NodeLfts) {
-    for (n, lft) in tables {
-        if let Some(node) = fabric.get_mut(n) {
-            node.wanted = Some(lft);
-        }
-    }
-}
-
 /// Writes LinearFDBTop if it differs. It is the last write to a switch that had a lower one, so that the switch never looks up an entry
 /// that is not written yet.
 fn write_top(ctx: &mut Ctx<'_>, n: NodeIdx, top: Lid) {
@@ -366,8 +365,12 @@ fn blocks_of(blocks: &BTreeSet<LftBlockRef>, n: NodeIdx) -> BTreeSet<u16> {
 }
 
 /// The wanted table of a switch, with the last known entries in `unwritten` blocks; drop entries where none are known.
-fn table_without(node: &Node, unwritten: &BTreeSet<u16>) -> Option<Arc<Lft>> {
-    let wanted = node.wanted.as_ref()?;
+fn table_without(
+    node: &Node,
+    wanted: Option<&Arc<Lft>>,
+    unwritten: &BTreeSet<u16>,
+) -> Option<Arc<Lft>> {
+    let wanted = wanted?;
     if unwritten.is_empty() {
         return Some(Arc::clone(wanted));
     }

@@ -1,0 +1,45 @@
+//! The LFTs that switches should have.
+
+use std::sync::Arc;
+
+use ferrosm_routing::Lft;
+
+use crate::plan::routes::NodeLfts;
+use crate::subnet::NodeIdx;
+
+/// The desired LFT of each switch, with the switch's position in the order of the engine that computed the LFTs.
+#[derive(Debug, Default)]
+pub(crate) struct DesiredLfts {
+    /// Ascending by node.
+    lfts: NodeLfts,
+    /// By index in `lfts`; empty if the engine has no order.
+    order: Vec<u32>,
+}
+
+impl DesiredLfts {
+    /// LFTs, ascending by node, and the order of their switches.
+    pub(crate) fn new(lfts: NodeLfts, order: Vec<u32>) -> Self {
+        debug_assert!(lfts.is_sorted_by_key(|(n, _)| *n));
+        Self { lfts, order }
+    }
+
+    /// Replaces the LFTs by others of the same switches.
+    pub(crate) fn replace(&mut self, lfts: NodeLfts) {
+        debug_assert!(lfts.iter().map(|l| l.0).eq(self.lfts.iter().map(|l| l.0)));
+        self.lfts = lfts;
+    }
+
+    /// The desired LFT of a switch.
+    pub(crate) fn get(&self, n: NodeIdx) -> Option<&Arc<Lft>> {
+        Some(&self.lfts[self.position(n)?].1)
+    }
+
+    /// The position of a switch in the order of the engine, if the engine has one.
+    pub(crate) fn order(&self, n: NodeIdx) -> Option<u32> {
+        self.order.get(self.position(n)?).copied()
+    }
+
+    fn position(&self, n: NodeIdx) -> Option<usize> {
+        self.lfts.binary_search_by_key(&n, |(at, _)| *at).ok()
+    }
+}
