@@ -102,7 +102,7 @@ pub(crate) fn check_port_info(
     };
     if !status.is_ok() {
         let extended = modifier.0 & PortInfo::EXTENDED_SPEEDS_MOD != 0;
-        let retries_left = node.port_info_refusals <= node.info.num_ports.into();
+        let retries_left = node.port_info_refusals <= u16::from(node.info.num_ports);
         if status.is_bad_field() && extended && retries_left {
             // An agent without extended speeds takes the top bit of the modifier for a part of the port number. All ports of a switch
             // are read before the first rejection arrives, so each may be rejected once.
