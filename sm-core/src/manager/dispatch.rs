@@ -165,7 +165,7 @@ impl SubnetManager {
                 ));
             }
             SmpOp::SmInfoPoll(p) => self.on_poll_response(p, status, &data),
-            SmpOp::SetSmInfo(p, control, _) => self.on_control_response(p, control, status),
+            SmpOp::SetSmInfo(p, control) => self.on_control_response(p, control, status),
         }
     }
 
@@ -231,7 +231,7 @@ impl SubnetManager {
             }
             SmpOp::SmInfo(p) => self.mastership.on_sm_unanswered(p),
             SmpOp::SmInfoPoll(p) => self.on_poll_unanswered(p),
-            SmpOp::SetSmInfo(p, control, _) => self.on_control_unanswered(p, control),
+            SmpOp::SetSmInfo(p, control) => self.on_control_unanswered(p, control),
             SmpOp::SetSwitchInfo(n) => {
                 self.schedule.reread_switch_later(n);
                 self.problem(op.port(), ProblemKind::NoResponse { attr: op.attr() });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{PortInfo, SmControl, SmInfo, SmState};
-use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::{Address, MadIn, Status};
 
 use super::SubnetManager;
@@ -11,7 +11,9 @@ use super::activity::{Activity, SweepPhase};
 use crate::adoption::{Adoption, last_epoch};
 use crate::election::{self, AfterHandover};
 use crate::event::Event;
-use crate::mastership::{MastershipAction, WorkInProgress, knows_all_sms, sm_info};
+use crate::mastership::{
+    Mastership, MastershipAction, WorkInProgress, knows_all_sms, sm_info, sm_ports,
+};
 use crate::records::RestoredState;
 use crate::report::Phase;
 use crate::smp::op::SmpOp;
@@ -33,9 +35,11 @@ impl SubnetManager {
             && !matches!(self.activity, Activity::AwaitMastership)
     }
 
-    pub(super) fn own_sm_info(&self) -> SmInfo {
+    /// The SMInfo of this SM, in a response or in a control that it sends.
+    pub(super) fn own_sm_info(&self, control: Option<SmControl>) -> SmInfo {
+        let sent = self.out.sent();
         self.mastership
-            .sm_info(&self.cfg, &self.subnet, self.out.sent())
+            .sm_info(&self.cfg, &self.subnet, sent, control)
     }
 
     fn work_in_progress(&self) -> WorkInProgress {
@@ -75,15 +79,12 @@ impl SubnetManager {
                     .on_role(&mut self.out, state, handed_to, master);
             }
         }
-        // While this SM yielded, another one may have been master.
-        let resumes =
-            matches!(self.activity, Activity::AwaitMastership) && self.mastership.may_resume();
-        if step.needs_sweep || resumes {
+        if step.needs_sweep {
             self.distrust_tables();
             self.lids.unconfirm();
         }
         // Without a link the port is read from time to time, and a sweep starts when it has one.
-        if (step.needs_sweep && !step.origin.is_link_down) || resumes {
+        if step.needs_sweep && !step.origin.is_link_down {
             if self.mastership.is_awaiting_replica() {
                 self.set_activity(Activity::AwaitReplica);
             } else {
@@ -105,7 +106,7 @@ impl SubnetManager {
                     self.schedule.cancel();
                 }
                 MastershipAction::AwaitReplica => self.abandon_for(Activity::AwaitReplica),
-                MastershipAction::EndSmScan => self.set_activity(Activity::Idle),
+                MastershipAction::EndSmScan => self.end_sm_scan(),
                 MastershipAction::UnconfirmLids => self.lids.unconfirm(),
                 MastershipAction::PreserveState { replica_unverified } => {
                     self.preserve_state(replica_unverified);
@@ -197,44 +198,21 @@ impl SubnetManager {
         self.execute(sm_info::on_control_unanswered(&self.subnet, at, control));
     }
 
-    pub(super) fn on_replica_state(&mut self, incomplete: bool) {
-        with_ctx!(self, |ctx| self
-            .mastership
-            .on_replica_state(ctx, incomplete));
-    }
-
-    /// A peer is silent: its polls count as missed, and if it responds to the SMInfo scan that follows, it is polled again.
-    pub(super) fn on_peer_silent(&mut self, guid: PortGuid, uncertain: bool) {
-        let mut watches = self.mastership.on_peer_silent(guid, uncertain);
-        for _ in 0..=u8::MAX {
-            if !watches {
-                return;
-            }
-            self.elect(election::ElectionInput::PollUnanswered { guid, paths: 1 });
-            watches = self.mastership.is_standby_of(guid);
-        }
-    }
-
     pub(super) fn begin_handover(&mut self, then: AfterHandover) {
-        let is_master = self.is_master();
-        let action = with_ctx!(self, |ctx| self
-            .mastership
-            .request_handover(ctx, then, is_master));
-        self.execute(action);
+        let sms_known = !sm_ports(&self.subnet).is_empty();
+        self.elect(election::ElectionInput::HandOver { then, sms_known });
     }
 
     pub(super) fn on_stalled(&mut self) {
-        let (is_master, work) = (self.is_master(), self.work_in_progress());
-        let actions = with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, is_master, work));
+        let work = self.work_in_progress();
+        let actions = with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, work));
         self.execute(actions);
     }
 
     pub(super) fn on_lease_lost(&mut self) {
-        let (is_master, work) = (self.is_master(), self.work_in_progress());
-        let actions = with_ctx!(self, |ctx| self
-            .mastership
-            .on_lease_lost(ctx, is_master, work));
-        self.execute(actions);
+        let work = self.work_in_progress();
+        let input = with_ctx!(self, |ctx| Mastership::on_lease_lost(ctx, work));
+        self.elect(input);
     }
 
     /// Ends what has timed out.
@@ -267,9 +245,16 @@ impl SubnetManager {
         if matches!(self.activity, Activity::SmScan) {
             self.set_activity(Activity::Idle);
         }
-        let work = self.work_in_progress();
-        let actions = with_ctx!(self, |ctx| self.mastership.finish_scan(ctx, work));
-        self.execute(actions);
+        let action = with_ctx!(self, |ctx| self.mastership.finish_scan(ctx));
+        self.execute([action]);
+    }
+
+    /// Abandons an SMInfo scan outside a sweep.
+    fn end_sm_scan(&mut self) {
+        self.smps.clear();
+        if matches!(self.activity, Activity::SmScan) {
+            self.set_activity(Activity::Idle);
+        }
     }
 
     /// The SMInfo scan of a sweep.
@@ -324,6 +309,7 @@ impl SubnetManager {
         if !self.mastership.end_replica_wait() {
             return;
         }
+        self.elect(election::ElectionInput::ReplicaLoadEnded);
         if self.role() != SmState::Master {
             // The view of an own mastership that has just ended is older than the replica.
             let _ = self.withdraw_view();
@@ -336,7 +322,7 @@ impl SubnetManager {
             return;
         }
         self.set_activity(Activity::Idle);
-        let own = self.own_sm_info().guid;
+        let own = self.own_sm_info(None).guid;
         let view = self.adoption.restored_view().map(Arc::as_ref);
         if self.role() == SmState::Discovering && knows_all_sms(&self.subnet, own, view) {
             self.set_activity(Activity::SmScan);
@@ -435,6 +421,7 @@ impl SubnetManager {
 
 #[cfg(test)]
 mod tests {
+    use ferrosm_mad::ids::PortGuid;
     use ferrosm_mad::time::Instant;
 
     use super::*;

@@ -250,8 +250,12 @@ impl SubnetManager {
             Input::Command { id, command } => self.on_command(id, command),
             Input::LocalPort(event) => self.on_local_port(event),
             Input::FerrosmPeer(guid) => self.mastership.add_ferrosm_peer(&self.cfg, guid),
-            Input::PeerSilent { guid, uncertain } => self.on_peer_silent(guid, uncertain),
-            Input::ReplicaIncomplete(incomplete) => self.on_replica_state(incomplete),
+            Input::PeerSilent { guid, uncertain } => {
+                self.elect(election::ElectionInput::PeerSilent { guid, uncertain });
+            }
+            Input::ReplicaIncomplete(is_incomplete) => {
+                self.elect(election::ElectionInput::ReplicaChanged { is_incomplete });
+            }
             Input::Stalled => {
                 self.out.drop_replies();
                 self.on_stalled();

@@ -1,6 +1,6 @@
 //! The MADs of transactions: DR path, M_Key, and the data of a Set, which is built when the Set is sent.
 
-use ferrosm_mad::attr::{PortInfo, PortState, SmInfo, SwitchInfo, id};
+use ferrosm_mad::attr::{PortInfo, PortState, SwitchInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, Tid};
 use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
@@ -74,10 +74,7 @@ impl SubnetManager {
                 let aliases = self.sa.registry().aliases().tables();
                 alias_guid_block(&self.subnet, aliases, p, block)
             }
-            SmpOp::SetSmInfo(_, _, sm_state) => {
-                let own = self.own_sm_info();
-                Some(SmInfo { sm_state, ..own }.encode())
-            }
+            SmpOp::SetSmInfo(_, control) => Some(self.own_sm_info(Some(control)).encode()),
             SmpOp::NodeInfo(_)
             | SmpOp::NodeDescription(_)
             | SmpOp::SwitchInfo(_)

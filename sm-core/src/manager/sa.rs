@@ -85,7 +85,7 @@ impl SubnetManager {
     pub(super) fn own_sm_record(&self) -> SmInfoRecord {
         let own = self.subnet.local();
         let lid = own.map_or_else(Default::default, |p| self.subnet.lid(p));
-        sm_record(lid, &self.own_sm_info())
+        sm_record(lid, &self.own_sm_info(None))
     }
 
     /// A sweep is complete: publishes its view.

@@ -44,7 +44,7 @@ impl Mastership {
         input: ElectionInput,
         request: Option<&'a MadIn>,
     ) -> Step<'a> {
-        let own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent());
+        let own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
         self.election.set_guid(own.guid);
         let origin = Origin {
             role: self.role(),
@@ -54,8 +54,7 @@ impl Mastership {
         let decisions = self.election.step(ctx.now, input);
         let role = self.role();
         let mut actions = Vec::new();
-        if role == SmState::Master && !self.may_write() {
-            // A master that offers the subnet, or waits for another master, has no request in progress that writes.
+        if self.election.must_yield() {
             actions.push(MastershipAction::Yield);
         }
         if origin.is_link_down && origin.role == SmState::Master && role == SmState::Discovering {
@@ -81,14 +80,9 @@ impl Mastership {
     ) -> Vec<MastershipAction> {
         match decision {
             Decision::Poll { to, path } => self.poll_sm(ctx, to, path).into_iter().collect(),
-            Decision::SendControl {
-                to,
-                control,
-                as_state,
-            } => self
-                .control_sm(ctx, to, control, as_state)
-                .into_iter()
-                .collect(),
+            Decision::SendControl { to, control } => {
+                self.control_sm(ctx, to, control).into_iter().collect()
+            }
             Decision::Reply { accepted } => {
                 if let Some((request, own)) = &origin.request {
                     let status = if accepted {
@@ -101,14 +95,10 @@ impl Mastership {
                 }
                 Vec::new()
             }
-            Decision::EnterState { state, why } => {
-                // The replica as it was before this SM is anything but standby.
-                if origin.role == SmState::Standby
-                    && matches!(state, SmState::Discovering | SmState::Master)
-                {
-                    self.request_replica(ctx);
-                }
-                self.on_role(ctx, state, why, has_view)
+            Decision::EnterState { state, why } => self.on_role(ctx, state, why, has_view),
+            Decision::LoadReplica => {
+                self.request_replica(ctx);
+                Vec::new()
             }
             // Part of the step.
             Decision::Sweep => Vec::new(),
@@ -116,19 +106,24 @@ impl Mastership {
                 self.sm_scan_pending = true;
                 Vec::new()
             }
+            Decision::RescanSms => self.restart_scan().into_iter().collect(),
             Decision::SendPriorityTrap { to } => {
                 self.send_trap_144(ctx, to);
                 Vec::new()
             }
             Decision::Stop {
                 handed_to: Some(to),
+                was_master: _,
             } => self.linger(ctx, Some(to), has_view).into_iter().collect(),
-            Decision::Stop { handed_to: None } => {
+            Decision::Stop {
+                handed_to: None,
+                was_master,
+            } => {
                 self.takeover.ended = true;
                 // A second Stop ends lingering.
                 vec![MastershipAction::ReportStopped {
                     handed_to: self.takeover.successor.take(),
-                    was_master: origin.role == SmState::Master,
+                    was_master,
                 }]
             }
             Decision::Notice(notice) => self.on_notice(ctx, notice, is_master),
@@ -143,12 +138,6 @@ impl Mastership {
         has_view: bool,
     ) -> Vec<MastershipAction> {
         let mut actions = Vec::new();
-        // Discovery begins with what the SM had as standby.
-        if state != SmState::Discovering {
-            let incomplete = state == SmState::Standby && self.replica_incomplete;
-            self.election.set_replica_incomplete(incomplete);
-            self.takeover.silence_uncertain = false;
-        }
         if matches!(state, SmState::Standby | SmState::NotActive) {
             self.is_new = false;
             self.sm_scan_pending = false;
@@ -236,13 +225,12 @@ impl Mastership {
         ctx: &mut Ctx<'_>,
         to: PortGuid,
         control: SmControl,
-        as_state: SmState,
     ) -> Option<MastershipAction> {
         let Some(at) = self.sm_port(ctx.fabric, to) else {
             let input = ElectionInput::ControlUnanswered { guid: to, control };
             return Some(MastershipAction::Elect(input));
         };
-        let op = SmpOp::SetSmInfo(at, control, as_state);
+        let op = SmpOp::SetSmInfo(at, control);
         if control == SmControl::Acknowledge {
             // Optional: the sweep of the new master does not wait for a response to it.
             return Some(MastershipAction::SendUntracked(op));

@@ -6,12 +6,12 @@
 //! | [`decisions`] | carries out what the election decides |
 //! | [`sm_info`] | SMInfo on the wire: queries, polls, controls, trap 144 |
 //! | [`sm_scan`] | queries all SMs outside a sweep |
-//! | [`handover`] | handover to another SM, and verification of mastership after a stall |
+//! | [`handover`] | SA service after a handover; stalls and lost leases |
 //! | [`takeover`] | the replica of the last master's state, and SMs that were master unseen |
 //!
 //! Owned by the subnet manager. What has to happen in other components is returned as [`MastershipAction`]s, which the manager executes in
-//! order before the component is called again. Invariants: an SM that yields, or has to verify that it is still master, has no request in
-//! progress that writes; SMInfo is made by [`Mastership::sm_info`] only.
+//! order before the component is called again. Invariants: a master that [`Election`] does not let write has no request in progress that
+//! writes; SMInfo, also in controls, is made by [`Mastership::sm_info`] only.
 
 mod decisions;
 pub mod election;
@@ -52,7 +52,7 @@ pub(crate) enum MastershipAction {
     EnterStandby,
     /// Abandon what is in progress until the replica is loaded.
     AwaitReplica,
-    /// An SMInfo scan was abandoned: the SM is idle.
+    /// Abandon the SMInfo scan in progress.
     EndSmScan,
     /// No LID assignment counts as confirmed: another SM may have assigned LIDs.
     UnconfirmLids,
@@ -107,8 +107,6 @@ pub(crate) struct Mastership {
     first_as_master: bool,
     /// This SM was neither standby nor completed a sweep as master since its start: LIDs may be reassigned if the operator requests it.
     is_new: bool,
-    /// The replica of the master's state is incomplete.
-    replica_incomplete: bool,
     /// The other SMs by GUID, with the port and the SMInfo of the last response.
     other_sms: BTreeMap<PortGuid, (PortRef, SmInfo)>,
     /// Ports whose SMs reported that they are ferrosm, besides configured ones.
@@ -159,7 +157,6 @@ impl Mastership {
             takeover: Takeover::default(),
             first_as_master: true,
             is_new: true,
-            replica_incomplete: false,
             other_sms: BTreeMap::new(),
             ferrosm_peers,
         }
@@ -170,19 +167,14 @@ impl Mastership {
         self.election.state()
     }
 
-    /// Whether this SM is master and neither offers the subnet nor waits for another master.
+    /// Whether this SM is master, verified to be, and neither offers the subnet nor waits for another master.
     pub(crate) const fn may_write(&self) -> bool {
         self.election.may_write()
     }
 
-    /// Whether this SM is master, it is verified that no other SM is, and no replica is pending.
+    /// Whether this SM may acknowledge SA registrations.
     pub(crate) const fn may_register(&self) -> bool {
-        self.may_write() && !self.takeover.unverified && !self.is_awaiting_replica()
-    }
-
-    /// Whether an SM that yielded is master again.
-    pub(crate) const fn may_resume(&self) -> bool {
-        self.may_write() && !self.takeover.unverified
+        self.election.may_register()
     }
 
     /// Whether no sweep as master is complete since the start, or since another SM was master.
@@ -202,15 +194,13 @@ impl Mastership {
     }
 
     /// Whether a handover is in progress, or follows the SMInfo scan.
-    pub(crate) fn is_handing_over(&self) -> bool {
-        let is_pending = self.takeover.handover_pending.is_some();
-        self.election.is_offering() || (is_pending && self.role() == SmState::Master)
+    pub(crate) const fn is_handing_over(&self) -> bool {
+        self.election.is_handing_over()
     }
 
     /// Whether this SM stops or has stopped, or does after the SMInfo scan.
     pub(crate) fn is_stopping(&self) -> bool {
-        let is_pending = self.takeover.handover_pending == Some(election::AfterHandover::Stop);
-        self.election.is_stopping() || (is_pending && self.role() == SmState::Master)
+        self.election.is_stopping()
     }
 
     /// When [`Self::on_timeout`] or the election's timer is due.
@@ -240,14 +230,6 @@ impl Mastership {
         infos.map(|(_, info)| peer(cfg, info)).collect()
     }
 
-    /// An SM that takes part in the election and last responded as master.
-    fn other_master(&self, cfg: &SmConfig) -> Option<PortGuid> {
-        let allowed = cfg.allowed_sms.as_ref();
-        let counts = |p: &OtherSm| p.sm_key_matches && allowed.is_none_or(|a| a.contains(&p.guid));
-        let masters = self.peers(cfg).into_iter().filter(OtherSm::is_master);
-        masters.filter(counts).map(|p| p.guid).next()
-    }
-
     /// A node left the fabric.
     pub(crate) fn remove_node(&mut self, n: NodeIdx) {
         self.other_sms.retain(|_, (p, _)| p.node != n);
@@ -273,7 +255,6 @@ impl Mastership {
     /// A sweep starts, which queries all SMs: an SMInfo scan in progress is abandoned.
     pub(crate) const fn begin_sweep(&mut self) {
         self.sm_scan_running = false;
-        self.takeover.begin_sweep();
     }
 
     /// A sweep as master is complete.

@@ -1,7 +1,7 @@
 //! SMInfo on the wire: the SMInfo of this SM, responses of other SMs, their requests, and trap 144 (IBA vol. 1, 14.2.5.13, 14.4; docs/sm-behaviour.md, 8).
 
 use ferrosm_mad::attr::{
-    LocalChangeDetails, NodeType, Notice, NoticeType, SmControl, SmInfo, SmState, TrapNumber, id,
+    LocalChangeDetails, NodeType, Notice, NoticeType, SmControl, SmInfo, TrapNumber, id,
 };
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
@@ -20,22 +20,21 @@ fn sm_guid(fabric: &Subnet, at: PortRef) -> Option<PortGuid> {
 }
 
 impl Mastership {
-    /// The SMInfo of this SM. `sent` is the number of MADs sent on QP0.
-    pub(crate) fn sm_info(&self, cfg: &SmConfig, fabric: &Subnet, sent: u64) -> SmInfo {
+    /// The SMInfo of this SM, in a response or in a control that it sends. `sent` is the number of MADs sent on QP0.
+    pub(crate) fn sm_info(
+        &self,
+        cfg: &SmConfig,
+        fabric: &Subnet,
+        sent: u64,
+        control: Option<SmControl>,
+    ) -> SmInfo {
         let own = fabric.local().and_then(|p| sm_guid(fabric, p));
-        let sm_state = match self.role() {
-            // A master of lower rank would hand over to an SM without its state.
-            SmState::Standby if self.replica_incomplete => SmState::Discovering,
-            // An SM with outdated state would be handed the subnet of the present master.
-            SmState::Master if self.takeover.stalled => SmState::Discovering,
-            state => state,
-        };
         SmInfo {
             guid: own.unwrap_or(PortGuid(0)),
             sm_key: cfg.sm_key,
             act_count: u32::try_from(sent & u64::from(u32::MAX)).unwrap_or(u32::MAX),
             priority: self.election.priority(),
-            sm_state,
+            sm_state: self.election.reported_state(control),
         }
     }
 
@@ -91,7 +90,7 @@ impl Mastership {
             let control = SmControl(mad.attr_mod().0);
             return Some(ElectionInput::ControlReceived { control, from });
         }
-        let mut own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent());
+        let mut own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
         if !right_key {
             own.sm_key = MKey::NONE;
         }

@@ -3,8 +3,8 @@
 use ferrosm_mad::attr::{CapMask, PortInfo, SmState};
 use ferrosm_mad::ids::Lid;
 
-use super::election::{self, AfterHandover, ElectionInput};
-use super::{Mastership, MastershipAction, WorkInProgress};
+use super::election::ElectionInput;
+use super::{Mastership, MastershipAction};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::lid_map::LidMap;
@@ -83,44 +83,25 @@ impl Mastership {
         self.sm_scan_running
     }
 
-    /// All SMs responded, or did not: what waited for the scan follows.
-    pub(crate) fn finish_scan(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        work: WorkInProgress,
-    ) -> Vec<MastershipAction> {
-        self.sm_scan_running = false;
-        self.takeover.unverified = false;
-        let stalled = core::mem::take(&mut self.takeover.stalled);
-        let mut actions = Vec::new();
-        if stalled && let Some(master) = self.other_master(ctx.cfg) {
-            // It may have acknowledged registrations that this SM does not know: its state is loaded before anything else.
-            actions.push(MastershipAction::Elect(ElectionInput::Deposed(master)));
-            if self.takeover.handover_pending == Some(AfterHandover::Stop) {
-                // There is a master: this SM can stop.
-                actions.push(self.hand_over(ctx.cfg, AfterHandover::Stop));
-            }
-            return actions;
-        }
-        if stalled && work == WorkInProgress::None && self.may_be_outranked(ctx.cfg) {
-            actions.push(MastershipAction::RequestFullSweep);
-        }
-        if self.role() == SmState::Discovering {
-            actions.push(Self::finish_takeover_scan(ctx));
-        } else if let Some(then) = self.takeover.handover_pending.take() {
-            actions.push(self.hand_over(ctx.cfg, then));
+    /// Starts a scan next, and abandons one in progress.
+    pub(super) const fn restart_scan(&mut self) -> Option<MastershipAction> {
+        let was_running = core::mem::replace(&mut self.sm_scan_running, false);
+        self.sm_scan_pending = true;
+        if was_running {
+            Some(MastershipAction::EndSmScan)
         } else {
-            actions.push(MastershipAction::CompareSms);
+            None
         }
-        actions
     }
 
-    /// Whether an SM of higher rank may be about to take the subnet, because it queried this one while that was unverified: a full sweep
-    /// queries it again.
-    fn may_be_outranked(&self, cfg: &SmConfig) -> bool {
-        let own = self.election.rank();
-        let discovers = |p: &election::OtherSm| p.state == SmState::Discovering && p.rank() > own;
-        self.peers(cfg).iter().any(discovers)
+    /// All SMs responded, or did not.
+    pub(crate) fn finish_scan(&mut self, ctx: &mut Ctx<'_>) -> MastershipAction {
+        self.sm_scan_running = false;
+        if self.role() == SmState::Discovering {
+            Self::finish_takeover_scan(ctx)
+        } else {
+            MastershipAction::CompareSms
+        }
     }
 
     /// The result of a scan, for the election.

@@ -10,7 +10,6 @@ use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
 
-use super::election::AfterHandover;
 use super::sm_scan::sm_ports;
 use super::{Mastership, MastershipAction};
 use crate::ctx::Ctx;
@@ -42,16 +41,8 @@ pub(super) struct Takeover {
     pub(super) linger_until: Option<Instant>,
     /// The SM that took over, to be reported when lingering ends.
     pub(super) successor: Option<PortGuid>,
-    /// Another SM may have become master; an SMInfo scan is pending or in progress.
-    pub(super) unverified: bool,
-    /// The reason is that the process stalled or the lease was lost: another master's state is newer than this SM's.
-    pub(super) stalled: bool,
-    /// A peer that had failed itself reported that the master is silent: the master may be alive.
-    pub(super) silence_uncertain: bool,
     /// This SM ended without a successor: the persisted state stays for its next start.
     pub(super) ended: bool,
-    /// The operator requested a handover; done after the SMInfo scan.
-    pub(super) handover_pending: Option<AfterHandover>,
     /// Another SM was master unseen or is ignored, and may have written tables: the next full sweep reads them again.
     pub(super) foreign_change: bool,
 }
@@ -60,14 +51,6 @@ impl Takeover {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let deadline = self.replica_deadline.into_iter();
         deadline.chain(self.linger_until).min()
-    }
-
-    /// A sweep queries all SMs itself, and a handover that the operator requested before it is outdated after it.
-    pub(super) const fn begin_sweep(&mut self) {
-        self.unverified = false;
-        self.stalled = false;
-        self.silence_uncertain = false;
-        self.handover_pending = None;
     }
 
     /// A sweep as master is complete: the replica was compared with the fabric.
@@ -82,7 +65,6 @@ impl Mastership {
     pub(super) fn request_replica(&mut self, ctx: &mut Ctx<'_>) {
         self.takeover = Takeover {
             replica_deadline: Some(ctx.now + REPLICA_TIMEOUT),
-            silence_uncertain: self.takeover.silence_uncertain,
             ..Takeover::default()
         };
         ctx.outbox.push(Output::LoadReplica);
@@ -100,7 +82,6 @@ impl Mastership {
         }
         self.takeover = Takeover {
             replica_outdated: true,
-            silence_uncertain: self.takeover.silence_uncertain,
             ..Takeover::default()
         };
         Some(MastershipAction::DiscardReplica)
@@ -157,41 +138,12 @@ impl Mastership {
         timed_out
     }
 
-    /// Replication reports whether the replica is incomplete. A standby with a complete one announces itself to the master.
-    pub(crate) fn on_replica_state(&mut self, ctx: &mut Ctx<'_>, incomplete: bool) {
-        let before = core::mem::replace(&mut self.replica_incomplete, incomplete);
-        if self.role() != SmState::Standby {
-            return;
-        }
-        self.election.set_replica_incomplete(incomplete);
-        if before
-            && !incomplete
-            && let Some(master) = self.election.other()
-        {
-            self.send_trap_144(ctx, master);
-        }
-    }
-
-    /// Replication reports that an SM is silent. Returns whether this SM waits for that one's end: then all its polls count as missed.
-    pub(crate) fn on_peer_silent(&mut self, guid: PortGuid, uncertain: bool) -> bool {
-        let watches = self.is_standby_of(guid);
-        if watches {
-            self.takeover.silence_uncertain = uncertain;
-        }
-        watches
-    }
-
-    /// Whether this SM is standby and polls that SM.
-    pub(crate) fn is_standby_of(&self, guid: PortGuid) -> bool {
-        self.role() == SmState::Standby && self.election.other() == Some(guid)
-    }
-
     /// Starts the SMInfo scan of a takeover; it also reads whether this SM's port has a link.
     pub(crate) fn start_takeover_scan(&mut self, ctx: &mut Ctx<'_>) {
         self.sm_scan_running = true;
         self.other_sms.clear();
         let mut limits = Limits::new(ctx.cfg);
-        if !self.takeover.silence_uncertain {
+        if !self.election.is_silence_uncertain() {
             // The last master is probably dead: it is not waited for as long as any device is.
             limits.timeout = ctx.cfg.smp_timeout / 4;
             limits.retries = 1;

@@ -3,7 +3,7 @@
 //! An op holds no data. The MAD is built when it is sent, from the fabric and the wanted values of that moment, so that a retry carries
 //! current values.
 
-use ferrosm_mad::attr::{PKeyBlock, PortInfo, SmControl, SmState, VlArb, id};
+use ferrosm_mad::attr::{PKeyBlock, PortInfo, SmControl, VlArb, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, PortNum};
 
 use super::queue::DeviceId;
@@ -25,8 +25,8 @@ pub(crate) enum SmpOp {
     SmInfo(PortRef),
     /// SMInfo of the master, or of an SM that the subnet was offered to.
     SmInfoPoll(PortRef),
-    /// An SMInfo control, sent as an SM in this state.
-    SetSmInfo(PortRef, SmControl, SmState),
+    /// An SMInfo control.
+    SetSmInfo(PortRef, SmControl),
     /// Clears SwitchInfo.PortStateChange before the ports are read.
     ClearPortStateChange(NodeIdx),
     /// LinearFDBTop, MulticastFDBTop and LifeTimeValue.
@@ -183,7 +183,7 @@ impl SmpOp {
             Self::MlnxExtPortInfo(p) => SmpSpec::get(Target::Port(p), id::MLNX_EXT_PORT_INFO)
                 .part(AttrMod(p.port.0 as u32), PORT),
             Self::SmInfo(p) | Self::SmInfoPoll(p) => SmpSpec::get(Target::Port(p), id::SM_INFO),
-            Self::SetSmInfo(p, control, _) => {
+            Self::SetSmInfo(p, control) => {
                 SmpSpec::set(Target::Port(p), id::SM_INFO).part(AttrMod(control.0), 0)
             }
             Self::Lft(n, block) => SmpSpec::get(port0(n), id::LFT).part(AttrMod(block as u32), ALL),

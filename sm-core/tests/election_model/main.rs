@@ -122,6 +122,11 @@ impl Model for Subnet {
             Property::always("an accepted offer is not withdrawn", |_, w: &World| {
                 !(w.instant && w.offer_withdrawn)
             }),
+            Property::always("a master that stalled does not write", |_, w: &World| {
+                w.nodes
+                    .iter()
+                    .all(|n| !(n.unverified && (n.sm.may_write() || n.sm.may_register())))
+            }),
             Property::always("a stop is not lost", |_, w: &World| !w.has_lost_stop()),
             Property::sometimes("a master and a standby", |_, w: &World| {
                 w.is_settled() && w.alive().count() > 1
@@ -160,11 +165,14 @@ const fn any_fault(total: u8) -> Faults {
         partitions: total,
         priorities: total,
         commands: total,
+        stalls: total,
+        leases: total,
+        replicas: total,
     }
 }
 
 /// One fault of each kind, as separate models: a combined model is much larger.
-fn each_fault() -> [(&'static str, Faults); 7] {
+fn each_fault() -> [(&'static str, Faults); 10] {
     let one = Faults {
         total: 1,
         ..Faults::NONE
@@ -195,6 +203,9 @@ fn each_fault() -> [(&'static str, Faults); 7] {
             },
         ),
         ("an operator", Faults { commands: 1, ..one }),
+        ("a stall", Faults { stalls: 1, ..one }),
+        ("a lost lease", Faults { leases: 1, ..one }),
+        ("a replica", Faults { replicas: 1, ..one }),
     ]
 }
 
@@ -242,6 +253,17 @@ fn two_sms_with_two_faults() {
         any_fault(2),
         true,
     );
+}
+
+/// The second interrupts the verification after the first.
+#[test]
+fn two_sms_with_two_stalls_or_lost_leases() {
+    let each = each_fault();
+    for (one, other) in [(7, 7), (7, 8), (8, 8)] {
+        let ((one, a), (other, b)) = (each[one], each[other]);
+        let setups = [0, 1].map(Setup::impatient);
+        check(&format!("two, {one} and {other}"), &setups, a.and(b), false);
+    }
 }
 
 #[test]

@@ -27,6 +27,12 @@ pub(crate) struct Faults {
     pub(crate) priorities: u8,
     /// Handovers requested by an operator.
     pub(crate) commands: u8,
+    /// Stalls of an SM, which is notified of its stall when it continues.
+    pub(crate) stalls: u8,
+    /// Leases that a master loses, or that another master acquires.
+    pub(crate) leases: u8,
+    /// Replicas that become incomplete or complete, and false reports that a master is silent.
+    pub(crate) replicas: u8,
 }
 
 impl Faults {
@@ -39,6 +45,9 @@ impl Faults {
         partitions: 0,
         priorities: 0,
         commands: 0,
+        stalls: 0,
+        leases: 0,
+        replicas: 0,
     };
 
     /// The sum of two budgets.
@@ -52,6 +61,9 @@ impl Faults {
             partitions: self.partitions + other.partitions,
             priorities: self.priorities + other.priorities,
             commands: self.commands + other.commands,
+            stalls: self.stalls + other.stalls,
+            leases: self.leases + other.leases,
+            replicas: self.replicas + other.replicas,
         }
     }
 

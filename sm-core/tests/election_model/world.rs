@@ -39,16 +39,32 @@ impl Sm {
         }
     }
 
-    pub(crate) fn info(&self, number: u8) -> Info {
+    pub(crate) fn may_register(&self) -> bool {
+        match self {
+            Self::Ferrosm(e) => e.may_register(),
+            Self::OpenSm(_) => false,
+        }
+    }
+
+    /// Its SMInfo, in a response or in a control that it sends.
+    pub(crate) fn info(&self, number: u8, control: Option<SmControl>) -> Info {
         match self {
             Self::Ferrosm(e) => Info {
                 number,
                 priority: e.priority(),
-                state: e.state(),
+                state: e.reported_state(control),
             },
             Self::OpenSm(o) => o.info(),
         }
     }
+}
+
+/// Responses to a scan.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Scan {
+    seen: Vec<Info>,
+    /// It began before the SM stalled or lost its lease.
+    is_old: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -58,13 +74,19 @@ pub(crate) struct Node {
     /// SMs of the same fragment reach each other.
     pub(crate) fragment: u8,
     /// Results of the sweep in progress.
-    pub(crate) scan: Option<Vec<Info>>,
+    pub(crate) scan: Option<Scan>,
     /// It was informed of another master, and has not legitimately become master since.
     pub(crate) handed_over: bool,
     /// The SM to which it sent HANDOVER without a result yet.
     pub(crate) offers_to: Option<u8>,
     /// The operator stopped it.
     pub(crate) stopping: bool,
+    /// Its process does not run: it sends nothing and responds to nothing.
+    pub(crate) is_stalled: bool,
+    /// MADs that arrived meanwhile.
+    pub(crate) queue: BTreeSet<Mad>,
+    /// It was master when it stalled or lost its lease, and no scan that began afterwards is complete.
+    pub(crate) unverified: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -98,6 +120,17 @@ pub(crate) enum Action {
     Join,
     Priority(u8),
     HandOver(u8, AfterHandover),
+    Stall(u8),
+    /// A stalled SM continues; with or without knowing of the others.
+    Continue(u8, bool),
+    /// A master loses its lease, with or without requests in progress.
+    LeaseLost(u8, bool),
+    /// The second SM, which is also master, acquires the lease of the first.
+    Deposed(u8, u8),
+    /// The replica becomes incomplete, or complete.
+    Replica(u8, bool),
+    /// A standby is notified that its master is silent, which is wrong.
+    PeerSilent(u8),
 }
 
 fn peer(info: &Info) -> OtherSm {
@@ -124,6 +157,9 @@ impl World {
             handed_over: false,
             offers_to: None,
             stopping: false,
+            is_stalled: false,
+            queue: BTreeSet::new(),
+            unverified: false,
         });
         Self {
             nodes: nodes.collect(),
@@ -151,9 +187,13 @@ impl World {
         self.sms().filter(|number| self.node(*number).alive)
     }
 
-    fn reaches(&self, a: u8, b: u8) -> bool {
+    fn is_connected(&self, a: u8, b: u8) -> bool {
         let (a, b) = (self.node(a), self.node(b));
         a.alive && b.alive && a.fragment == b.fragment
+    }
+
+    fn reaches(&self, a: u8, b: u8) -> bool {
+        self.is_connected(a, b) && !self.node(a).is_stalled && !self.node(b).is_stalled
     }
 
     /// All possible next steps.
@@ -179,6 +219,13 @@ impl World {
             let node = self.node(number);
             if !node.alive {
                 actions.push(Action::Restart(number));
+                continue;
+            }
+            if node.is_stalled {
+                actions.push(Action::Continue(number, true));
+                if self.nodes.len() == 2 {
+                    actions.push(Action::Continue(number, false));
+                }
                 continue;
             }
             if self.timer_armed(number) {
@@ -211,9 +258,25 @@ impl World {
                 if has.allows(has.priorities) {
                     actions.push(Action::Priority(number));
                 }
-                if has.allows(has.commands) && (e.may_write() || e.is_offering()) {
+                let may_hand_over = e.may_write() || e.is_offering() || e.is_verifying();
+                if has.allows(has.commands) && may_hand_over {
                     let both = [AfterHandover::StandBy, AfterHandover::Stop];
                     actions.extend(both.map(|then| Action::HandOver(number, then)));
+                }
+                if has.allows(has.stalls) {
+                    actions.push(Action::Stall(number));
+                }
+                if has.allows(has.leases) && e.state() == SmState::Master {
+                    actions.extend([true, false].map(|idle| Action::LeaseLost(number, idle)));
+                    let writers = self.alive().filter(|o| self.node(*o).sm.may_write());
+                    let others = writers.filter(|o| *o != number);
+                    actions.extend(others.map(|o| Action::Deposed(number, o)));
+                }
+                if has.allows(has.replicas) {
+                    actions.extend([true, false].map(|is| Action::Replica(number, is)));
+                    if e.state() == SmState::Standby {
+                        actions.push(Action::PeerSilent(number));
+                    }
                 }
             }
         }
@@ -294,7 +357,7 @@ impl World {
             }
             Action::Priority(number) => {
                 self.faults.consume(|f| &mut f.priorities);
-                let best = if self.node(number).sm.info(number).priority == 15 {
+                let best = if self.node(number).sm.info(number, None).priority == 15 {
                     0
                 } else {
                     15
@@ -303,12 +366,36 @@ impl World {
             }
             Action::HandOver(number, then) => {
                 self.faults.consume(|f| &mut f.commands);
-                let others = self
-                    .sms()
-                    .filter(|o| *o != number && self.reaches(*o, number));
-                let others = others.map(|o| peer(&self.node(o).sm.info(o))).collect();
                 self.node_mut(number).stopping |= then == AfterHandover::Stop;
-                self.feed(number, ElectionInput::HandOver { then, others });
+                let sms_known = true;
+                self.feed(number, ElectionInput::HandOver { then, sms_known });
+            }
+            Action::Stall(number) => {
+                self.faults.consume(|f| &mut f.stalls);
+                self.node_mut(number).is_stalled = true;
+            }
+            Action::Continue(number, sms_known) => self.continue_sm(number, sms_known),
+            Action::LeaseLost(number, is_idle) => {
+                self.faults.consume(|f| &mut f.leases);
+                let sms_known = true;
+                self.doubt(number, ElectionInput::LeaseLost { is_idle, sms_known });
+            }
+            Action::Deposed(number, by) => {
+                self.faults.consume(|f| &mut f.leases);
+                self.feed(number, ElectionInput::Deposed(PortGuid(by.into())));
+            }
+            Action::Replica(number, is_incomplete) => {
+                self.faults.consume(|f| &mut f.replicas);
+                self.feed(number, ElectionInput::ReplicaChanged { is_incomplete });
+            }
+            Action::PeerSilent(number) => {
+                self.faults.consume(|f| &mut f.replicas);
+                if let Sm::Ferrosm(e) = &self.node(number).sm
+                    && let Some(guid) = e.other()
+                {
+                    let uncertain = false;
+                    self.feed(number, ElectionInput::PeerSilent { guid, uncertain });
+                }
             }
         }
         let stopped = |w: &Self, number| {
@@ -321,6 +408,26 @@ impl World {
         }
     }
 
+    /// A stalled SM continues. It is notified of the stall before the MADs that arrived meanwhile.
+    fn continue_sm(&mut self, number: u8, sms_known: bool) {
+        let node = self.node_mut(number);
+        node.is_stalled = false;
+        let queue = core::mem::take(&mut node.queue);
+        self.mads.extend(queue);
+        self.doubt(number, ElectionInput::Stalled { sms_known });
+    }
+
+    /// Another SM may have become master.
+    fn doubt(&mut self, number: u8, input: ElectionInput) {
+        let node = self.node_mut(number);
+        let writes = node.sm.may_write();
+        node.unverified |= writes;
+        if let Some(scan) = &mut node.scan {
+            scan.is_old = true;
+        }
+        self.feed(number, input);
+    }
+
     /// An SM stops; a restarted one has no state.
     fn stop_sm(&mut self, setups: &[Setup], number: u8) {
         let node = self.node_mut(number);
@@ -329,6 +436,9 @@ impl World {
         node.handed_over = false;
         node.offers_to = None;
         node.stopping = false;
+        node.is_stalled = false;
+        node.unverified = false;
+        node.queue.clear();
         node.sm = setups[usize::from(number) - 1].start(number);
         // Responses to it are dropped.
         self.mads
@@ -342,12 +452,16 @@ impl World {
         let others = self
             .sms()
             .filter(|o| *o != number && Some(*o) != without && self.reaches(*o, number));
-        let seen = others.map(|o| self.node(o).sm.info(o)).collect();
-        self.node_mut(number).scan = Some(seen);
+        let seen = others.map(|o| self.node(o).sm.info(o, None)).collect();
+        let is_old = false;
+        self.node_mut(number).scan = Some(Scan { seen, is_old });
     }
 
     pub(crate) fn decide(&mut self, number: u8) {
-        let seen = self.node_mut(number).scan.take().unwrap_or_default();
+        let Some(Scan { seen, is_old }) = self.node_mut(number).scan.take() else {
+            return;
+        };
+        self.node_mut(number).unverified &= is_old;
         match &mut self.node_mut(number).sm {
             Sm::Ferrosm(_) => {
                 let seen = seen.iter().map(peer).collect();
@@ -369,15 +483,22 @@ impl World {
     pub(crate) fn deliver(&mut self, mad: Mad) {
         let to = mad.to();
         let arrives = match mad {
-            Mad::Set { from, .. } => self.reaches(from.number, to),
-            Mad::Response { from, .. } => self.reaches(from, to),
-            Mad::Info { from, .. } => self.reaches(from.number, to),
+            Mad::Set { from, .. } => self.is_connected(from.number, to),
+            Mad::Response { from, .. } => self.is_connected(from, to),
+            Mad::Info { from, .. } => self.is_connected(from.number, to),
             Mad::Timeout { .. } => self.node(to).alive,
         };
         if !arrives {
             // Unreachable; a dead SM has no timeouts.
             let timeout = mad.timeout().filter(|t| self.node(t.to()).alive);
             self.mads.extend(timeout);
+            return;
+        }
+        if self.node(to).is_stalled {
+            if let Mad::Set { .. } = mad {
+                self.mads.extend(mad.timeout());
+            }
+            self.node_mut(to).queue.insert(mad);
             return;
         }
         match mad {
@@ -460,15 +581,8 @@ impl World {
     fn carry_out(&mut self, number: u8, output: Decision, received: Option<(u8, SmControl)>) {
         match output {
             Decision::Poll { to, .. } => self.send(number, &[SmRequest::Get { to: sm_number(to) }]),
-            Decision::SendControl {
-                to,
-                control,
-                as_state,
-            } => {
-                let info = Info {
-                    state: as_state,
-                    ..self.node(number).sm.info(number)
-                };
+            Decision::SendControl { to, control } => {
+                let info = self.node(number).sm.info(number, Some(control));
                 let to = sm_number(to);
                 if control == SmControl::Handover {
                     self.node_mut(number).offers_to = Some(to);
@@ -484,6 +598,7 @@ impl World {
                 let node = self.node_mut(number);
                 // The sweep was started in an earlier state.
                 node.scan = None;
+                node.unverified &= state == SmState::Master;
                 node.handed_over = match state {
                     SmState::Standby => true,
                     SmState::Master => {
@@ -492,7 +607,8 @@ impl World {
                     _ => false,
                 };
             }
-            Decision::Sweep => self.node_mut(number).scan = None,
+            Decision::Sweep | Decision::RescanSms => self.node_mut(number).scan = None,
+            Decision::LoadReplica => self.feed(number, ElectionInput::ReplicaLoadEnded),
             Decision::Stop { .. } => self.node_mut(number).alive = false,
             // Scans may occur at any time.
             Decision::ScanSms | Decision::SendPriorityTrap { .. } | Decision::Notice(_) => {}
@@ -517,7 +633,7 @@ impl World {
                 SmRequest::Get { to } if self.reaches(number, to) && !self.drop_next_query => {
                     Mad::Info {
                         to: number,
-                        from: self.node(to).sm.info(to),
+                        from: self.node(to).sm.info(to, None),
                     }
                 }
                 SmRequest::Get { to } => Mad::Timeout {
@@ -541,6 +657,11 @@ impl World {
 
     /// A round without faults: MADs in flight arrive, each SM scans and polls.
     pub(crate) fn quiet_round(&mut self) {
+        for number in self.sms() {
+            if self.node(number).is_stalled {
+                self.continue_sm(number, true);
+            }
+        }
         self.deliver_all();
         for number in self.sms() {
             if !self.node(number).alive {

@@ -165,10 +165,10 @@ fn stop_supersedes_a_handover() {
     );
 }
 
-/// A stop begins with an SMInfo scan. A sweep ends that scan if another master hands over or has acquired the lease. The stop
-/// completes nevertheless.
+/// A stop begins with an SMInfo scan. Before the scan is complete, another master acquires the lease or hands over. The stop completes
+/// nevertheless.
 #[test]
-fn stop_survives_a_sweep_that_ends_its_sm_scan() {
+fn stop_survives_another_master_during_its_sm_scan() {
     for deposed in [true, false] {
         let (mut lab, guid) = with_foreign_standby();
         lab.world.with_sm(lab.sm, |sm, now| {

@@ -539,8 +539,8 @@ fn own_subnet_does_not_count_as_managed_by_another_sm() {
     }
 }
 
-/// A stalled SM starts an SMInfo scan. Before the replies arrive, a sweep starts because another master hands over or has acquired the
-/// lease. The sweep includes the scan, so the scan is no longer pending: the SM reports itself as master, and hosts can register.
+/// A stalled SM starts an SMInfo scan. Before the replies arrive, a sweep starts because another master has acquired the lease, or a
+/// HANDOVER arrives, which may be older than the stall and is rejected. In the end the SM reports itself as master, and hosts can register.
 #[test]
 fn sweep_replaces_a_pending_sminfo_scan() {
     for deposed in [true, false] {

@@ -36,6 +36,7 @@ mod sa_view;
 mod saved_views;
 mod scenarios;
 mod speeds;
+mod stalls;
 mod state_killed;
 mod store_faults;
 mod swarm;

@@ -1,7 +1,7 @@
 //! Controls that other SMs send by Set(SMInfo): which are accepted in which state, and what follows (docs/sm-behaviour.md, 8.10). The reply
 //! precedes all other decisions. Controls of ignored SMs are rejected.
 
-use ferrosm_mad::attr::{SmControl, SmState};
+use ferrosm_mad::attr::SmControl;
 use ferrosm_mad::time::Instant;
 
 use super::{Decision, Election, InactiveReason, MasterState, OtherSm, RoleChangeReason, State};
@@ -41,7 +41,6 @@ impl Election {
                 out.push(Decision::SendControl {
                     to: from.guid,
                     control: SmControl::Acknowledge,
-                    as_state: SmState::Standby,
                 });
                 self.become_master(RoleChangeReason::HandoverReceived(from.guid), out);
                 out.push(Decision::Sweep);

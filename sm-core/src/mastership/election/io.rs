@@ -58,11 +58,37 @@ pub enum ElectionInput {
     HandOver {
         /// What this SM does after the handover.
         then: AfterHandover,
-        /// The other SMs, as they last responded.
-        others: Vec<OtherSm>,
+        /// Ports with other SMs are known.
+        sms_known: bool,
     },
     /// The operator allows this SM to take over a subnet that another SM configured.
     TakeOver,
+    /// This process stalled for so long that another SM may be master.
+    Stalled {
+        /// Ports with other SMs are known.
+        sms_known: bool,
+    },
+    /// The master's lease is lost (replication through etcd): another SM may acquire it.
+    LeaseLost {
+        /// No request is in progress, except an SMInfo scan outside a sweep.
+        is_idle: bool,
+        /// Ports with other SMs are known.
+        sms_known: bool,
+    },
+    /// Whether the replica of the master's records lacks records.
+    ReplicaChanged {
+        /// It lacks records.
+        is_incomplete: bool,
+    },
+    /// The replica is loaded, or cannot be.
+    ReplicaLoadEnded,
+    /// Replication receives nothing from an SM any more.
+    PeerSilent {
+        /// That SM.
+        guid: PortGuid,
+        /// This process was itself impaired: the SM may be alive.
+        uncertain: bool,
+    },
     /// Another SM holds the master's lease (replication through etcd): this SM must not remain master.
     Deposed(PortGuid),
     /// The SM's own port has no link.
@@ -96,8 +122,6 @@ pub enum Decision {
         to: PortGuid,
         /// The attribute modifier.
         control: SmControl,
-        /// The SM state in the SMInfo: that of an ACKNOWLEDGE is Standby (docs/sm-behaviour.md, 8.10).
-        as_state: SmState,
     },
     /// Reply to the [`ElectionInput::ControlReceived`] of this step. The reply contains the SMInfo of before the step (behaviour rule
     /// 8.11).
@@ -117,6 +141,10 @@ pub enum Decision {
     Sweep,
     /// Start an SMInfo scan soon; [`ElectionInput::ScanCompleted`] follows.
     ScanSms,
+    /// Start an SMInfo scan next. One in progress is abandoned: its responses may be older than this step.
+    RescanSms,
+    /// Load the replica of the last master's records; [`ElectionInput::ReplicaLoadEnded`] follows.
+    LoadReplica,
     /// Send trap 144 with the priority flag to this master, which then scans the SMs (docs/sm-behaviour.md, 8.4).
     SendPriorityTrap {
         /// The master.
@@ -126,6 +154,8 @@ pub enum Decision {
     Stop {
         /// The new master.
         handed_to: Option<PortGuid>,
+        /// This SM was master until then.
+        was_master: bool,
     },
     /// Report this to the operator.
     Notice(ElectionNotice),
@@ -146,6 +176,8 @@ impl Decision {
             | Self::Reply { .. }
             | Self::Sweep
             | Self::ScanSms
+            | Self::RescanSms
+            | Self::LoadReplica
             | Self::SendPriorityTrap { .. }
             | Self::Stop { .. }
             | Self::Notice(_) => None,

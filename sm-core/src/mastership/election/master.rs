@@ -1,5 +1,5 @@
-//! The master's states: active, offering the subnet, waiting for a lower-ranked master, and leaving (docs/sm-behaviour.md, 8.5 to 8.7). Only an
-//! active master writes. The other states end by a response, a missed response or a timeout.
+//! The master's states: active, verifying its role, offering the subnet, waiting for a lower-ranked master, and leaving
+//! (docs/sm-behaviour.md, 8.5 to 8.7). Only an active master writes. The other states end by a response, a missed response or a timeout.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
@@ -12,6 +12,8 @@ use super::{AfterHandover, Decision, Election, ElectionNotice, OtherSm, RoleChan
 pub(super) enum MasterState {
     /// It configures the subnet.
     Active,
+    /// It queries the other SMs before it writes again.
+    Verifying(Verification),
     /// It sent HANDOVER, and the result is not known yet.
     Offering(Offer),
     /// It waits for another master to hand over.
@@ -23,10 +25,38 @@ pub(super) enum MasterState {
 impl MasterState {
     pub(super) const fn other(&self) -> Option<PortGuid> {
         match self {
-            Self::Active | Self::Leaving(_) => None,
+            Self::Active | Self::Verifying(_) | Self::Leaving(_) => None,
             Self::Offering(offer) => Some(offer.to),
             Self::Waiting(wait) => Some(wait.of),
         }
+    }
+}
+
+/// An SMInfo scan that decides whether this SM is still master.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Verification {
+    /// The process stalled, or the lease was lost: the state of another master is newer than this SM's.
+    pub is_outdated: bool,
+    /// The handover that the operator requested follows the scan.
+    pub handover: Option<AfterHandover>,
+    pub work: InterruptedWork,
+}
+
+/// What the verification interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum InterruptedWork {
+    /// Nothing: nothing is repeated.
+    Idle,
+    /// Requests in progress were abandoned: a full sweep follows.
+    Abandoned,
+    /// No other SM is known, so the scan is that of a full sweep, which continues afterwards.
+    InSweep,
+}
+
+impl Verification {
+    /// Whether this SM is to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.handover == Some(AfterHandover::Stop)
     }
 }
 
@@ -83,6 +113,10 @@ impl Election {
         match duty {
             MasterState::Active | MasterState::Waiting(_) => {}
             MasterState::Offering(_) => return,
+            MasterState::Verifying(verification) => {
+                self.finish_verification(now, verification, seen, out);
+                return;
+            }
             MasterState::Leaving(leave) => {
                 self.prepare_stop(now, leave, seen, out);
                 return;
@@ -116,10 +150,8 @@ impl Election {
                     polls: 0,
                 }));
             }
-            (None, _) => {
-                self.due = None;
-                self.state = State::Master(MasterState::Active);
-            }
+            (None, MasterState::Waiting(_)) => self.resume(out),
+            (None, _) => {}
         }
     }
 
@@ -193,7 +225,6 @@ impl Election {
         out.push(Decision::SendControl {
             to,
             control: SmControl::Handover,
-            as_state: SmState::Master,
         });
     }
 
@@ -316,7 +347,10 @@ impl Election {
                     self.on_offer_not_taken(offer, out);
                 }
             }
-            MasterState::Active | MasterState::Offering(_) | MasterState::Leaving(_) => {}
+            MasterState::Active
+            | MasterState::Verifying(_)
+            | MasterState::Offering(_)
+            | MasterState::Leaving(_) => {}
             MasterState::Waiting(_) if outranks && peer.is_master() => {
                 self.offer(
                     now,
@@ -377,7 +411,10 @@ impl Election {
                     self.on_offer_not_taken(offer, out);
                 }
             }
-            MasterState::Active | MasterState::Offering(_) | MasterState::Leaving(_) => {}
+            MasterState::Active
+            | MasterState::Verifying(_)
+            | MasterState::Offering(_)
+            | MasterState::Leaving(_) => {}
             MasterState::Waiting(wait) => {
                 wait.missed = wait.missed.saturating_add(1);
                 if wait.missed >= allowed {
@@ -393,8 +430,16 @@ impl Election {
         let State::Master(duty) = self.state else {
             return;
         };
-        if let MasterState::Leaving(_) = duty {
-            // A master that is to stop accepts no subnet; it hands over its own to a master.
+        // A master that is to stop accepts no subnet; it hands over its own to a master. One with outdated state may be reading a request
+        // from before the stall, whose sender is master again.
+        let rejects = match duty {
+            MasterState::Leaving(_) => true,
+            MasterState::Verifying(verification) => {
+                verification.is_outdated || verification.is_stopping()
+            }
+            MasterState::Active | MasterState::Offering(_) | MasterState::Waiting(_) => false,
+        };
+        if rejects {
             out.push(Decision::Reply { accepted: false });
             return;
         }

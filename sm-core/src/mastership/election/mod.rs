@@ -1,13 +1,15 @@
 //! The election: which SM is master (IBA vol. 1, 14.4; docs/sm-behaviour.md, 8). A step function without I/O.
 //!
 //! Owned by the subnet manager, which sends and receives the MADs and carries out the decisions. [`Election::may_write`] states whether
-//! this SM may configure the subnet.
+//! this SM may configure the subnet, [`Election::may_register`] whether it may acknowledge SA registrations, and
+//! [`Election::reported_state`] and [`Election::priority`] what its SMInfo contains.
 //!
 //! # States
 //!
-//! NotActive; Discovering; Standby, which polls one SM; and Master in one of four states: *active*; *offering* the subnet to another SM;
-//! *waiting* for a lower-ranked master to hand over (IBA C14-60.2.1); *leaving*, which is to stop and waits for a successor. Only an active
-//! master writes.
+//! NotActive; Discovering; Standby, which polls one SM; and Master in one of five states: *active*; *verifying* its role by an SMInfo scan,
+//! because its process *stalled*, it lost its lease, or it is *handing over* at the operator's request; *offering* the subnet to another
+//! SM; *waiting* for a lower-ranked master to hand over (IBA C14-60.2.1); *leaving*, which is to stop and waits for a successor. Only an
+//! active master writes.
 //!
 //! # How exactly one master remains
 //!
@@ -22,7 +24,10 @@
 //!   while, and hands over to such an SM only if there is no other.
 //! * An SM that handed over on the operator's request has priority 0 until it is master again or its priority is set. The handover goes to
 //!   an SM that outranks it then, so the subnet is not handed back.
-//! * A standby with an incomplete replica has priority 0, too: a standby with a complete one outranks it when the master fails.
+//! * A standby with an incomplete replica has priority 0, too: a standby with a complete one outranks it when the master fails. It reports
+//!   Discovering, so that no master hands over to it.
+//! * A master that stalled or lost its lease reports Discovering until a scan that began afterwards is complete; a second stall starts
+//!   another scan. If the scan finds a master of any rank, that one stays master, because its state is newer.
 //!
 //! `tests/election_model` checks over all orders of events, with MADs lost, delayed and duplicated, that an SM that has handed over does
 //! not write, and that one master remains in each fragment of the subnet once faults end.
@@ -32,7 +37,7 @@
 //! Rows are inputs, columns are states. A test generates the table from the step function and compares it. Inputs come from the SM that is
 //! polled, offered to or waited for; *higher* and *lower* compare its rank with this SM's. The limits are one missed poll, one HANDOVER,
 //! one scan and a patience of two, so that a cell shows the final result of repeated failures. *sweep* is a full sweep, *scan* an SMInfo
-//! scan; the state in bold is the new state.
+//! scan, *rescan* one that abandons a scan in progress; the state in bold is the new state. The last rows are outputs of the state.
 //!
 #![doc = include_str!("transitions.md")]
 
@@ -41,10 +46,12 @@ mod ignored_sms;
 mod io;
 mod master;
 mod other_sm;
+mod outputs;
 mod settings;
 mod standby;
 #[cfg(test)]
 mod table;
+mod verification;
 
 use std::collections::BTreeMap;
 
@@ -57,7 +64,7 @@ pub use other_sm::{OtherSm, SmRank};
 pub use settings::ElectionSettings;
 
 use ignored_sms::IgnoredSms;
-use master::{Leaving, MasterState, OfferReason};
+use master::{MasterState, OfferReason};
 use standby::Watch;
 
 /// The SM state and its data.
@@ -91,6 +98,17 @@ struct Refusal {
     offered: bool,
 }
 
+/// The replica of the master's records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Replica {
+    /// It lacks records, as far as replication knows.
+    is_incomplete: bool,
+    /// It lacked records when this SM was last standby, and no mastership was decided since: other standbys may have them.
+    was_incomplete: bool,
+    /// This SM takes over and the replica is being loaded: SA registrations must wait.
+    is_loading: bool,
+}
+
 /// The election state of this SM. A step depends only on this value, the time and the input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Election {
@@ -101,8 +119,9 @@ pub struct Election {
     due: Option<Instant>,
     /// This SM handed over on the operator's request.
     handed_over_by_operator: bool,
-    /// This SM was standby, and its replica of the master's records is incomplete.
-    replica_incomplete: bool,
+    replica: Replica,
+    /// A process that was itself impaired reported that the last master is silent: the master may be alive.
+    silence_uncertain: bool,
     /// This SM was master or saw another one: it may take over a managed subnet.
     knows_subnet: bool,
     declined: BTreeMap<PortGuid, Refusal>,
@@ -120,7 +139,12 @@ impl Election {
             state: State::Discovering,
             due: None,
             handed_over_by_operator: false,
-            replica_incomplete: false,
+            replica: Replica {
+                is_incomplete: false,
+                was_incomplete: false,
+                is_loading: false,
+            },
+            silence_uncertain: false,
             knows_subnet: false,
             declined: BTreeMap::new(),
             ignored: IgnoredSms::new(),
@@ -132,11 +156,6 @@ impl Election {
         self.me = me;
     }
 
-    /// Sets whether other standbys may have records that this one lacks; they outrank it then.
-    pub const fn set_replica_incomplete(&mut self, incomplete: bool) {
-        self.replica_incomplete = incomplete;
-    }
-
     /// Replaces the settings except for the priority, which is set by [`ElectionInput::SetPriority`].
     pub fn set_settings(&mut self, settings: ElectionSettings) {
         let priority = self.settings.priority;
@@ -144,95 +163,6 @@ impl Election {
             priority,
             ..settings
         };
-    }
-
-    /// SM state in SMInfo.
-    #[must_use]
-    pub const fn state(&self) -> SmState {
-        match self.state {
-            State::NotActive(_) => SmState::NotActive,
-            State::Discovering => SmState::Discovering,
-            State::Standby(_) => SmState::Standby,
-            State::Master(_) => SmState::Master,
-        }
-    }
-
-    /// Priority in SMInfo.
-    #[must_use]
-    pub fn priority(&self) -> u8 {
-        match self.state {
-            State::Master(_) => self.settings.priority.max(self.settings.master_priority),
-            State::NotActive(_) | State::Discovering | State::Standby(_) => {
-                if self.handed_over_by_operator || self.replica_incomplete {
-                    0
-                } else {
-                    self.settings.priority
-                }
-            }
-        }
-    }
-
-    /// Whether the SM responded and is ignored.
-    #[must_use]
-    pub fn ignores(&self, guid: PortGuid) -> bool {
-        self.ignored.contains(guid)
-    }
-
-    /// The rank of this SM.
-    #[must_use]
-    pub fn rank(&self) -> SmRank {
-        SmRank {
-            priority: self.priority(),
-            guid: self.me,
-        }
-    }
-
-    /// Whether this SM may configure the subnet: it is master, and neither offers the subnet nor waits for another master.
-    #[must_use]
-    pub const fn may_write(&self) -> bool {
-        matches!(self.state, State::Master(MasterState::Active))
-    }
-
-    /// Whether this SM sent HANDOVER and does not know yet whether the other SM took over.
-    #[must_use]
-    pub const fn is_offering(&self) -> bool {
-        matches!(self.state, State::Master(MasterState::Offering(_)))
-    }
-
-    /// Whether this SM has stopped, or will stop after another SM has taken over or the wait for a successor has ended.
-    #[must_use]
-    pub const fn is_stopping(&self) -> bool {
-        match self.state {
-            State::Master(MasterState::Offering(offer)) => {
-                matches!(offer.then, AfterHandover::Stop)
-            }
-            State::Master(MasterState::Leaving(_)) | State::NotActive(InactiveReason::Stopped) => {
-                true
-            }
-            State::Master(MasterState::Active | MasterState::Waiting(_))
-            | State::NotActive(InactiveReason::Disabled | InactiveReason::Managed)
-            | State::Discovering
-            | State::Standby(_) => false,
-        }
-    }
-
-    /// The SM whose response is awaited: the polled master, the SM offered the subnet, or the master expected to hand over.
-    #[must_use]
-    pub const fn other(&self) -> Option<PortGuid> {
-        match &self.state {
-            State::Standby(watch) => Some(watch.of),
-            State::Master(MasterState::Offering(offer)) => Some(offer.to),
-            State::Master(MasterState::Waiting(wait)) => Some(wait.of),
-            State::NotActive(_)
-            | State::Discovering
-            | State::Master(MasterState::Active | MasterState::Leaving(_)) => None,
-        }
-    }
-
-    /// When [`ElectionInput::Timer`] is due.
-    #[must_use]
-    pub const fn poll_timeout(&self) -> Option<Instant> {
-        self.due
     }
 
     /// Processes one input. The decisions are to be carried out in order.
@@ -279,11 +209,21 @@ impl Election {
                 }
             }
             ElectionInput::SetPriority(priority) => self.on_priority(priority, &mut out),
-            ElectionInput::HandOver { then, mut others } => {
-                others.retain(|p| p.guid != self.me && self.takes_part(now, p, &mut out));
-                self.on_hand_over(now, then, &others, &mut out);
+            ElectionInput::HandOver { then, sms_known } => {
+                self.on_hand_over(now, then, sms_known, &mut out);
             }
             ElectionInput::TakeOver => self.on_take_over(&mut out),
+            ElectionInput::Stalled { sms_known } => self.on_stalled(sms_known, &mut out),
+            ElectionInput::LeaseLost { is_idle, sms_known } => {
+                self.on_lease_lost(is_idle, sms_known, &mut out);
+            }
+            ElectionInput::ReplicaChanged { is_incomplete } => {
+                self.on_replica_changed(is_incomplete, &mut out);
+            }
+            ElectionInput::ReplicaLoadEnded => self.replica.is_loading = false,
+            ElectionInput::PeerSilent { guid, uncertain } => {
+                self.on_peer_silent(guid, uncertain, &mut out);
+            }
             ElectionInput::Deposed(by) => {
                 self.on_mastership_lost(RoleChangeReason::Deposed(by), &mut out)
             }
@@ -432,53 +372,30 @@ impl Election {
         &mut self,
         now: Instant,
         then: AfterHandover,
-        others: &[OtherSm],
+        sms_known: bool,
         out: &mut Vec<Decision>,
     ) {
-        match (&mut self.state, then) {
-            (State::NotActive(_) | State::Discovering | State::Standby(_), AfterHandover::Stop) => {
-                self.stop(None, out);
-            }
-            (
-                State::NotActive(_) | State::Discovering | State::Standby(_),
-                AfterHandover::StandBy,
-            ) => {
-                out.push(Decision::Notice(ElectionNotice::NoSuccessor));
-            }
-            (State::Master(MasterState::Offering(offer)), _) => {
-                // A later command does not cancel a stop.
-                offer.then = offer.then.max(then);
-                offer.reason = OfferReason::Operator;
-            }
-            (State::Master(MasterState::Leaving(leave)), _) => {
-                let leave = *leave;
-                self.prepare_stop(now, leave, others, out);
-            }
-            (State::Master(MasterState::Active | MasterState::Waiting(_)), AfterHandover::Stop) => {
-                self.prepare_stop(now, Leaving { scans: 0 }, others, out);
-            }
-            (
-                State::Master(MasterState::Active | MasterState::Waiting(_)),
-                AfterHandover::StandBy,
-            ) => {
-                // After the handover this SM has priority 0. A successor that it outranks then would hand the subnet back.
-                let least = SmRank {
-                    priority: 0,
-                    guid: self.me,
-                };
-                // The rank of an SM that is not ready may still change.
-                let may = |p: &&OtherSm| p.competes() && (p.rank() > least || !p.is_ready());
-                let candidates = others.iter().filter(may);
-                match candidates.max_by_key(|p| (p.state, p.rank())) {
-                    Some(peer) if peer.is_ready() => {
-                        self.offer(now, peer.guid, then, OfferReason::Operator, out);
-                    }
-                    Some(peer) => out.push(Decision::Notice(ElectionNotice::SuccessorNotReady(
-                        peer.guid,
-                    ))),
-                    None => out.push(Decision::Notice(ElectionNotice::NoSuccessor)),
+        match &mut self.state {
+            State::NotActive(_) | State::Discovering | State::Standby(_) => match then {
+                AfterHandover::Stop => self.stop(None, out),
+                AfterHandover::StandBy => {
+                    out.push(Decision::Notice(ElectionNotice::NoSuccessor));
                 }
-            }
+            },
+            State::Master(duty) => match duty {
+                MasterState::Offering(offer) => {
+                    // A later command does not cancel a stop.
+                    offer.then = offer.then.max(then);
+                    offer.reason = OfferReason::Operator;
+                }
+                MasterState::Verifying(verification) => {
+                    verification.handover = verification.handover.max(Some(then));
+                }
+                MasterState::Leaving(_) => out.push(Decision::ScanSms),
+                MasterState::Active | MasterState::Waiting(_) => {
+                    self.prepare_handover(now, then, sms_known, out);
+                }
+            },
         }
     }
 
@@ -497,6 +414,10 @@ impl Election {
     fn on_mastership_lost(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
         match &self.state {
             State::Master(MasterState::Offering(offer)) if offer.then == AfterHandover::Stop => {
+                self.stop(None, out);
+            }
+            State::Master(MasterState::Verifying(verification)) if verification.is_stopping() => {
+                self.enter_discovery(why, out);
                 self.stop(None, out);
             }
             State::Master(MasterState::Leaving(_)) => self.stop(None, out),
@@ -534,7 +455,9 @@ impl Election {
 
     fn on_timer(&mut self, now: Instant, out: &mut Vec<Decision>) {
         match &self.state {
-            State::NotActive(_) | State::Discovering | State::Master(MasterState::Active) => {
+            State::NotActive(_)
+            | State::Discovering
+            | State::Master(MasterState::Active | MasterState::Verifying(_)) => {
                 self.due = None;
             }
             State::Standby(watch) => {
@@ -556,13 +479,26 @@ impl Election {
         }
     }
 
-    fn restart_discovery(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
+    /// A standby may become master: it loads the replica of the last master's records.
+    fn load_replica(&mut self, out: &mut Vec<Decision>) {
+        if let State::Standby(_) = self.state {
+            self.replica.is_loading = true;
+            out.push(Decision::LoadReplica);
+        }
+    }
+
+    fn enter_discovery(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
+        self.load_replica(out);
         self.state = State::Discovering;
         self.due = None;
         out.push(Decision::EnterState {
             state: SmState::Discovering,
             why,
         });
+    }
+
+    fn restart_discovery(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
+        self.enter_discovery(why, out);
         out.push(Decision::Sweep);
     }
 
@@ -574,6 +510,8 @@ impl Election {
         out: &mut Vec<Decision>,
     ) {
         self.state = State::Standby(Watch::new(of));
+        self.end_takeover();
+        self.replica.was_incomplete = self.replica.is_incomplete;
         self.knows_subnet = true;
         self.due = Some(now + self.settings.interval_for(of));
         out.push(Decision::EnterState {
@@ -583,7 +521,9 @@ impl Election {
     }
 
     fn become_master(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
+        self.load_replica(out);
         self.state = State::Master(MasterState::Active);
+        self.end_takeover();
         self.handed_over_by_operator = false;
         self.knows_subnet = true;
         self.due = None;
@@ -595,6 +535,12 @@ impl Election {
         });
     }
 
+    /// This SM is master, standby or not active: no takeover is in progress.
+    const fn end_takeover(&mut self) {
+        self.replica.was_incomplete = false;
+        self.silence_uncertain = false;
+    }
+
     fn enter_not_active(
         &mut self,
         idle: InactiveReason,
@@ -602,6 +548,7 @@ impl Election {
         out: &mut Vec<Decision>,
     ) {
         self.state = State::NotActive(idle);
+        self.end_takeover();
         self.due = None;
         out.push(Decision::EnterState {
             state: SmState::NotActive,
@@ -610,11 +557,15 @@ impl Election {
     }
 
     fn stop(&mut self, handed_to: Option<PortGuid>, out: &mut Vec<Decision>) {
+        let was_master = self.state() == SmState::Master;
         let why = handed_to.map_or(
             RoleChangeReason::OperatorRequest,
             RoleChangeReason::HandedOverTo,
         );
         self.enter_not_active(InactiveReason::Stopped, why, out);
-        out.push(Decision::Stop { handed_to });
+        out.push(Decision::Stop {
+            handed_to,
+            was_master,
+        });
     }
 }

@@ -60,6 +60,32 @@ impl Election {
         }
     }
 
+    /// Replication reports whether the replica lacks records. A standby with a complete one announces itself to the master.
+    pub(super) fn on_replica_changed(&mut self, is_incomplete: bool, out: &mut Vec<Decision>) {
+        let was_incomplete = core::mem::replace(&mut self.replica.is_incomplete, is_incomplete);
+        let State::Standby(watch) = self.state else {
+            return;
+        };
+        self.replica.was_incomplete = is_incomplete;
+        if was_incomplete && !is_incomplete {
+            out.push(Decision::SendPriorityTrap { to: watch.of });
+        }
+    }
+
+    /// Replication reports that an SM is silent. All its polls count as missed; if it responds to the SMInfo scan that follows, it is
+    /// polled again.
+    pub(super) fn on_peer_silent(
+        &mut self,
+        guid: PortGuid,
+        uncertain: bool,
+        out: &mut Vec<Decision>,
+    ) {
+        if matches!(self.state, State::Standby(watch) if watch.of == guid) {
+            self.silence_uncertain = uncertain;
+            self.restart_discovery(RoleChangeReason::MasterSilent(guid), out);
+        }
+    }
+
     /// The polled SM did not respond.
     pub(super) fn on_master_poll_missed(&mut self, paths: u8, out: &mut Vec<Decision>) {
         let State::Standby(watch) = &mut self.state else {

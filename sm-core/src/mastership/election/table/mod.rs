@@ -23,13 +23,17 @@ const OTHER: PortGuid = PortGuid(4);
 /// An SM that this one does not await a response of.
 const THIRD: PortGuid = PortGuid(6);
 
-const STATES: [&str; 9] = [
+const STATES: [&str; 13] = [
     "NotActive",
     "NotActive, managed",
     "NotActive, stopped",
     "Discovering",
     "Standby",
+    "Standby, out of sync",
     "Master, active",
+    "Master, loading replica",
+    "Master, stalled",
+    "Master, handing over",
     "Master, offering",
     "Master, waiting",
     "Master, leaving",
@@ -68,6 +72,12 @@ const MANAGED: ElectionInput = ElectionInput::ScanCompleted {
     seen: Vec::new(),
     managed: true,
 };
+
+/// The operator requests a handover while other SMs are known.
+const fn hand_over(then: AfterHandover) -> ElectionInput {
+    let sms_known = true;
+    ElectionInput::HandOver { then, sms_known }
+}
 
 /// Brings an SM into a state, by inputs only. In the master states, `OTHER` ranks lower if it is waited for.
 fn election_in_state(name: &str) -> Election {
@@ -120,11 +130,29 @@ fn reach(index: usize, settings: ElectionSettings) -> Option<Election> {
             &mut e,
             ElectionInput::HandOver {
                 then: AfterHandover::Stop,
-                others: vec![],
+                sms_known: false,
             },
         ),
         "Standby" => feed(&mut e, scanned(&[other(HIGHER, SmState::Master)])),
+        "Standby, out of sync" => {
+            let is_incomplete = true;
+            feed(&mut e, ElectionInput::ReplicaChanged { is_incomplete });
+            feed(&mut e, scanned(&[other(HIGHER, SmState::Master)]));
+        }
+        "Master, loading replica" => {
+            feed(&mut e, scanned(&[other(HIGHER, SmState::Master)]));
+            let (control, from) = (SmControl::Handover, other(HIGHER, SmState::Master));
+            feed(&mut e, ElectionInput::ControlReceived { control, from });
+        }
         "Master, active" => feed(&mut e, scanned(&[])),
+        "Master, stalled" => {
+            feed(&mut e, scanned(&[]));
+            feed(&mut e, ElectionInput::Stalled { sms_known: true });
+        }
+        "Master, handing over" => {
+            feed(&mut e, scanned(&[]));
+            feed(&mut e, hand_over(AfterHandover::StandBy));
+        }
         "Master, offering" => {
             feed(&mut e, scanned(&[]));
             feed(&mut e, scanned(&[other(HIGHER, SmState::Standby)]));
@@ -135,13 +163,8 @@ fn reach(index: usize, settings: ElectionSettings) -> Option<Election> {
         }
         "Master, leaving" => {
             feed(&mut e, scanned(&[]));
-            feed(
-                &mut e,
-                ElectionInput::HandOver {
-                    then: AfterHandover::Stop,
-                    others: vec![other(LOWER, SmState::Discovering)],
-                },
-            );
+            feed(&mut e, hand_over(AfterHandover::Stop));
+            feed(&mut e, scanned(&[other(LOWER, SmState::Discovering)]));
         }
         _ => {}
     }
@@ -150,15 +173,19 @@ fn reach(index: usize, settings: ElectionSettings) -> Option<Election> {
 
 fn state_name(e: &Election) -> &'static str {
     match &e.state {
-        State::NotActive(InactiveReason::Disabled) => STATES[0],
-        State::NotActive(InactiveReason::Managed) => STATES[1],
-        State::NotActive(InactiveReason::Stopped) => STATES[2],
-        State::Discovering => STATES[3],
-        State::Standby(_) => STATES[4],
-        State::Master(MasterState::Active) => STATES[5],
-        State::Master(MasterState::Offering(_)) => STATES[6],
-        State::Master(MasterState::Waiting(_)) => STATES[7],
-        State::Master(MasterState::Leaving(_)) => STATES[8],
+        State::NotActive(InactiveReason::Disabled) => "NotActive",
+        State::NotActive(InactiveReason::Managed) => "NotActive, managed",
+        State::NotActive(InactiveReason::Stopped) => "NotActive, stopped",
+        State::Discovering => "Discovering",
+        State::Standby(_) if e.replica.is_incomplete => "Standby, out of sync",
+        State::Standby(_) => "Standby",
+        State::Master(MasterState::Active) if e.replica.is_loading => "Master, loading replica",
+        State::Master(MasterState::Active) => "Master, active",
+        State::Master(MasterState::Verifying(v)) if v.is_outdated => "Master, stalled",
+        State::Master(MasterState::Verifying(_)) => "Master, handing over",
+        State::Master(MasterState::Offering(_)) => "Master, offering",
+        State::Master(MasterState::Waiting(_)) => "Master, waiting",
+        State::Master(MasterState::Leaving(_)) => "Master, leaving",
     }
 }
 
@@ -173,8 +200,10 @@ fn cell(before: &str, e: &Election, outputs: &[Decision]) -> String {
             Decision::EnterState { .. } => None,
             Decision::Sweep => Some("sweep".to_owned()),
             Decision::ScanSms => Some("scan".to_owned()),
+            Decision::RescanSms => Some("rescan".to_owned()),
+            Decision::LoadReplica => Some("load replica".to_owned()),
             Decision::SendPriorityTrap { .. } => Some("trap 144".to_owned()),
-            Decision::Stop { handed_to } => {
+            Decision::Stop { handed_to, .. } => {
                 let result = if handed_to.is_some() {
                     "handed over"
                 } else {
@@ -209,11 +238,29 @@ fn transition_table_matches_the_step_function() {
         }
         text.push('\n');
     }
+    for (name, output) in outputs() {
+        let cells = STATES.map(|state| output(&election_in_state(state)));
+        let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
+    }
     let documented = include_str!("../transitions.md");
     if text != documented {
         println!("{text}");
     }
     assert_eq!(text, documented, "transitions.md is outdated");
+}
+
+/// An output that depends on the state only.
+type StateOutput = fn(&Election) -> String;
+
+/// The outputs that depend on the state only, with their row titles.
+fn outputs() -> [(&'static str, StateOutput); 5] {
+    [
+        ("*state in SMInfo*", |e| e.reported_state(None).to_string()),
+        ("*priority in SMInfo*", |e| e.priority().to_string()),
+        ("*may write*", |e| e.may_write().to_string()),
+        ("*may register*", |e| e.may_register().to_string()),
+        ("*abandons requests*", |e| e.must_yield().to_string()),
+    ]
 }
 
 /// Invariants that hold in every cell.
@@ -252,7 +299,11 @@ fn check_invariants(settings: &ElectionSettings, replica_incomplete: bool) -> us
                 continue;
             };
             checked += 1;
-            e.set_replica_incomplete(replica_incomplete);
+            let is_incomplete = replica_incomplete;
+            let _ = e.step(
+                Instant::START,
+                ElectionInput::ReplicaChanged { is_incomplete },
+            );
             let was = e.state();
             let outputs = e.step(Instant::START, input.clone());
             let at = format!("{name} in {before}");
@@ -497,13 +548,8 @@ fn standby_tries_all_paths_before_discovery() {
 fn operators_handover_survives_a_reload() {
     let mut e = election_in_state("Master, active");
     let lower = other(LOWER, SmState::Standby);
-    let _ = e.step(
-        Instant::START,
-        ElectionInput::HandOver {
-            then: AfterHandover::StandBy,
-            others: vec![lower],
-        },
-    );
+    let _ = e.step(Instant::START, hand_over(AfterHandover::StandBy));
+    let _ = e.step(Instant::START, scanned(&[lower]));
     let control = SmControl::Handover;
     let out = e.step(
         Instant::START,
@@ -530,21 +576,14 @@ fn handover_skips_sm_that_is_not_ready() {
         guid: PortGuid(9),
         ..other(HIGHER, SmState::Discovering)
     };
-    let input = |others: &[OtherSm]| ElectionInput::HandOver {
-        then: AfterHandover::StandBy,
-        others: others.to_vec(),
-    };
-    let mut e = election_in_state("Master, active");
-    let out = e.step(Instant::START, input(&[copying]));
-    assert_eq!(
-        out,
-        [Decision::Notice(ElectionNotice::SuccessorNotReady(
-            copying.guid
-        ))]
-    );
+    let mut e = election_in_state("Master, handing over");
+    let out = e.step(Instant::START, scanned(&[copying]));
+    let not_ready = ElectionNotice::SuccessorNotReady(copying.guid);
+    assert_eq!(out, [Decision::Notice(not_ready), Decision::Sweep]);
     assert!(e.may_write());
     let ready = other(LOWER, SmState::Standby);
-    let _ = e.step(Instant::START, input(&[copying, ready]));
+    let _ = e.step(Instant::START, hand_over(AfterHandover::StandBy));
+    let _ = e.step(Instant::START, scanned(&[copying, ready]));
     assert_eq!(e.other(), Some(ready.guid));
 }
 
@@ -564,11 +603,8 @@ fn stopping_master_waits_for_a_ready_successor() {
     let leaving = || {
         let mut e = Election::new(ME, settings.clone());
         let _ = e.step(Instant::START, scanned(&[]));
-        let input = ElectionInput::HandOver {
-            then: AfterHandover::Stop,
-            others: vec![discovering],
-        };
-        let out = e.step(Instant::START, input);
+        let _ = e.step(Instant::START, hand_over(AfterHandover::Stop));
+        let out = e.step(Instant::START, scanned(&[discovering]));
         assert_eq!(
             out,
             [Decision::Notice(ElectionNotice::SuccessorNotReady(OTHER))]
@@ -601,7 +637,10 @@ fn stopping_master_waits_for_a_ready_successor() {
 
     let mut e = leaving();
     let out = e.step(Instant::START, scanned(&[]));
-    let stopped = Decision::Stop { handed_to: None };
+    let stopped = Decision::Stop {
+        handed_to: None,
+        was_master: true,
+    };
     assert_eq!(out.last(), Some(&stopped), "the other SM is gone");
 }
 
@@ -669,6 +708,7 @@ fn becomes_master_when_higher_ranked_sm_stays_standby() {
         assert_eq!(e.state(), SmState::Standby);
         let _ = e.step(Instant::START, ElectionInput::SmInfoReceived(again));
     }
+    let _ = e.step(Instant::START, ElectionInput::ReplicaLoadEnded);
     for _ in 0..3 {
         let _ = e.step(Instant::START, scanned(&[again]));
         assert_eq!(state_name(&e), "Master, active");

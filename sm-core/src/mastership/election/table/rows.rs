@@ -129,17 +129,10 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         ("stand by", AfterHandover::StandBy),
         ("stop", AfterHandover::Stop),
     ] {
-        for (successor, others) in [
-            ("no other SM", vec![]),
-            ("a lower standby", vec![other(LOWER, SmState::Standby)]),
-            (
-                "a lower SM in Discovering",
-                vec![other(LOWER, SmState::Discovering)],
-            ),
-        ] {
+        for (known, sms_known) in [("no known SM", false), ("known SMs", true)] {
             rows.push((
-                format!("operator: hand over and {name}, {successor}"),
-                ElectionInput::HandOver { then, others },
+                format!("operator: hand over and {name}, {known}"),
+                ElectionInput::HandOver { then, sms_known },
             ));
         }
     }
@@ -149,6 +142,35 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         "another SM holds the lease".to_owned(),
         ElectionInput::Deposed(OTHER),
     ));
+    for (known, sms_known) in [("no known SM", false), ("known SMs", true)] {
+        rows.push((
+            format!("process stalled, {known}"),
+            ElectionInput::Stalled { sms_known },
+        ));
+        for (work, is_idle) in [("idle", true), ("requests in progress", false)] {
+            rows.push((
+                format!("lease lost, {work}, {known}"),
+                ElectionInput::LeaseLost { is_idle, sms_known },
+            ));
+        }
+    }
+    for (name, is_incomplete) in [("incomplete", true), ("complete", false)] {
+        rows.push((
+            format!("replica {name}"),
+            ElectionInput::ReplicaChanged { is_incomplete },
+        ));
+    }
+    rows.push((
+        "replica loaded, or none".to_owned(),
+        ElectionInput::ReplicaLoadEnded,
+    ));
+    for (name, guid) in [("the other SM", OTHER), ("a third SM", THIRD)] {
+        let uncertain = false;
+        rows.push((
+            format!("replication: {name} is silent"),
+            ElectionInput::PeerSilent { guid, uncertain },
+        ));
+    }
     rows.push(("timer".to_owned(), ElectionInput::Timer));
     rows
 }

@@ -1,0 +1,117 @@
+//! A master whose process stalled verifies its role before it writes, whatever it knew of the other SMs.
+
+use std::time::Duration;
+
+use ferrosm_core::election::RoleChangeReason;
+use ferrosm_core::event::Notice;
+use ferrosm_core::{Event, Input};
+use ferrosm_mad::attr::{SmState, id};
+use ferrosm_sim::world::{ForeignSm, SmId};
+use ferrosm_tests::simulated::Lab;
+
+use crate::election::{THERE, events, role, up};
+
+/// A ferrosm master, and a foreign SM with priority 0.
+fn with_foreign_sm(state: SmState) -> (Lab, SmId) {
+    let mut lab = up(5);
+    let guid = lab.world.fabric().port_guid(THERE);
+    let added = lab
+        .world
+        .add_foreign_sm(THERE, ForeignSm::new(guid, 0, state));
+    let other = added.unwrap_or_else(|error| panic!("{error}"));
+    (lab, other)
+}
+
+fn stall(lab: &mut Lab) {
+    lab.world
+        .with_sm(lab.sm, |sm, now| sm.command(Input::Stalled, now));
+}
+
+fn set_state(lab: &mut Lab, other: SmId, state: SmState) {
+    let other = lab.world.foreign_sm_mut(other);
+    other
+        .unwrap_or_else(|| panic!("no foreign SM"))
+        .info
+        .sm_state = state;
+}
+
+fn sm_info_gets(lab: &Lab, other: SmId) -> usize {
+    let other = lab.world.foreign_sm(other);
+    let log = other.map(|other| &other.log);
+    let is_query = |mad: &ferrosm_mad::mad::Mad| mad.attr_id() == id::SM_INFO;
+    log.map_or(0, |log| {
+        log.iter().filter(|(_, m)| is_query(&m.mad)).count()
+    })
+}
+
+/// The other SM is master: this one loads its state and becomes standby, without a write.
+fn assert_replaced(lab: &mut Lab, sets: u64) {
+    lab.world.run_for(Duration::from_secs(5));
+    assert_eq!(role(lab, lab.sm), SmState::Standby, "{}", lab.repeat());
+    let deposed = |e: &Event| matches!(e, Event::RoleChanged { why, .. } if matches!(why.what, RoleChangeReason::Deposed(_)));
+    assert!(events(lab, lab.sm).iter().any(deposed), "{}", lab.repeat());
+    assert_eq!(lab.world.fabric().all_counters().all_sets(), sets);
+}
+
+fn stall_notices(lab: &Lab) -> usize {
+    let is_stall = |e: &&Event| matches!(e, Event::Notice(Notice::ProcessStalled));
+    events(lab, lab.sm).iter().filter(is_stall).count()
+}
+
+/// The other SM did not respond to the last light sweep.
+#[test]
+fn stall_is_verified_after_an_unanswered_query() {
+    let (mut lab, other) = with_foreign_sm(SmState::Standby);
+    lab.world.run_for(Duration::from_secs(30));
+    let before = sm_info_gets(&lab, other);
+    assert!(before > 0, "{}", lab.repeat());
+    lab.world.set_paused(other, true);
+    lab.world.run_for(Duration::from_secs(15));
+    lab.world.set_paused(other, false);
+    set_state(&mut lab, other, SmState::Master);
+    let sets = lab.world.fabric().all_counters().all_sets();
+    stall(&mut lab);
+    assert_eq!(stall_notices(&lab), 1);
+    assert_replaced(&mut lab, sets);
+}
+
+/// The other SM started during the stall: a sweep finds it before anything is written.
+#[test]
+fn stall_is_verified_without_known_sms() {
+    let (mut lab, _) = with_foreign_sm(SmState::Master);
+    let sets = lab.world.fabric().all_counters().all_sets();
+    stall(&mut lab);
+    assert_eq!(stall_notices(&lab), 1);
+    assert_replaced(&mut lab, sets);
+}
+
+/// The response to the first scan is from before the second stall.
+#[test]
+fn second_stall_starts_another_scan() {
+    let (mut lab, other) = with_foreign_sm(SmState::Standby);
+    lab.world.run_for(Duration::from_secs(30));
+    let (before, sets) = (
+        sm_info_gets(&lab, other),
+        lab.world.fabric().all_counters().all_sets(),
+    );
+    stall(&mut lab);
+    while sm_info_gets(&lab, other) == before {
+        lab.world.step();
+    }
+    set_state(&mut lab, other, SmState::Master);
+    stall(&mut lab);
+    assert_eq!(stall_notices(&lab), 2);
+    assert_replaced(&mut lab, sets);
+}
+
+/// No other SM is there: the master continues, and sweeps once.
+#[test]
+fn lone_master_continues_after_a_stall() {
+    let mut lab = up(5);
+    let swept = lab.manager().reports().len();
+    stall(&mut lab);
+    lab.world.run_for(Duration::from_secs(5));
+    assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
+    assert_eq!(lab.manager().reports().len(), swept + 1);
+    lab.assert_correct();
+}
