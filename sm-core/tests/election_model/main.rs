@@ -313,30 +313,21 @@ fn three_sms_with_crashes_and_operators() {
     check_three(|faults| faults.crashes + faults.priorities + faults.commands > 0);
 }
 
-/// A lost MAD combined with each other fault, and the faults of a common power supply: 20 million steps. With `FERROSM_MODEL=full`, any two
-/// faults: 61 million steps.
+/// Two faults: of the pairs of fault kinds, a lost MAD with each of the first seven, and the faults of a common power supply. With
+/// `FERROSM_MODEL=full`, all 55 pairs. Each pair is a model of its own, because their union does not fit into memory.
 #[test]
 fn three_sms_with_two_faults() {
     let setups = [0, 1, 2].map(Setup::impatient);
-    if std::env::var("FERROSM_MODEL").is_ok_and(|v| v == "full") {
-        check("three, two faults", &setups, any_fault(2), true);
-        return;
-    }
     let each = each_fault();
-    for (one, other) in [
-        (0, 0),
-        (0, 1),
-        (0, 2),
-        (0, 3),
-        (0, 4),
-        (0, 5),
-        (0, 6),
-        (3, 3),
-        (3, 4),
-    ] {
-        let ((one, a), (other, b)) = (each[one], each[other]);
-        let name = format!("three, {one} and {other}");
-        check(&name, &setups, a.and(b), true);
+    let all = std::env::var("FERROSM_MODEL").is_ok_and(|v| v == "full");
+    for (i, (one, a)) in each.iter().enumerate() {
+        for (j, (other, b)) in each.iter().enumerate().skip(i) {
+            let is_default = i == 0 && j < 7 || i == 3 && j < 5;
+            if all || is_default {
+                let name = format!("three, {one} and {other}");
+                check(&name, &setups, a.and(*b), true);
+            }
+        }
     }
 }
 
