@@ -18,8 +18,8 @@
 //! | counters | [`judge_counters`]: no packet appears on a link; losses are errors; none decreases | packets in flight |
 //!
 //! Dependencies between channels depend on the SL, so [`Expectations`] defines the traffic. Packets from a switch's port 0 do not count,
-//! because management packets use VL15, unless [`Expectations::port0_traffic`] is set. Without [`Expectations::groups`] every port in an
-//! MFT counts as a member on SL 0, and only the tree is verified.
+//! because management packets use VL15, unless [`Expectations::port0_traffic`] is set. Without expected groups ([`ExpectedGroup`]) every
+//! port in an MFT counts as a member on SL 0, and only the tree is verified.
 //!
 //! Each switch is visited once per LID, and nothing is stored per pair; the example `judge` measures the time on a large fabric. Tests
 //! compare the verdicts with those of following every packet (`slow_tests`) and change one thing at a time in correct fabrics
