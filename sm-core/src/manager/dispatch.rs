@@ -49,7 +49,7 @@ impl SubnetManager {
             return;
         }
         if mad.status().is_busy() {
-            self.on_timeout(tid);
+            self.smps.on_busy(tid);
             return;
         }
         self.smps.complete(tid);

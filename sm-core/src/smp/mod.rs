@@ -109,6 +109,10 @@ impl Smps {
         self.queue.time_out(tid, now)
     }
 
+    pub(crate) fn on_busy(&mut self, tid: Tid) {
+        self.queue.on_busy(tid);
+    }
+
     /// Removes the next request that waits for the same device as `op`, if that device counts as dead.
     pub(crate) fn take_hopeless(&mut self, op: SmpOp) -> Option<SmpTransaction> {
         self.queue.take_hopeless(op.spec().target.device())

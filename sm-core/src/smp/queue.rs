@@ -5,7 +5,8 @@
 //!
 //! The window of a device grows with responses and halves on a timeout, so that a slow or dead device occupies few slots. The common window
 //! does the same, at most once per timeout and never below [`CommonWindow::MIN`]: VL15 has no flow control, and every SMP passes the
-//! switch next to the SM. Retries are sent before new requests. A response to any attempt completes the request. Requests that wait for a
+//! switch next to the SM. Retries are sent before new requests. A response to any attempt completes the request, except BUSY: the
+//! request is retried when its attempt times out. Requests that wait for a
 //! device that stopped responding fail at once ([`SmpQueue::take_hopeless`]); otherwise a table of 200 blocks would time out block by block.
 
 use core::time::Duration;
@@ -348,6 +349,16 @@ impl<I: Copy> SmpQueue<I> {
         } else {
             self.free_slot(index);
             TimedOut::Failed(item)
+        }
+    }
+
+    /// The agent reports that it is busy: it is alive. The attempt stays in flight until its deadline, and is retried then.
+    pub(crate) fn on_busy(&mut self, tid: Tid) {
+        if let Some(index) = self.slot_of(tid) {
+            let device = self.slots[index].device;
+            if device != DeviceId::NONE {
+                self.device(device).timeouts = 0;
+            }
         }
     }
 

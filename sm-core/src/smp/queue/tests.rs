@@ -201,3 +201,31 @@ fn requests_and_retries_wait_until_they_are_allowed() {
     assert_eq!(rest, [(1, 1)], "the device window has halved");
     assert_eq!(q.pending(), 3);
 }
+
+/// A busy agent: each request is retried when its attempt times out, and the device does not count as dead, however many requests fail.
+#[test]
+fn busy_agent_is_retried_after_the_timeout() {
+    let mut r = smp_queue(1000, 8, 3);
+    for i in 0..20 {
+        r.enqueue(DeviceId(0), i);
+    }
+    let mut now = Instant::START;
+    let mut failed = 0;
+    for _ in 0..12 {
+        let sent = drain(&mut r, now);
+        assert!(!sent.is_empty());
+        for d in &sent {
+            r.on_busy(d.tid);
+        }
+        assert!(drain(&mut r, now).is_empty(), "retried without delay");
+        assert_eq!(r.expired(now + 199 * MS), None);
+        now = now + 200 * MS;
+        while let Some(tid) = r.expired(now) {
+            if let TimedOut::Failed(_) = r.time_out(tid, now) {
+                failed += 1;
+                assert_eq!(r.take_hopeless(DeviceId(0)), None);
+            }
+        }
+    }
+    assert!(failed > 0);
+}
