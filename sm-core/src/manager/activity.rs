@@ -269,6 +269,11 @@ impl Activity {
         }
     }
 
+    /// Whether a local sweep reads what is scheduled to be read again.
+    pub(super) fn is_local_discovery(&self) -> bool {
+        self.is_local_sweep() && self.read_phase().is_discovering()
+    }
+
     /// Whether the discovery of a full sweep runs.
     pub(super) fn is_full_discovery(&self) -> bool {
         self.read_phase() == ReadPhase::Discovery(ScopeKind::Full)

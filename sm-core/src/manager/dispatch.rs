@@ -327,7 +327,7 @@ impl SubnetManager {
 
     /// Reads the scheduled ports: at once if a local sweep is discovering or routing, otherwise in a local sweep when the SM is idle.
     pub(super) fn want_local(&mut self) {
-        if self.activity.is_local_sweep() && self.read_mode().phase.is_discovering() {
+        if self.activity.is_local_discovery() {
             self.read_again();
         } else {
             self.schedule.request(SweepKind::Local);

@@ -94,10 +94,10 @@ impl SubnetManager {
             return;
         }
         let restored = self.adoption.take_restored_view();
-        let inputs = self.view_inputs();
+        let (sweep, inputs) = (self.last_sweep.number, self.view_inputs());
         with_ctx!(self, |ctx| self
             .sa
-            .publish_sweep_view(ctx, inputs, restored));
+            .publish_sweep_view(ctx, sweep, inputs, restored));
     }
 
     /// Publishes the view of a sweep before its ports become Active.
@@ -144,9 +144,11 @@ impl SubnetManager {
         self.sa.disown(&mut self.out);
     }
 
-    /// Forwards a trap that is not part of a storm to subscribers.
+    /// Forwards a trap that is not part of a storm to subscribers. Call it before the re-reads that the trap causes.
     pub(super) fn forward(&mut self, notice: &Notice, at: Option<PortRef>) {
-        with_ctx!(self, |ctx| self.sa.forward_trap(ctx, notice, at));
+        let is_reread_now = self.activity.is_local_discovery();
+        let sweep = self.last_sweep.number + u32::from(!is_reread_now);
+        with_ctx!(self, |ctx| self.sa.forward_trap(ctx, notice, at, sweep));
     }
 
     /// An SA request that cannot be answered from the published view.

@@ -144,11 +144,12 @@ impl SaOwner {
         self.lost_registrations.remove(&port);
     }
 
-    /// A sweep as master is complete: publishes its view and reports GID changes. `restored` is the restored view, if the SA replied
+    /// Sweep number `sweep`, as master, is complete: publishes its view and reports GID changes. `restored` is the restored view, if the SA replied
     /// from it until now.
     pub(crate) fn publish_sweep_view(
         &mut self,
         ctx: &mut Ctx<'_>,
+        sweep: u32,
         inputs: ViewInputs,
         restored: Option<Arc<View>>,
     ) {
@@ -193,7 +194,7 @@ impl SaOwner {
             ctx.effects.full_sweep = true;
         }
         self.rewrite_alias_guids();
-        self.forward_pending_traps(now);
+        self.forward_pending_traps(sweep, now);
     }
 
     /// Reports (Trap 64, 65) end ports that joined or left since a view, and ends the registrations of those that left.
@@ -308,7 +309,7 @@ impl SaOwner {
     /// `is_restored`: the SA replies from the restored view.
     pub(crate) fn after_input(&mut self, ctx: &mut Ctx<'_>, is_idle: bool, is_restored: bool) {
         if is_idle {
-            self.forward_pending_traps(ctx.now);
+            self.forward_pending_traps(u32::MAX, ctx.now);
         }
         self.publish_aliases(ctx);
         self.publish_mfts(ctx);

@@ -16,13 +16,30 @@ use crate::traps::flags_of;
 /// Traps that wait for the end of a sweep; further ones are not forwarded.
 const PENDING_MAX: usize = 1024;
 
-/// Traps that wait for the end of a sweep, and the GIDs of the ports that issued them.
+/// A trap that waits for the end of a sweep.
+#[derive(Debug)]
+struct PendingTrap {
+    notice: Notice,
+    /// The GID of the port that issued it.
+    issuer: Gid,
+    /// The number of the sweep that reads what the trap is about, and shows it in its view.
+    sweep: u32,
+}
+
+/// Traps that wait for the end of a sweep, in order of arrival.
 #[derive(Debug, Default)]
-pub(super) struct PendingTraps(Vec<(Notice, Gid)>);
+pub(super) struct PendingTraps(Vec<PendingTrap>);
 
 impl SaOwner {
-    /// Forwards a trap from a port. One whose issuer is unknown is not forwarded.
-    pub(crate) fn forward_trap(&mut self, ctx: &Ctx<'_>, notice: &Notice, at: Option<PortRef>) {
+    /// Forwards a trap from a port, with the view of sweep number `sweep` if it starts a re-read. One whose issuer is unknown is not
+    /// forwarded.
+    pub(crate) fn forward_trap(
+        &mut self,
+        ctx: &Ctx<'_>,
+        notice: &Notice,
+        at: Option<PortRef>,
+        sweep: u32,
+    ) {
         // A switch issues the traps of its external ports with the GID of port 0.
         let issuer = at.and_then(|at| ctx.fabric.port(ctx.fabric.owner(at)));
         let Some(issuer) = issuer.map(|port| Gid::new(ctx.cfg.subnet_prefix, port.guid)) else {
@@ -33,16 +50,24 @@ impl SaOwner {
             ForwardingTime::Now => self.report(notice, issuer, ctx.now),
             ForwardingTime::AfterSweep => {
                 if self.pending_traps.0.len() < PENDING_MAX {
-                    self.pending_traps.0.push((*notice, issuer));
+                    self.pending_traps.0.push(PendingTrap {
+                        notice: *notice,
+                        issuer,
+                        sweep,
+                    });
                 }
             }
         }
     }
 
-    /// Forwards the traps that waited for a sweep.
-    pub(super) fn forward_pending_traps(&mut self, now: Instant) {
-        for (notice, issuer) in core::mem::take(&mut self.pending_traps.0) {
-            self.report(&notice, issuer, now);
+    /// Forwards the traps that waited for sweep number `sweep`, or an earlier one.
+    pub(super) fn forward_pending_traps(&mut self, sweep: u32, now: Instant) {
+        for trap in core::mem::take(&mut self.pending_traps.0) {
+            if trap.sweep <= sweep {
+                self.report(&trap.notice, trap.issuer, now);
+            } else {
+                self.pending_traps.0.push(trap);
+            }
         }
     }
 

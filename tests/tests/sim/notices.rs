@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ferrosm_core::SmConfig;
+use ferrosm_core::{Command, SmConfig};
 use ferrosm_mad::attr::TrapNumber;
 use ferrosm_mad::ids::{Gid, GidPrefix, Qpn};
 use ferrosm_mad::mad::{Method, Status};
@@ -94,11 +94,16 @@ fn reports_follow_the_published_change() {
         0
     );
     act(&mut lab, FabricAction::SrpTarget(target.node, true));
-    let expected = (144, gid(&lab, target));
+    assert_view_is_current_when_reported(&mut lab, client, target);
+}
+
+/// Runs until `client` receives the report about the changed CapabilityMask of `target`.
+fn assert_view_is_current_when_reported(lab: &mut Lab, client: PortAt, target: PortAt) {
+    let expected = (144, gid(lab, target));
     for _ in 0..20_000 {
         lab.world.run_for(Duration::from_millis(1));
-        if reports_received(&mut lab, client).contains(&expected) {
-            let mask = capabilities(&mut lab, client, target);
+        if reports_received(lab, client).contains(&expected) {
+            let mask = capabilities(lab, client, target);
             assert_ne!(
                 mask & DEVICE_MANAGEMENT,
                 0,
@@ -108,6 +113,29 @@ fn reports_follow_the_published_change() {
         }
     }
     panic!("{} no report received", lab.repeat());
+}
+
+/// The same for a change that a full sweep misses, because it comes after discovery, while routes are computed.
+#[test]
+fn reports_of_changes_during_a_sweep_follow_the_reread() {
+    let mut lab = up();
+    let all = hosts(&lab);
+    let (client, target) = (all[2], all[7]);
+    subscribe(&mut lab, client, 144);
+    lab.world.with_sm(lab.sm, |sm, now| {
+        sm.defers_routing_jobs = true;
+        sm.command(Command::Sweep.with_id(0), now);
+    });
+    lab.until("routes are computed", 60, |lab| {
+        !lab.manager().deferred_jobs.is_empty()
+    });
+    act(&mut lab, FabricAction::SrpTarget(target.node, true));
+    lab.world.run_for(Duration::from_millis(100));
+    lab.world.with_sm(lab.sm, |sm, now| {
+        sm.defers_routing_jobs = false;
+        sm.deliver_job_result(now);
+    });
+    assert_view_is_current_when_reported(&mut lab, client, target);
 }
 
 #[test]
