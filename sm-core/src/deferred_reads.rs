@@ -170,10 +170,9 @@ impl DeferredReads {
         status: Status,
         data: &[u8; 64],
     ) {
-        // The first GUID of the response does not count: agents return the port's own GUID there.
         let accepted = status.is_ok()
             && alias_guid_block(ctx.fabric, aliases, p, block)
-                .is_some_and(|wanted| wanted[8..] == data[8..]);
+                .is_some_and(|wanted| has_aliases(block, data, &wanted));
         if !accepted {
             self.on_guid_info_failed(ctx, p, block, WriteFailure::Rejected(status));
         } else if let Some(port) = ctx.fabric.port(p) {
@@ -226,6 +225,12 @@ pub(crate) fn alias_guid_block(
     Some(GuidInfo { guids }.encode())
 }
 
+/// Whether a block of GUIDs has the wanted aliases. GUID 0 of a port, the first of block 0, is its own (IBA vol. 1, 14.2.5.5).
+fn has_aliases(block: u8, data: &[u8; 64], wanted: &[u8; 64]) -> bool {
+    let first = if block == 0 { 8 } else { 0 };
+    data[first..] == wanted[first..]
+}
+
 /// The read of a table; `None` if the node is no longer in the fabric.
 fn read_op(fabric: &Subnet, (node, table): (NodeGuid, VlTableId)) -> Option<SmpOp> {
     let n = fabric.node_by_guid(node)?;
@@ -252,4 +257,23 @@ fn table_of(op: SmpOp) -> Option<(PortRef, VlTableId)> {
         return Some((p, VlTableId::VlArbitration(p.port, block)));
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An agent reports the port's own GUID as the first of block 0. In other blocks the first GUID is an alias as well.
+    #[test]
+    fn first_guid_counts_except_in_block_0() {
+        let wanted = [0; 64];
+        let first_differs: [u8; 64] = core::array::from_fn(|i| u8::from(i < 8));
+        let second_differs: [u8; 64] = core::array::from_fn(|i| u8::from(i == 8));
+        assert!(has_aliases(0, &first_differs, &wanted));
+        assert!(!has_aliases(1, &first_differs, &wanted));
+        for block in 0..2 {
+            assert!(has_aliases(block, &wanted, &wanted));
+            assert!(!has_aliases(block, &second_differs, &wanted));
+        }
+    }
 }
