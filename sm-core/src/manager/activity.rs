@@ -157,6 +157,20 @@ impl Activity {
         matches!(self, Self::Idle)
     }
 
+    /// Whether it may send Sets to devices.
+    pub(super) const fn configures(&self) -> bool {
+        match self {
+            Self::Sweep(_) | Self::MulticastUpdate(_) | Self::DeferredReads => true,
+            Self::Idle
+            | Self::NoLink
+            | Self::Standby
+            | Self::LightSweep
+            | Self::SmScan
+            | Self::AwaitMastership
+            | Self::AwaitReplica => false,
+        }
+    }
+
     /// The sweep, if one runs.
     pub(super) const fn sweep(&self) -> Option<&Sweep> {
         if let Self::Sweep(sweep) = self {

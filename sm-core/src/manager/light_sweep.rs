@@ -23,6 +23,8 @@ impl SubnetManager {
             LocalPortEvent::Up
                 if !matches!(self.activity, Activity::NoLink) && self.role() == SmState::Master => {
             }
+            // Requests that wait would reach the fabric when the link is back, which may have another master by then.
+            LocalPortEvent::Down if self.activity.configures() => self.begin_full_sweep(),
             LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
             LocalPortEvent::Changed => {
                 if let Some(local) = self.subnet.local() {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{Event, Input, RestoredState, SmConfig};
+use ferrosm_core::{Event, Input, LocalPortEvent, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_mad::ids::{Gid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
@@ -344,4 +344,30 @@ fn standby_polls_master_on_other_paths_before_takeover() {
         cuts += 1;
     }
     assert_eq!(cuts, 24);
+}
+
+/// The port driver reports the lost link of a master that is writing tables. Nothing that it was about to write reaches the fabric when the
+/// link is back: the sweep has ended, and the fabric is discovered again first.
+#[test]
+fn lost_link_ends_the_sweep_before_more_is_written() {
+    for phase in [Phase::WriteTables, Phase::Arm] {
+        let mut lab = Lab::with("fat-tree:4", 1, cfg(5));
+        lab.until("a phase that writes", 60, |lab| {
+            lab.manager().core().phase() == phase
+        });
+        let at = lab.at;
+        act(&mut lab, FabricAction::Cut(at));
+        let now = lab.world.now();
+        lab.world.with_sm(lab.sm, |sm, _| {
+            sm.command(Input::LocalPort(LocalPortEvent::Down), now);
+        });
+        lab.world.run_for(Duration::from_millis(10));
+        lab.world.fabric_mut().reset_counters();
+        act(&mut lab, FabricAction::Restore(at));
+        lab.world.run_for(Duration::from_secs(2));
+        let sent = lab.world.fabric().all_counters();
+        assert_eq!(sent.all_sets(), 0, "{phase}: written without discovery");
+        assert!(lab.manager().reports().is_empty(), "{phase}: complete");
+        lab.run_until_correct(60);
+    }
 }
