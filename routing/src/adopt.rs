@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
+use crate::describe::Describe;
 use crate::engine::{Routing, TreeConstraint};
 use crate::multicast::PortSet;
 use crate::select::REROUTED_LOAD_MAX;
@@ -32,10 +33,8 @@ pub enum AdoptError {
     Load,
 }
 
-impl AdoptError {
-    /// The reason, with switches named by `label`.
-    #[must_use]
-    pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+impl Describe for AdoptError {
+    fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         match self {
             Self::Verify(error) => error.describe(label),
             Self::MissingTables | Self::TooFewVls | Self::Load => self.to_string(),

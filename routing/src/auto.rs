@@ -4,7 +4,7 @@
 //! used without comparison. On any other fabric, a fast engine that always succeeds is the baseline, and slower engines are
 //! compared with it within the work budget. A loss does not change the engine: the installed routing is rerouted incrementally.
 
-use crate::diagnostics::Structure;
+use crate::diagnostics::{Structure, TreeFigures};
 use crate::engine::Request;
 use crate::structure::dragonfly::dragonfly;
 use crate::structure::grid::{Family, grid};
@@ -107,9 +107,7 @@ fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
     let is_regular = is_regular(topo, tree);
     let reason = Structure::Tree {
         is_regular,
-        levels: tree.levels(),
-        roots: tree.roots.len(),
-        leaves: tree.leaves.len(),
+        figures: TreeFigures::from_tree(tree),
     };
     let advice = if is_regular {
         Advice {

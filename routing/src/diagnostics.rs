@@ -1,12 +1,16 @@
-//! Decisions of engines, of engine selection and of the incremental reroute, for logs and reports. Switches are named by LID.
+//! Decisions of engines, of engine selection and of the incremental reroute, for logs and reports. [`Describe`] adds the
+//! names of switches.
 
 use std::fmt;
 
 use ferrosm_mad::ids::Lid;
 
+use crate::describe::{Describe, index_label};
+use crate::engine::SwitchOrderStrategy;
 use crate::structure::dragonfly::{Dragonfly, DragonflyMismatch};
 use crate::structure::grid::{DimKind, Grid, GridMismatch};
 use crate::structure::tree::{Tree, TreeMismatch};
+use crate::topology::SwitchIdx;
 
 /// One decision. `Display` is one line.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,8 +28,13 @@ pub enum Diagnostic {
     },
     /// The installed routing was rerouted incrementally.
     Rerouted(RerouteSummary),
-    /// The text of a diagnostic, restored from the state directory.
-    Restored(String),
+    /// A diagnostic of an earlier run, restored from the state directory.
+    Restored {
+        /// Its [`Diagnostic::kind`].
+        kind: String,
+        /// Its text.
+        text: String,
+    },
     /// `dor`: dimensions in routing order.
     Dimensions(Box<Grid>),
     /// `dor`: number of ring dimensions that use two VLs with datelines.
@@ -62,6 +71,8 @@ pub enum Diagnostic {
         count: usize,
         /// The first of them.
         first: Lid,
+        /// The switch to which its port is attached.
+        switch: SwitchIdx,
     },
     /// Tree engines: the detected tree.
     Tree(TreeFigures),
@@ -78,10 +89,10 @@ pub enum Diagnostic {
     LowestLevel(usize),
     /// `updn`: the switch order.
     Order {
-        /// LID of the first switch.
-        top: Lid,
+        /// The first switch.
+        top: SwitchIdx,
         /// How the order was chosen.
-        strategy: &'static str,
+        strategy: SwitchOrderStrategy,
     },
     /// Paths between end ports are longer than shortest paths.
     LongerPaths {
@@ -112,6 +123,37 @@ impl Diagnostic {
             None
         }
     }
+
+    /// A stable name of the decision, for programs.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Structure(_) => "structure",
+            Self::Fallback => "fallback",
+            Self::Compared { .. } => "engines-compared",
+            Self::Rerouted(_) => "incremental-reroute",
+            Self::Restored { kind, .. } => kind,
+            Self::Dimensions(_) => "dimensions",
+            Self::Datelines(_) => "datelines",
+            Self::CutRings => "cut-rings",
+            Self::Detours { .. } => "detours",
+            Self::MulticastSl(_) => "multicast-sl",
+            Self::Axes(_) => "axes",
+            Self::OneServiceLevel { .. } => "one-qos-level",
+            Self::NoSpanningTree => "no-spanning-tree",
+            Self::MovedLids { .. } => "moved-lids",
+            Self::Tree(_) => "tree",
+            Self::UnusedPortList(_) => "unused-port-list",
+            Self::DownUpPairs { .. } => "down-up-pairs",
+            Self::LowestLevel(_) => "lowest-level",
+            Self::Order { .. } => "switch-order",
+            Self::LongerPaths { .. } => "longer-paths",
+            Self::OneVl => "one-vl",
+            Self::Vls(_) => "vls",
+            Self::OneWaySls => "one-way-sls",
+            Self::PairVls(_) => "pair-vls",
+        }
+    }
 }
 
 /// The structure of a fabric.
@@ -125,12 +167,8 @@ pub enum Structure {
     Tree {
         /// Whether the switches of each level have the same number of links up and down.
         is_regular: bool,
-        /// Levels of switches.
-        levels: usize,
-        /// Switches of the highest level.
-        roots: usize,
-        /// Switches of the lowest level.
-        leaves: usize,
+        /// Its figures.
+        figures: TreeFigures,
     },
     /// A grid.
     Grid(Box<Grid>),
@@ -145,6 +183,17 @@ pub enum Structure {
         /// Why it is not a dragonfly.
         dragonfly: DragonflyMismatch,
     },
+}
+
+impl Structure {
+    /// Whether a diagnostic of an engine has only what the structure has.
+    pub(crate) fn includes(&self, diagnostic: &Diagnostic) -> bool {
+        match (self, diagnostic) {
+            (Self::Tree { .. }, Diagnostic::Tree(_)) => true,
+            (Self::Grid(grid), Diagnostic::Dimensions(dimensions)) => grid == dimensions,
+            _ => false,
+        }
+    }
 }
 
 /// Figures by which routings of several engines are compared.
@@ -206,6 +255,27 @@ fn join<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     items.join(", ")
 }
 
+impl Describe for Diagnostic {
+    fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+        if let Self::MovedLids {
+            count,
+            first,
+            switch,
+        } = self
+        {
+            format!(
+                "{count} LIDs are attached elsewhere than in the file or missing from it; they use the routes of their \
+                 switches (first: LID {first} at {})",
+                label(*switch)
+            )
+        } else if let Self::Order { top, strategy } = self {
+            format!("switch order: {strategy}; first switch: {}", label(*top))
+        } else {
+            self.to_string()
+        }
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -217,7 +287,7 @@ impl fmt::Display for Diagnostic {
                 join(routings)
             ),
             Self::Rerouted(summary) => summary.fmt(f),
-            Self::Restored(text) => f.write_str(text),
+            Self::Restored { text, .. } => f.write_str(text),
             Self::Dimensions(grid) => write!(f, "dimensions in routing order: {grid}"),
             Self::Datelines(rings) => write!(
                 f,
@@ -249,11 +319,9 @@ impl fmt::Display for Diagnostic {
             Self::NoSpanningTree => {
                 f.write_str("no spanning tree in dimension order is deadlock-free together with the routes")
             }
-            Self::MovedLids { count, first } => write!(
-                f,
-                "{count} LIDs are attached elsewhere than in the file or missing from it; they use the routes of their \
-                 switches (first: LID {first})"
-            ),
+            Self::MovedLids { .. } | Self::Order { .. } => {
+                f.write_str(&self.describe(&index_label))
+            }
             Self::Tree(tree) => tree.fmt(f),
             Self::UnusedPortList(name) => write!(
                 f,
@@ -272,10 +340,6 @@ impl fmt::Display for Diagnostic {
             Self::LowestLevel(switches) => {
                 write!(f, "{switches} edge switches form the lowest level")
             }
-            Self::Order { top, strategy } => write!(
-                f,
-                "switch order: {strategy}; first switch: LID {top}"
-            ),
             Self::LongerPaths {
                 hops,
                 shortest,
@@ -311,15 +375,10 @@ impl fmt::Display for Structure {
             }
             Self::Tree {
                 is_regular,
-                levels,
-                roots,
-                leaves,
+                figures,
             } => {
-                let irregular = if *is_regular { "" } else { "irregular " };
-                write!(
-                    f,
-                    "{irregular}{levels}-level fat tree, {roots} roots, {leaves} leaves"
-                )
+                f.write_str(if *is_regular { "" } else { "irregular " })?;
+                figures.fmt(f)
             }
             Self::Grid(grid) => grid.fmt(f),
             Self::Dragonfly(dragonfly) => dragonfly.fmt(f),
@@ -351,7 +410,7 @@ impl fmt::Display for TreeFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}-level tree, {} roots, {} leaves",
+            "{}-level fat tree, {} roots, {} leaves",
             self.levels, self.roots, self.leaves
         )?;
         if !self.arity.is_empty() {
@@ -367,7 +426,7 @@ impl fmt::Display for TreeFigures {
         if self.unconnected_pairs > 0 {
             write!(
                 f,
-                "; {} pairs of end ports have no up/down path in it and use longer paths",
+                "; {} pairs of end ports have no up/down path in it",
                 self.unconnected_pairs
             )?;
         }

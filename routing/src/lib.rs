@@ -21,7 +21,7 @@
 //! | [`transition`] | safe order of table updates under traffic |
 //! | [`multicast`] | multicast trees that are deadlock-free together with the routes |
 //! | [`adopt`] | adoption of installed tables after verification |
-//! | `diagnostics` | decisions of engines, for logs and reports |
+//! | `diagnostics`, `describe` | decisions of engines, for logs and reports; messages that name switches |
 //! | [`auto`] | which engines suit a fabric |
 //! | [`select`] | the first engine in the list whose tables pass verification |
 //! | `best` | the best of several verified routings |
@@ -33,6 +33,7 @@ pub mod adopt;
 pub mod auto;
 mod best;
 mod channels;
+mod describe;
 mod diagnostics;
 pub mod engine;
 pub mod hints;
@@ -49,10 +50,11 @@ pub mod verify;
 pub mod vl_plan;
 pub mod work;
 
+pub use describe::Describe;
 pub use diagnostics::{Diagnostic, RerouteSummary, RoutingFigures, Structure, TreeFigures};
 pub use engine::{
     ENGINE_NAMES, Engine, HintError, LastRun, Previous, Request, RouteError, Routing, ShapeError,
-    SwitchName, TreeConstraint, engine_by_name,
+    SwitchHintError, SwitchOrderStrategy, TreeConstraint, engine_by_name,
 };
 pub use hints::Hints;
 pub use reroute_cache::RerouteCache;

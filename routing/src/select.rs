@@ -10,11 +10,13 @@
 
 use crate::auto::{self, Advice};
 use crate::best::select_best;
+use crate::describe::Describe;
 use crate::diagnostics::Diagnostic;
 use crate::engine::{ENGINE_NAMES, Engine, Request, RouteError, Routing, engine_by_name};
 use crate::multicast;
 use crate::reroute::{RerouteLimits, reroute_cached};
 use crate::reroute_cache::RerouteCache;
+use crate::topology::SwitchIdx;
 use crate::verify::{Proof, VerifyError, verify};
 use crate::work::WorkBudget;
 
@@ -63,20 +65,31 @@ pub struct EngineRejection {
     pub reason: RejectReason,
 }
 
-impl EngineRejection {
-    /// Engine and reason, with switches named by `label`.
+impl RejectReason {
+    /// A stable name of the reason, for programs.
     #[must_use]
-    pub fn describe(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
-        format!("{}: {}", self.engine, self.describe_reason(label))
-    }
-
-    /// The reason, with switches named by `label`.
-    #[must_use]
-    pub fn describe_reason(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
-        match &self.reason {
-            RejectReason::Verify(failure) => failure.describe(label),
-            reason @ (RejectReason::Route(_) | RejectReason::Irreversible) => reason.to_string(),
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Route(error) => error.kind(),
+            Self::Verify(_) => "verification",
+            Self::Irreversible => "irreversible",
         }
+    }
+}
+
+impl Describe for RejectReason {
+    fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+        match self {
+            Self::Route(error) => error.describe(label),
+            Self::Verify(error) => error.describe(label),
+            Self::Irreversible => self.to_string(),
+        }
+    }
+}
+
+impl Describe for EngineRejection {
+    fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+        format!("{}: {}", self.engine, self.reason.describe(label))
     }
 }
 
@@ -218,6 +231,9 @@ pub fn route_with_progress(
         let passed = attempts.stage(&stage);
         let (best, compared) = select_best(request, passed);
         if let Some((mut routing, proof)) = best {
+            if let Some(Diagnostic::Structure(structure)) = &stage.reason {
+                routing.diagnostics.retain(|d| !structure.includes(d));
+            }
             let diagnostics = stage.reason.into_iter().chain(compared);
             routing.diagnostics.splice(0..0, diagnostics);
             return Selection {

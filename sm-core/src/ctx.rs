@@ -10,6 +10,7 @@ use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
 use crate::outbox::Outbox;
+use crate::plan::messages::EngineMessage;
 use crate::report::ProblemKind;
 use crate::smp::Smps;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
@@ -31,7 +32,7 @@ pub(crate) struct Effects {
     /// Problems for the report of the current sweep.
     pub(crate) problems: Vec<(Option<PortRef>, ProblemKind)>,
     /// Messages for the report of the current sweep.
-    pub(crate) messages: Vec<String>,
+    pub(crate) messages: Vec<EngineMessage>,
     /// Switches to read again after the next light sweep.
     pub(crate) reread_switches: BTreeSet<NodeIdx>,
     /// Ports to read again after the next light sweep.

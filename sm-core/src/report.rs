@@ -8,6 +8,7 @@ use ferrosm_mad::ids::{AttrId, Lid, NodeGuid, PortGuid};
 use ferrosm_routing::Proof;
 
 use crate::location::Location;
+use crate::plan::messages::EngineMessage;
 
 /// Why a port or node is quarantined.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +114,27 @@ impl ProblemKind {
             | Self::LinkBounced
             | Self::Loopback
             | Self::PKeysNotEnforced { .. } => false,
+        }
+    }
+}
+
+impl ProblemKind {
+    /// A stable name of the fault, for programs.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Quarantined(_) => "quarantined",
+            Self::NoResponse { .. } => "no-response",
+            Self::SetRejected { .. } => "set-rejected",
+            Self::NoLid => "no-lid",
+            Self::NotActive(_) => "not-active",
+            Self::LidConflict(_) => "lid-conflict",
+            Self::LinkMismatch => "link-mismatch",
+            Self::LinkBounced => "link-bounced",
+            Self::Loopback => "loopback",
+            Self::NoLinearTable => "no-linear-table",
+            Self::PKeyTableFull { .. } => "p-key-table-full",
+            Self::PKeysNotEnforced { .. } => "p-keys-not-enforced",
         }
     }
 }
@@ -230,8 +252,8 @@ pub struct SweepReport {
     pub lids_changed: usize,
     /// The engine whose tables are installed; empty in a subnet without switches.
     pub engine: &'static str,
-    /// Messages of the engine, and why engines tried before it were rejected.
-    pub engine_messages: Vec<String>,
+    /// Messages about the routing in force and the update of its tables.
+    pub engine_messages: Vec<EngineMessage>,
     /// The proof of the routing; `None` if nothing had to be routed.
     pub proof: Option<Proof>,
     /// LFT blocks written.

@@ -7,6 +7,7 @@ use ferrosm_routing::{LastRun, Proof};
 use crate::config::SmConfig;
 use crate::desired_lfts::DesiredLfts;
 use crate::plan::lids::LidPlan;
+use crate::plan::messages::EngineMessage;
 use crate::plan::routes::{NodeLfts, RoutingJob, RoutingJobResult, RoutingStart};
 use crate::report::SweepReport;
 use crate::routing_origin::RoutingInputs;
@@ -22,7 +23,7 @@ pub(crate) type InstalledRouting = (Arc<LastRun>, Vec<NodeIdx>);
 #[derive(Debug, Default)]
 struct EngineReport {
     name: &'static str,
-    messages: Vec<String>,
+    messages: Vec<EngineMessage>,
     proof: Option<Proof>,
 }
 
@@ -217,7 +218,7 @@ impl RoutingState {
     pub(crate) fn install(
         &mut self,
         routing: InstalledRouting,
-        messages: Vec<String>,
+        messages: Vec<EngineMessage>,
         proof: Proof,
         cfg: &SmConfig,
     ) {

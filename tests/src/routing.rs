@@ -120,15 +120,10 @@ pub fn route(fabric: &Fabric, engine: Option<&str>, vls: Option<u8>, scratch: &S
     else {
         return Outcome::Routed(Routed { document, dump });
     };
-    let prefix = format!("{requested}: ");
-    let rejected = document["rejected"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
+    let rejected = document["rejections"].as_array().into_iter().flatten();
     let reason = rejected
-        .into_iter()
-        .find_map(|line| line.strip_prefix(&prefix));
+        .filter(|rejected| rejected["engine"] == requested)
+        .find_map(|rejected| rejected["reason"].as_str());
     Outcome::Refused(
         reason
             .map(str::to_owned)

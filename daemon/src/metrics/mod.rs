@@ -430,10 +430,7 @@ mod tests {
             what: election::ElectionNotice::NoSuccessor,
             location: None,
         };
-        let failure = RoutingFailure {
-            adoption: None,
-            engines: Vec::new(),
-        };
+        let failure = RoutingFailure::default();
         let node = NodeName {
             description: NodeDescription::default(),
             guid: NodeGuid(1),

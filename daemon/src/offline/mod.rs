@@ -10,14 +10,18 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ferrosm_core::NodeName;
 use ferrosm_core::config::work_units;
 use ferrosm_core::plan::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
-use ferrosm_core::plan::routing_hints;
+use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::plan::routing_hints::{self, HintWarning};
+use ferrosm_core::plan::switch_names::{SwitchNames, WithSwitchNames};
+use ferrosm_mad::attr::NodeDescription;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    CancelToken, LastRun, Proof, Request, RerouteCache, Routing, SelectionStep, SwitchIdx,
-    Topology, WorkBudget, route_with_progress,
+    CancelToken, EngineRejection, LastRun, Proof, Request, RerouteCache, Routing, SelectionStep,
+    SwitchIdx, Topology, WorkBudget, route_with_progress,
 };
 use serde::Serialize;
 
@@ -40,11 +44,11 @@ pub struct OfflineRouting {
     /// The selected, verified routing; `None` without switches, or if every engine was rejected.
     pub selected: Option<SelectedRouting>,
     /// Messages of the engine about its result.
-    pub messages: Vec<String>,
+    pub messages: Vec<EngineMessage>,
     /// Engines that were rejected before, with the reasons.
-    pub rejected: Vec<RejectedEngine>,
+    pub rejected: Vec<WithSwitchNames<EngineRejection>>,
     /// Warnings, such as GUIDs of input files that are not in the fabric, and components that are not routed.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<OfflineWarning>,
     /// LIDs that were routed.
     pub lids: usize,
     /// Links between switches that run below the capability of both ends.
@@ -57,18 +61,47 @@ pub struct OfflineRouting {
     pub took: Duration,
 }
 
-/// An engine that cannot route the fabric, or whose tables fail verification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RejectedEngine {
-    /// Name of the engine.
-    pub engine: String,
-    /// Why it was rejected, in one sentence.
-    pub reason: String,
+/// A warning about the fabric or the input files. `Display` is one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OfflineWarning {
+    /// Only one connected component is routed.
+    DisconnectedComponents {
+        /// Number of components.
+        count: usize,
+        /// Whether `--node` selected the component.
+        is_named: bool,
+    },
+    /// A routing hint does not match the fabric.
+    Hint(HintWarning),
 }
 
-impl core::fmt::Display for RejectedEngine {
+impl OfflineWarning {
+    /// A stable name of the warning, for programs.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::DisconnectedComponents { .. } => "disconnected-components",
+            Self::Hint(warning) => warning.kind(),
+        }
+    }
+}
+
+impl core::fmt::Display for OfflineWarning {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}: {}", self.engine, self.reason)
+        match self {
+            Self::DisconnectedComponents { count, is_named } => {
+                let which = if *is_named {
+                    "the one that --node names"
+                } else {
+                    "the one with most end ports; --node PORT selects another"
+                };
+                write!(
+                    f,
+                    "only one of {count} disconnected components is routed: {which}"
+                )
+            }
+            Self::Hint(warning) => warning.fmt(f),
+        }
     }
 }
 
@@ -137,7 +170,8 @@ impl OfflineRouting {
         for rejected in &self.rejected {
             text.push_str(&format!("\n  {rejected}"));
         }
-        Some(Failure::with_hint(text, self.warnings.join("\n  ")))
+        let warnings: Vec<String> = self.warnings.iter().map(ToString::to_string).collect();
+        Some(Failure::with_hint(text, warnings.join("\n  ")))
     }
 }
 
@@ -178,7 +212,7 @@ pub fn route(args: &OfflineArgs) -> Result<OfflineRouting, Failure> {
 #[derive(Debug, Default)]
 struct OmittedNodes {
     nodes: usize,
-    warning: Option<String>,
+    warning: Option<OfflineWarning>,
 }
 
 /// Selects the connected component of a port or, without a port, the one with most end ports.
@@ -187,20 +221,14 @@ fn select_component(
     port: Option<&str>,
 ) -> Result<(FabricView, OmittedNodes), Failure> {
     let components = view.components();
-    let (selected, reason) = match port {
-        None => (
-            components.first(),
-            "the one with most end ports; --node PORT selects another",
-        ),
+    let selected = match port {
+        None => components.first(),
         Some(text) => {
             let at = trace::find_unaddressed(&view, text)
                 .map_err(|e| Failure::Usage(format!("--node: {e}")))?;
             let here = |p: &&ConnectedComponent| p.nodes.binary_search(&at.node).is_ok();
             let with_port = components.iter().find(|p| view.component_contains(p, at));
-            (
-                with_port.or_else(|| components.iter().find(here)),
-                "the one that --node names",
-            )
+            with_port.or_else(|| components.iter().find(here))
         }
     };
     let Some(component) = selected.filter(|_| components.len() > 1) else {
@@ -208,10 +236,10 @@ fn select_component(
     };
     let omitted = OmittedNodes {
         nodes: view.nodes.len() - component.nodes.len(),
-        warning: Some(format!(
-            "only one of {} disconnected components is routed: {reason}",
-            components.len()
-        )),
+        warning: Some(OfflineWarning::DisconnectedComponents {
+            count: components.len(),
+            is_named: port.is_some(),
+        }),
     };
     Ok((view.restricted_to(component), omitted))
 }
@@ -230,6 +258,7 @@ fn route_view(
     } = graph(&view);
     let topo = Arc::new(topology);
     let (hints, not_found) = routing_hints::resolve(guid_hints, &guid_index);
+    let not_found = not_found.into_iter().map(OfflineWarning::Hint);
     let warnings = omitted.warning.into_iter().chain(not_found).collect();
     let request = Request::new(&topo).with_hints(&hints);
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
@@ -261,23 +290,21 @@ fn route_view(
     });
     drop(progress);
     routed.took = times.started.elapsed();
-    let names: Vec<String> = switches
-        .iter()
-        .map(|n| &routed.view.nodes[*n])
-        .map(|n| format!("\"{}\" ({})", n.name(), n.guid))
+    let names = switches.iter().map(|n| &routed.view.nodes[*n]);
+    let names: SwitchNames = names
+        .map(|node| NodeName {
+            description: NodeDescription::new(&node.name()),
+            guid: node.guid,
+        })
         .collect();
-    let name = |s: SwitchIdx| names.get(s.index()).cloned().unwrap_or_default();
-    let rejected = selection.rejected.iter().map(|r| RejectedEngine {
-        engine: r.engine.clone(),
-        reason: add_switch_names(&routed.view, &r.describe_reason(&name)),
-    });
-    routed.rejected = rejected.collect();
+    let rejected = selection.rejected.into_iter();
+    routed.rejected = rejected.map(|r| names.attach(r)).collect();
     let Some((routing, proof)) = selection.chosen else {
         return Ok(routed);
     };
-    let messages = routing.diagnostics.iter();
+    let messages = routing.diagnostics.iter().cloned();
     routed.messages = messages
-        .map(|n| add_switch_names(&routed.view, &n.to_string()))
+        .map(|diagnostic| EngineMessage::Engine(names.attach(diagnostic)))
         .collect();
     for (node, lft) in switches.iter().zip(&routing.tables) {
         routed.view.nodes[*node].lft = Some(Arc::clone(lft));
@@ -335,31 +362,6 @@ impl StageTimes {
             Some(_) | None => (Duration::ZERO, Duration::ZERO),
         }
     }
-}
-
-/// Adds the name of each switch that an engine's message names by LID.
-fn add_switch_names(view: &FabricView, text: &str) -> String {
-    const MARK: &str = "with LID ";
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(MARK) {
-        let (before, after) = rest.split_at(at + MARK.len());
-        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, more) = after.split_at(digits);
-        out.push_str(before);
-        out.push_str(number);
-        let lid = number.parse().ok().map(ferrosm_mad::ids::Lid);
-        let node = lid.and_then(|lid| {
-            let mut switches = view.nodes.iter().filter(|n| n.is_switch());
-            switches.find(|n| n.end_port(PortNum::ZERO).lid == lid)
-        });
-        if let Some(node) = node {
-            out.push_str(&format!(" (\"{}\")", node.name()));
-        }
-        rest = more;
-    }
-    out.push_str(rest);
-    out
 }
 
 /// Builds the graph that engines route.
@@ -483,24 +485,24 @@ mod tests {
         );
         assert!(!topo.end_ports(hints.roots[0]).is_empty() && warnings.len() == 1);
         let routed = route_view(view, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
-        assert!(
-            routed.warnings[0].contains("0x0000000000000099"),
-            "{:?}",
-            routed.warnings
-        );
+        let absent = HintWarning::AbsentGuids {
+            file: "root_guid_file",
+            what: "switch",
+            guids: vec![0x99],
+        };
+        assert_eq!(routed.warnings[0], OfflineWarning::Hint(absent));
     }
 
     #[test]
-    fn switch_names_are_added_to_lids_in_engine_messages() {
-        let mut view = view("star:2");
-        lids::assign_lids(&mut view).unwrap();
+    fn messages_name_switches() {
+        let guid_hints = GuidHints::default();
+        let view = view("star:2");
         let switch = view.nodes.iter().find(|n| n.is_switch()).unwrap();
-        let (lid, name) = (switch.end_ports[0].lid, switch.name());
-        let text = format!("the switch with LID {lid}, and the one with LID 9");
-        assert_eq!(
-            add_switch_names(&view, &text),
-            format!("the switch with LID {lid} (\"{name}\"), and the one with LID 9")
-        );
+        let name = format!("\"{}\" ({})", switch.name(), switch.guid);
+        let routed = route_view(view, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
+        let order = routed.messages.iter().find(|m| m.kind() == "switch-order");
+        let text = order.unwrap().to_string();
+        assert!(text.ends_with(&format!("first switch: {name}")), "{text}");
     }
 
     /// minhop has credit loops in a ring of five switches.
@@ -531,7 +533,7 @@ mod tests {
         assert_ne!(selected.routing().engine, "minhop");
         assert!(selected.engine_took > Duration::ZERO && selected.proof_took > Duration::ZERO);
         assert!(selected.engine_took + selected.proof_took <= routed.took);
-        assert_eq!(routed.rejected[0].engine, "minhop");
+        assert_eq!(routed.rejected[0].message.engine, "minhop");
     }
 
     #[test]

@@ -173,8 +173,9 @@ fn sweep(r: &SweepReport, role: SmState) {
         took_ms = super::json::sweep::ms(r.took),
         "sweep complete"
     );
-    for note in &r.engine_messages {
-        info!(engine = r.engine, detail = note, "engine message");
+    for message in &r.engine_messages {
+        let (kind, detail) = (message.kind(), message.to_string());
+        info!(engine = r.engine, kind, detail, "engine message");
     }
     if let Some(room) = r.fullest_pkey_table.as_ref().filter(|_| !r.local) {
         let (used, capacity, free) = (room.used, room.capacity, room.free());

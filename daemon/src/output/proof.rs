@@ -34,7 +34,7 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
         );
     }
     for warning in &routed.warnings {
-        row("warning", warning.clone());
+        row("warning", warning.to_string());
     }
     for rejected in &routed.rejected {
         row("rejected", rejected.to_string());
@@ -51,7 +51,7 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
         Some(selected) => {
             row("engine", selected.routing().engine.to_owned());
             for message in &routed.messages {
-                row("", message.clone());
+                row("", message.to_string());
             }
             row("LIDs", routed.lids.to_string());
             verified(selected, routed.vls_allowed, &mut row);

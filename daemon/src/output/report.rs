@@ -53,7 +53,12 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
         );
         facts.push(("P_Keys", text));
     }
-    facts.extend(report.engine_messages.iter().map(|note| ("", note.clone())));
+    facts.extend(
+        report
+            .engine_messages
+            .iter()
+            .map(|message| ("", message.to_string())),
+    );
     match &report.proof {
         Some(proof) => {
             facts.push(("routes", format!("{} verified, no loops", proof.pairs)));

@@ -473,9 +473,11 @@ fn rejected_engines_are_reported_in_json() {
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["error"], "no engine can route this fabric");
     assert_eq!(document["rejections"][0]["engine"], "minhop");
+    assert_eq!(document["rejections"][0]["kind"], "verification");
     let reason = document["rejections"][0]["reason"].as_str().unwrap();
     assert!(reason.starts_with("credit loop of 5 channels"), "{reason}");
     assert_eq!(document["rejections"][1]["engine"], "ftree");
+    assert_eq!(document["rejections"][1]["kind"], "shape");
     assert_eq!(document["proof"], serde_json::Value::Null);
     let lines: Vec<&str> = err.lines().collect();
     assert_eq!(lines[0], "ferrosm: no engine can route this fabric:");

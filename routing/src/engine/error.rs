@@ -1,11 +1,13 @@
-//! Reasons why an engine cannot route a fabric. The texts are logged and printed for the operator.
+//! Reasons why an engine cannot route a fabric.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use thiserror::Error;
 
 use super::names::ENGINE_NAMES;
+use crate::describe::{Describe, index_label};
 use crate::structure::grid::{Grid, GridMismatch};
 use crate::structure::tree::TreeMismatch;
+use crate::topology::SwitchIdx;
 
 /// Why an engine cannot route a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -112,14 +114,12 @@ pub enum ShapeError {
     #[error("grid too incomplete: {0} pairs of switches would need detours")]
     TooManyDetours(usize),
     /// Missing links or switches split a ring.
-    #[error(
-        "a ring is split by missing links or switches: no path from the switch with LID {from} to the switch with LID {to}"
-    )]
+    #[error("{}", partitioned_ring(&index_label, *from, *to))]
     PartitionedRing {
-        /// LID of a switch.
-        from: Lid,
-        /// LID of a switch that it cannot reach.
-        to: Lid,
+        /// A switch.
+        from: SwitchIdx,
+        /// A switch that it cannot reach.
+        to: SwitchIdx,
     },
     /// Every detour around the missing links or switches closes a credit loop.
     #[error("no detour around the missing links or switches is free of credit loops")]
@@ -132,28 +132,13 @@ pub enum HintError {
     /// Engine `file` has no tables.
     #[error("no tables configured: engine `file` requires an lfts_file such as opensm-lfts.dump")]
     NoTables,
-    /// The file has no table for a switch.
-    #[error("the file has no table for {0}")]
-    MissingTable(SwitchName),
-    /// The tables forward no LID of a switch.
-    #[error("the file has no route to LID {lid} of {switch}")]
-    NoRoute {
+    /// A hint contradicts a switch.
+    #[error("{}: {fault}", index_label(*switch))]
+    Switch {
         /// The switch.
-        switch: SwitchName,
-        /// The LID.
-        lid: Lid,
-    },
-    /// A table entry names a port that the switch does not have.
-    #[error("the file forwards LID {lid} to port {port} of {switch}, which has {ports} ports")]
-    PortOutOfRange {
-        /// The LID.
-        lid: Lid,
-        /// The port.
-        port: PortNum,
-        /// The switch.
-        switch: SwitchName,
-        /// Ports of the switch.
-        ports: u8,
+        switch: SwitchIdx,
+        /// How.
+        fault: SwitchHintError,
     },
     /// The torus in the file differs from the fabric.
     #[error("the file describes a torus of {x} x {y} x {z}, the fabric is a {grid}", x = radix[0], y = radix[1], z = radix[2])]
@@ -172,13 +157,30 @@ pub enum HintError {
     /// The links of a seed start at different switches.
     #[error("the links of a seed start at different switches")]
     SeedOrigins,
-    /// A switch has a larger port group than the file allows.
-    #[error(
-        "the switch with LID {lid} has a port group of {ports} ports, portgroup_max_ports is {most}"
-    )]
-    PortGroupTooLarge {
-        /// LID of the switch.
+}
+
+/// How a routing hint contradicts a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SwitchHintError {
+    /// The file has no table for it.
+    #[error("the file has no table for this switch")]
+    MissingTable,
+    /// The tables forward no LID of it.
+    #[error("the file has no route to LID {0} of this switch")]
+    NoRoute(Lid),
+    /// A table entry names a port that it does not have.
+    #[error("the file forwards LID {lid} to port {port}, the switch has {ports} ports")]
+    PortOutOfRange {
+        /// The LID.
         lid: Lid,
+        /// The port.
+        port: PortNum,
+        /// Ports of the switch.
+        ports: u8,
+    },
+    /// It has a larger port group than the file allows.
+    #[error("port group of {ports} ports, portgroup_max_ports is {most}")]
+    PortGroupTooLarge {
         /// Size of its largest port group.
         ports: usize,
         /// The limit.
@@ -186,20 +188,54 @@ pub enum HintError {
     },
 }
 
-/// A switch in an error text: by its LID if it has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SwitchName {
-    /// Its LID.
-    pub lid: Lid,
-    /// Its number in the graph, from 1.
-    pub number: usize,
+impl SwitchHintError {
+    /// The error for a switch.
+    pub(crate) const fn at(self, switch: SwitchIdx) -> RouteError {
+        let fault = self;
+        RouteError::Hint(HintError::Switch { switch, fault })
+    }
 }
 
-impl std::fmt::Display for SwitchName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.lid {
-            Lid::NONE => write!(f, "switch number {} of the fabric (no LID)", self.number),
-            lid => write!(f, "the switch with LID {lid}"),
+impl RouteError {
+    /// A stable name of the error, for programs.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Disconnected { .. } => "partitioned",
+            Self::PathTooLong => "path-too-long",
+            Self::Shape(_) => "shape",
+            Self::Hint(_) => "hint",
+            Self::TooFewVls { .. } => "too-few-vls",
+            Self::Budget => "budget",
+            Self::UnknownEngine(_) => "unknown-engine",
         }
     }
+}
+
+impl Describe for RouteError {
+    fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+        match self {
+            Self::Shape(ShapeError::PartitionedRing { from, to }) => {
+                partitioned_ring(label, *from, *to)
+            }
+            Self::Hint(HintError::Switch { switch, fault }) => {
+                format!("{}: {fault}", label(*switch))
+            }
+            Self::Disconnected { .. }
+            | Self::PathTooLong
+            | Self::Shape(_)
+            | Self::Hint(_)
+            | Self::TooFewVls { .. }
+            | Self::Budget
+            | Self::UnknownEngine(_) => self.to_string(),
+        }
+    }
+}
+
+fn partitioned_ring(label: &dyn Fn(SwitchIdx) -> String, from: SwitchIdx, to: SwitchIdx) -> String {
+    format!(
+        "a ring is split by missing links or switches: no path from {} to {}",
+        label(from),
+        label(to)
+    )
 }

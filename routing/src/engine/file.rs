@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::graph::Graph;
-use super::{Engine, HintError, Request, RouteError, Routing, SwitchName, TreeConstraint};
+use super::{Engine, HintError, Request, RouteError, Routing, SwitchHintError, TreeConstraint};
 use crate::diagnostics::Diagnostic;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
@@ -39,7 +39,7 @@ impl Engine for File {
         let mut tables = Vec::with_capacity(topo.num_switches());
         for s in topo.switches() {
             let Some(table) = file.lfts.get(s.index()).and_then(Option::as_ref) else {
-                return Err(HintError::MissingTable(switch_name(topo, s)).into());
+                return Err(SwitchHintError::MissingTable.at(s));
             };
             tables.push(check_ports(topo, s, table)?);
         }
@@ -52,8 +52,7 @@ impl Engine for File {
         let mut diagnostics = Vec::new();
         for d in &lost {
             let Some(like) = lid_to_follow(topo, &tables, d) else {
-                let (switch, lid) = (switch_name(topo, d.switch), d.lid);
-                return Err(HintError::NoRoute { switch, lid }.into());
+                return Err(SwitchHintError::NoRoute(d.lid).at(d.switch));
             };
             for (s, table) in topo.switches().zip(&mut tables) {
                 let port = if s == d.switch {
@@ -69,6 +68,7 @@ impl Engine for File {
             diagnostics.push(Diagnostic::MovedLids {
                 count: lost.len(),
                 first: first.lid,
+                switch: first.switch,
             });
         }
         let tables = tables.into_iter().enumerate().map(|(i, table)| {
@@ -92,15 +92,12 @@ fn check_ports(topo: &Topology, s: SwitchIdx, given: &Lft) -> Result<Lft, RouteE
     for d in topo.destinations() {
         let port = given.get(d.lid);
         if port != PortNum::DROP && port.raw() > topo.num_ports(s) {
-            let (switch, ports) = (switch_name(topo, s), topo.num_ports(s));
-            let lid = d.lid;
-            return Err(HintError::PortOutOfRange {
-                lid,
+            let fault = SwitchHintError::PortOutOfRange {
+                lid: d.lid,
                 port,
-                switch,
-                ports,
-            }
-            .into());
+                ports: topo.num_ports(s),
+            };
+            return Err(fault.at(s));
         }
         table.set(d.lid, port);
     }
@@ -139,16 +136,10 @@ fn copy_sl(vl_plan: &mut VlPlan, lid: Lid, like: Lid) {
     }
 }
 
-fn switch_name(topo: &Topology, s: SwitchIdx) -> SwitchName {
-    SwitchName {
-        lid: topo.lid(s),
-        number: s.index() + 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Describe;
     use crate::engine::{Previous, UpDown};
     use crate::hints::{FileTables, Hints};
     use crate::topology::TopologyBuilder;
@@ -185,11 +176,9 @@ mod tests {
         f(Arc::make_mut(hints.file.as_mut().unwrap()));
     }
 
-    fn error_text(topo: &Topology, hints: &Hints) -> String {
-        let e = File
-            .route(&Request::new(topo).with_hints(hints))
-            .unwrap_err();
-        e.to_string()
+    fn error(topo: &Topology, hints: &Hints) -> RouteError {
+        File.route(&Request::new(topo).with_hints(hints))
+            .unwrap_err()
     }
 
     #[test]
@@ -248,43 +237,48 @@ mod tests {
         let topo = ring(&[21, 20]);
         let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
         verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
-        assert!(
-            routing.diagnostics[0].to_string().starts_with("2 LIDs"),
-            "{:?}",
-            routing.diagnostics
-        );
+        let moved = Diagnostic::MovedLids {
+            count: 2,
+            first: Lid(20),
+            switch: SwitchIdx(1),
+        };
+        assert_eq!(routing.diagnostics, [moved]);
+        let text = routing.diagnostics[0].describe(&|s| format!("S{}", s.0));
+        assert!(text.ends_with("(first: LID 20 at S1)"), "{text}");
     }
 
     #[test]
     fn unusable_tables_are_refused_with_the_reason() {
         let topo = ring(&[]);
-        assert!(error_text(&topo, &Hints::default()).starts_with("no tables configured"));
+        assert_eq!(error(&topo, &Hints::default()), HintError::NoTables.into());
         let good = hints(&topo);
 
         let mut bad = good.clone();
         change(&mut bad, |f| f.lfts[2] = None);
+        let missing = SwitchHintError::MissingTable.at(SwitchIdx(2));
+        assert_eq!(error(&topo, &bad), missing);
         assert_eq!(
-            error_text(&topo, &bad),
-            "the file has no table for the switch with LID 3"
+            missing.describe(&|s| format!("S{}", s.0)),
+            "S2: the file has no table for this switch"
         );
 
         let mut bad = good.clone();
         change(&mut bad, |f| {
             Arc::make_mut(f.lfts[1].as_mut().unwrap()).set(Lid(11), PortNum(9))
         });
-        assert_eq!(
-            error_text(&topo, &bad),
-            "the file forwards LID 11 to port 9 of the switch with LID 2, which has 4 ports"
-        );
+        let fault = SwitchHintError::PortOutOfRange {
+            lid: Lid(11),
+            port: PortNum(9),
+            ports: 4,
+        };
+        assert_eq!(error(&topo, &bad), fault.at(SwitchIdx(1)));
 
         let mut bad = good.clone();
         change(&mut bad, |f| {
             f.lfts[3] = Some(Arc::new(Lft::drop_all(Lid(20))))
         });
-        assert_eq!(
-            error_text(&topo, &bad),
-            "the file has no route to LID 4 of the switch with LID 4"
-        );
+        let fault = SwitchHintError::NoRoute(Lid(4));
+        assert_eq!(error(&topo, &bad), fault.at(SwitchIdx(3)));
 
         let mut bad = good;
         change(&mut bad, |f| {

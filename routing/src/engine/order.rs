@@ -14,48 +14,11 @@ use std::collections::BinaryHeap;
 use super::cell::HopCell;
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
+use super::order_strategy::SwitchOrderStrategy;
 use crate::structure::tree::{Tree, distances};
 
 /// Rounding steps of the mean distance per hop.
 const STEPS_PER_HOP: u64 = 4;
-
-/// Strategy for ordering the switches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strategy {
-    /// Next is the neighbour of a placed switch that is closest to the end ports.
-    CentreFirst,
-    /// As `CentreFirst`, with the exact mean distance.
-    CentreFirstExact,
-    /// Breadth first from the switch closest to the end ports.
-    BreadthFirst,
-    /// By the levels of a tree.
-    Levels,
-    /// By distance from the configured roots.
-    Roots,
-    /// As in the previous run, as far as its switches still exist and are connected; new switches come last.
-    Previous,
-}
-
-impl Strategy {
-    /// Strategies that do not depend on the previous run, by preference.
-    pub(crate) const FRESH: [Self; 3] = [
-        Self::CentreFirst,
-        Self::CentreFirstExact,
-        Self::BreadthFirst,
-    ];
-
-    /// Text for the note in the log.
-    pub(crate) const fn describe(self) -> &'static str {
-        match self {
-            Self::CentreFirst => "centre first",
-            Self::CentreFirstExact => "centre first, exact",
-            Self::BreadthFirst => "breadth first",
-            Self::Levels => "by levels",
-            Self::Roots => "from the configured roots",
-            Self::Previous => "as in the previous run",
-        }
-    }
-}
 
 /// Distance of each switch to the end ports.
 #[derive(Debug)]
@@ -103,32 +66,35 @@ impl Closeness {
     }
 
     /// All switches from the root down. `before` is each switch's position in the previous order, used by
-    /// [`Strategy::Previous`] only.
+    /// [`SwitchOrderStrategy::Previous`] only.
     pub(crate) fn order(
         &self,
         graph: &Graph,
-        strategy: Strategy,
+        strategy: SwitchOrderStrategy,
         before: &[Option<u32>],
     ) -> Vec<usize> {
         // Smaller keys come first. Breadth-first order compares the depth first.
         let key = |v: usize, depth: usize| {
             let first = match strategy {
-                Strategy::BreadthFirst => depth,
-                Strategy::Previous => before
+                SwitchOrderStrategy::BreadthFirst => depth,
+                SwitchOrderStrategy::Previous => before
                     .get(v)
                     .copied()
                     .flatten()
                     .map_or(usize::MAX, |position| position as usize),
-                Strategy::CentreFirst
-                | Strategy::CentreFirstExact
-                | Strategy::Levels
-                | Strategy::Roots => 0,
+                SwitchOrderStrategy::CentreFirst
+                | SwitchOrderStrategy::CentreFirstExact
+                | SwitchOrderStrategy::Levels
+                | SwitchOrderStrategy::Roots => 0,
             };
             let close = match strategy {
-                Strategy::CentreFirstExact | Strategy::BreadthFirst => self.sum[v],
-                Strategy::CentreFirst | Strategy::Levels | Strategy::Roots | Strategy::Previous => {
-                    u64::from(self.class[v])
+                SwitchOrderStrategy::CentreFirstExact | SwitchOrderStrategy::BreadthFirst => {
+                    self.sum[v]
                 }
+                SwitchOrderStrategy::CentreFirst
+                | SwitchOrderStrategy::Levels
+                | SwitchOrderStrategy::Roots
+                | SwitchOrderStrategy::Previous => u64::from(self.class[v]),
             };
             (first, close, self.many_hosts[v])
         };

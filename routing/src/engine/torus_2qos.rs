@@ -22,7 +22,7 @@ use super::grids::lines::{Lines, Rings, crosses_dateline};
 use super::grids::link_choice;
 use super::grids::paths::{GapRule, Paths};
 use super::grids::spanning;
-use super::{Engine, HintError, Request, RouteError, Routing, ShapeError, TreeConstraint};
+use super::{Engine, Request, RouteError, Routing, ShapeError, SwitchHintError, TreeConstraint};
 use crate::diagnostics::Diagnostic;
 use crate::hints::TorusHint;
 use crate::structure::grid::{DimKind, grid};
@@ -93,8 +93,7 @@ fn route_in_frame(
         .collect();
     let paths = Paths::new(graph, frame, &lines, GapRule::EarlyTurns);
     if let Some((s, dest)) = paths.lost {
-        let lid = |s| topo.lid(SwitchIdx::from_index(s));
-        let (from, to) = (lid(s), lid(dest));
+        let (from, to) = (SwitchIdx::from_index(s), SwitchIdx::from_index(dest));
         return Err(ShapeError::PartitionedRing { from, to }.into());
     }
     let rule = TorusVls::new(frame);
@@ -143,8 +142,8 @@ fn check_port_groups(
             .max();
         let ports = ends.max(links.unwrap_or(0));
         if ports > most {
-            let lid = topo.lid(SwitchIdx::from_index(s));
-            return Err(HintError::PortGroupTooLarge { lid, ports, most }.into());
+            let fault = SwitchHintError::PortGroupTooLarge { ports, most };
+            return Err(fault.at(SwitchIdx::from_index(s)));
         }
     }
     Ok(())

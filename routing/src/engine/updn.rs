@@ -9,7 +9,8 @@ use super::dmodc_assignment::DmodcAssignment;
 use super::fill::fill;
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
-use super::order::{Closeness, Strategy, by_distance, by_levels};
+use super::order::{Closeness, by_distance, by_levels};
+use super::order_strategy::SwitchOrderStrategy;
 use super::{Engine, Request, RouteError, Routing, ordered};
 use crate::diagnostics::Diagnostic;
 use crate::structure::tree::{Tree, tree_in};
@@ -37,7 +38,7 @@ impl Engine for UpDown {
 
 /// An order of the switches and its paths.
 struct Candidate<C> {
-    strategy: Strategy,
+    strategy: SwitchOrderStrategy,
     order: Vec<usize>,
     matrix: HopMatrix<C>,
     /// Hops of all paths between end ports.
@@ -56,14 +57,14 @@ fn route_in<C: HopCell>(
     };
     let kept = previous.order.iter().any(Option::is_some);
     let strategies = if hints.roots.is_empty() {
-        let kept = kept.then_some(Strategy::Previous);
-        let levels = tree.map(|_| Strategy::Levels);
+        let kept = kept.then_some(SwitchOrderStrategy::Previous);
+        let levels = tree.map(|_| SwitchOrderStrategy::Levels);
         kept.into_iter()
             .chain(levels)
-            .chain(Strategy::FRESH)
+            .chain(SwitchOrderStrategy::FRESH)
             .collect()
     } else {
-        vec![Strategy::Roots]
+        vec![SwitchOrderStrategy::Roots]
     };
     let mut best: Option<Candidate<C>> = None;
     for strategy in strategies {
@@ -76,8 +77,8 @@ fn route_in<C: HopCell>(
             break;
         }
         let order = match (strategy, tree) {
-            (Strategy::Levels, Some(tree)) => by_levels(graph, tree),
-            (Strategy::Roots, _) => {
+            (SwitchOrderStrategy::Levels, Some(tree)) => by_levels(graph, tree),
+            (SwitchOrderStrategy::Roots, _) => {
                 by_distance(graph, hints.roots.iter().map(|r| r.index()), false)
             }
             _ => closeness.order(graph, strategy, &previous.order),
@@ -115,7 +116,7 @@ fn route_in<C: HopCell>(
         .filter(|_| !ordered::has_balance_hints(hints))
         .map(|tree| DmodcAssignment::new(topo, graph, tree, hints, &matrix));
     let tables = fill(request, graph, &matrix, assignment.as_ref())?;
-    let before: &[Option<u32>] = if strategy == Strategy::Previous {
+    let before: &[Option<u32>] = if strategy == SwitchOrderStrategy::Previous {
         &previous.order
     } else {
         &[]
@@ -123,8 +124,8 @@ fn route_in<C: HopCell>(
     let mut diagnostics = Vec::new();
     if let Some(&top) = order.first() {
         diagnostics.push(Diagnostic::Order {
-            top: topo.lid(SwitchIdx::from_index(top)),
-            strategy: strategy.describe(),
+            top: SwitchIdx::from_index(top),
+            strategy,
         });
     }
     if hops > least {

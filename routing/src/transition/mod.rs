@@ -26,6 +26,7 @@ use rayon::prelude::*;
 use crate::channels::{
     DependencySet, PortChannels, VirtualChannels, dependencies_of_lids, dependencies_of_tables,
 };
+use crate::describe::Describe;
 use crate::reroute_cache::RerouteCache;
 use crate::tables::{BLOCK_LIDS, Lft, Tables, changed_blocks};
 use crate::topology::{Destination, SwitchIdx, Topology};
@@ -66,10 +67,8 @@ pub enum Conflict {
     CreditLoop(Vec<(SwitchIdx, PortNum)>),
 }
 
-impl Conflict {
-    /// Description for a log message, with switches named by `label`.
-    #[must_use]
-    pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+impl Describe for Conflict {
+    fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         match self {
             Self::Loop(lid) => format!("forwarding loop for LID {lid}"),
             Self::CreditLoop(channels) => {

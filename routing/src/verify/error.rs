@@ -4,6 +4,7 @@ use std::fmt;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
+use crate::describe::{Describe, index_label};
 use crate::topology::SwitchIdx;
 
 /// Maximum number of examples of each kind in a [`VerifyError`].
@@ -153,10 +154,8 @@ pub struct VerifyError {
     pub cycle: Option<Vec<ChannelVl>>,
 }
 
-impl VerifyError {
-    /// One line, with switches named by `label`.
-    #[must_use]
-    pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+impl Describe for VerifyError {
+    fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         let mut parts = Vec::new();
         let hops = |path: &[(SwitchIdx, PortNum)]| {
             let hops: Vec<String> = path
@@ -246,7 +245,7 @@ impl VerifyError {
 
 impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.describe(&|s| format!("switch {}", s.0)))
+        f.write_str(&self.describe(&index_label))
     }
 }
 

@@ -13,8 +13,8 @@ use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::select::RejectReason;
 use ferrosm_routing::{
-    Lft, Request, SwitchIdx, Tables, Topology, VerifyError, VlPlan, engine_by_name, route_with,
-    verify,
+    Describe, Lft, Request, RouteError, SwitchIdx, Tables, Topology, VerifyError, VlPlan,
+    engine_by_name, route_with, verify,
 };
 use proptest::prelude::*;
 
@@ -105,7 +105,6 @@ fn minhop_on_a_ring_has_a_credit_loop() {
         let topo = ring(n, 2).build();
         let failure = verify(&topo, &tables("minhop", &topo), &VlPlan::single()).unwrap_err();
         assert_eq!(failure.cycle.as_ref().map(Vec::len), Some(n));
-        assert!(failure.to_string().contains("credit loop"), "{failure}");
     }
 }
 
@@ -246,11 +245,8 @@ fn first_engine_that_passes_is_selected() {
     assert!(none.chosen.is_none());
     assert_eq!(none.rejected.len(), 1);
     assert_eq!(selection.rejected.len(), 2);
-    assert!(
-        selection.rejected[0]
-            .to_string()
-            .contains("unknown routing engine `ftre`")
-    );
+    let unknown = RouteError::UnknownEngine("ftre".to_owned());
+    assert_eq!(selection.rejected[0].reason, unknown.into());
     assert!(matches!(&selection.rejected[1].reason, RejectReason::Verify(f) if f.cycle.is_some()));
     let tree = two_level(3, 1, 2, 1).build();
     let selection = route_with(&["minhop", "updn"], &Request::new(&tree));

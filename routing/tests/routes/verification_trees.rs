@@ -175,14 +175,8 @@ fn invalid_trees_are_rejected() {
     let fault = |tree: TreePorts, vl_plan: &VlPlan| {
         let whole = self::tree(&[(0, &[1, 2]), (1, &[1, 2])]);
         let failure = verify_with_trees(&topo, &t, vl_plan, &[whole, tree]).unwrap_err();
-        let broken = failure.tree.clone().unwrap();
+        let broken = failure.tree.unwrap();
         assert_eq!(broken.tree, 1);
-        assert!(
-            failure
-                .to_string()
-                .starts_with("multicast tree 1 is invalid: "),
-            "{failure}"
-        );
         broken.fault
     };
     let one = VlPlan::single();

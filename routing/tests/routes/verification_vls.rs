@@ -15,8 +15,8 @@ use crate::oracle::{Verdict, check_tables, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::verify::{ChannelVl, VerifyError};
 use ferrosm_routing::{
-    Lft, PathSl, Proof, Request, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology, TopologyBuilder,
-    VlPlan, engine_by_name, verify,
+    Describe, Lft, PathSl, Proof, Request, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology,
+    TopologyBuilder, VlPlan, engine_by_name, verify,
 };
 use proptest::prelude::*;
 

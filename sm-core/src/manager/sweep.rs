@@ -17,6 +17,7 @@ use crate::multicast::{MftReadback, report_conflicting};
 use crate::partitions;
 use crate::plan::failure::RoutingFailure;
 use crate::plan::installed_groups::InstalledGroups;
+use crate::plan::messages::EngineMessage;
 use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
 use crate::report::{Phase, Problem, ProblemKind};
@@ -229,7 +230,9 @@ impl SubnetManager {
     /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again.
     fn routing_failed(&mut self, why: RoutingFailure) {
         if let Some(report) = self.activity.report() {
-            report.engine_messages.push(why.to_string());
+            report
+                .engine_messages
+                .extend(EngineMessage::of_failure(&why));
             report.failed = true;
         }
         if !self.activity.is_local_sweep() {

@@ -32,6 +32,7 @@ use ferrosm_routing::multicast::PortSet;
 
 use crate::ctx::Ctx;
 use crate::plan::installed_groups::installed_entries;
+use crate::plan::messages::EngineMessage;
 use crate::report::ProblemKind;
 use crate::sa::View;
 use crate::sa::registry::Registry;
@@ -95,10 +96,9 @@ pub(crate) fn payload(fabric: &Subnet, n: NodeIdx, at: MftBlockIdx) -> Option<[u
 pub(crate) fn report_conflicting(ctx: &mut Ctx<'_>, entries: &[(Lid, NodeIdx)]) {
     if !entries.is_empty() {
         let mlids: BTreeSet<Lid> = entries.iter().map(|(mlid, _)| *mlid).collect();
-        ctx.effects.messages.push(format!(
-            "multicast entries of {} MLIDs cleared before the LFT update: they conflict with the new routes",
-            mlids.len()
-        ));
+        let mlids = mlids.len();
+        let message = EngineMessage::MulticastEntriesCleared { mlids };
+        ctx.effects.messages.push(message);
     }
 }
 
@@ -120,9 +120,8 @@ impl MulticastTables {
         self.changed.extend(changed);
         let _ = self.compute_trees(ctx.fabric, inputs);
         if self.trees.is_impossible() {
-            let message =
-                "multicast disabled: no multicast tree is free of deadlocks with the routes";
-            ctx.effects.messages.push(message.to_owned());
+            let message = EngineMessage::MulticastDisabled;
+            ctx.effects.messages.push(message);
         }
         MftUpdate::new(self.compare(ctx.fabric, None))
     }

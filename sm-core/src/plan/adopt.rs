@@ -10,9 +10,11 @@ use ferrosm_mad::ids::NodeGuid;
 use ferrosm_routing::adopt::{AdoptError, adopt};
 use ferrosm_routing::select::NO_FALLBACK;
 use ferrosm_routing::{
-    LastRun, Lft, Previous, Proof, Request, RerouteCache, Routing, SwitchIdx, Tables, route_with,
+    LastRun, Lft, Previous, Proof, Request, RerouteCache, Routing, Tables, route_with,
 };
 
+use super::failure::AdoptionRejection;
+use super::messages::EngineMessage;
 use crate::config::SmConfig;
 use crate::records::routing::RoutingRecord;
 use crate::sa::View;
@@ -41,56 +43,45 @@ pub struct AdoptedRouting {
     pub baseline_max_load: u64,
     /// [`LastRun::cache`].
     pub cache: RerouteCache,
-    /// Message for the report.
-    pub message: String,
+    /// Message for the report; `None` for an engine's routing.
+    pub message: Option<EngineMessage>,
 }
 
 impl InheritedRouting {
     /// Verifies the routing. `installed` are the LFTs of the switches.
     ///
     /// # Errors
-    /// The reason for the rejection, with switches named by `label`.
+    /// The reason for the rejection.
     pub fn adopt(
         &self,
         request: &Request<'_>,
         installed: &[Option<Arc<Lft>>],
-        label: &dyn Fn(SwitchIdx) -> String,
-    ) -> Result<AdoptedRouting, String> {
-        let why = match self.adopt_installed(request, installed) {
-            Ok(adopted) => return Ok(adopted),
-            Err(why) => why,
-        };
-        if let Some(adopted) = self.reroute_persisted(request) {
-            return Ok(adopted);
-        }
-        let why = match why {
-            Rejection::Other(why) => why.to_owned(),
-            Rejection::Unsuitable(error) => error.describe(label),
-        };
-        Err(format!("installed routing rejected: {why}"))
+    ) -> Result<AdoptedRouting, AdoptionRejection> {
+        let adopted = self.adopt_installed(request, installed);
+        adopted.or_else(|why| self.reroute_persisted(request).ok_or(why))
     }
 
     fn adopt_installed(
         &self,
         request: &Request<'_>,
         installed: &[Option<Arc<Lft>>],
-    ) -> Result<AdoptedRouting, Rejection> {
+    ) -> Result<AdoptedRouting, AdoptionRejection> {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
-            return Err(Rejection::Other("computed for other settings"));
+            return Err(AdoptionRejection::OtherSettings);
         }
         let tables: Option<Tables> = installed.iter().cloned().collect();
-        let tables = tables.ok_or(Rejection::Unsuitable(AdoptError::MissingTables))?;
+        let tables = tables.ok_or(AdoptionRejection::Tables(AdoptError::MissingTables))?;
         let run = self.routing.to_last_run(&self.guids, tables);
         let LastRun {
             topo,
             routing,
             baseline_max_load,
             ..
-        } = run.ok_or(Rejection::Other("computed for other switches"))?;
+        } = run.ok_or(AdoptionRejection::OtherSwitches)?;
         // Which SLs hosts use to a LID that was added later is unknown.
         let has_several_vls = !routing.vl_plan.is_single();
         if has_several_vls && request.topo.destinations() != topo.destinations() {
-            return Err(Rejection::Other("computed for other LIDs"));
+            return Err(AdoptionRejection::OtherLids);
         }
         let tables = routing.tables.clone();
         let (routing, proof) = adopt(
@@ -99,19 +90,15 @@ impl InheritedRouting {
             request.usable_vls(),
             baseline_max_load,
         )
-        .map_err(Rejection::Unsuitable)?;
+        .map_err(AdoptionRejection::Tables)?;
         let changed = tables.iter().zip(&routing.tables);
-        let changed = changed.filter(|(a, b)| !Arc::ptr_eq(a, b)).count();
-        let cleared = match changed {
-            0 => String::new(),
-            n => format!("; entries of removed LIDs cleared in {n} tables"),
-        };
+        let cleared_lfts = changed.filter(|(a, b)| !Arc::ptr_eq(a, b)).count();
         Ok(AdoptedRouting {
             routing,
             proof,
             baseline_max_load,
             cache: RerouteCache::new(),
-            message: format!("installed LFTs adopted{cleared}"),
+            message: Some(EngineMessage::InstalledLftsAdopted { cleared_lfts }),
         })
     }
 
@@ -139,12 +126,7 @@ impl InheritedRouting {
             proof,
             baseline_max_load,
             cache: selection.cache,
-            message: "persisted routing continued".to_owned(),
+            message: Some(EngineMessage::PersistedRoutingContinued),
         })
     }
-}
-
-enum Rejection {
-    Other(&'static str),
-    Unsuitable(AdoptError),
 }

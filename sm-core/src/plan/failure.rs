@@ -2,44 +2,50 @@
 
 use core::fmt;
 
+use ferrosm_routing::adopt::AdoptError;
+use ferrosm_routing::{Describe, EngineRejection, SwitchIdx};
+
+use super::switch_names::WithSwitchNames;
+
+/// Why the installed routing was not adopted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdoptionRejection {
+    /// It was computed for other settings.
+    OtherSettings,
+    /// It was computed for other switches.
+    OtherSwitches,
+    /// It has several VLs and was computed for other LIDs.
+    OtherLids,
+    /// Its tables cannot be adopted.
+    Tables(AdoptError),
+}
+
+impl Describe for AdoptionRejection {
+    fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+        let why = match self {
+            Self::OtherSettings => "computed for other settings",
+            Self::OtherSwitches => "computed for other switches",
+            Self::OtherLids => "computed for other LIDs",
+            Self::Tables(error) => &error.describe(label),
+        };
+        format!("installed routing rejected: {why}")
+    }
+}
+
 /// Why the installed routing was not adopted, and why each engine was rejected. `Display` formats it as one line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RoutingFailure {
-    /// Why the installed routing was not adopted, if it was verified; text of [`ferrosm_routing`].
-    pub adoption: Option<String>,
+    /// Why the installed routing was not adopted, if it was verified.
+    pub adoption: Option<WithSwitchNames<AdoptionRejection>>,
     /// The rejected engines, in the order in which they were tried.
-    pub engines: Vec<EngineRefusal>,
-}
-
-/// Why an engine was rejected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineRefusal {
-    /// Its configured name.
-    pub engine: String,
-    /// The reason, with names of switches; text of [`ferrosm_routing`].
-    pub why: String,
-}
-
-impl fmt::Display for EngineRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.engine, self.why)
-    }
-}
-
-impl RoutingFailure {
-    /// The reasons, a line each.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = String> + '_ {
-        let engines = self.engines.iter().map(ToString::to_string);
-        self.adoption.iter().cloned().chain(engines)
-    }
+    pub engines: Vec<WithSwitchNames<EngineRejection>>,
 }
 
 impl fmt::Display for RoutingFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, line) in self.lines().enumerate() {
-            let separator = if i > 0 { "; " } else { "" };
-            write!(f, "{separator}{line}")?;
-        }
-        Ok(())
+        let adoption = self.adoption.iter().map(ToString::to_string);
+        let engines = self.engines.iter().map(ToString::to_string);
+        let reasons: Vec<String> = adoption.chain(engines).collect();
+        f.write_str(&reasons.join("; "))
     }
 }

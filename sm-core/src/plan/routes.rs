@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_routing::multicast;
-use ferrosm_routing::select::EngineRejection;
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
@@ -16,11 +15,13 @@ use rustc_hash::FxHashMap;
 
 use super::adopt::{AdoptedRouting, InheritedRouting};
 use super::change::VlChange;
-use super::failure::{EngineRefusal, RoutingFailure};
+use super::failure::{AdoptionRejection, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::installed_groups::InstalledGroups;
 use super::lids::LidPlan;
-use super::routing_hints;
+use super::messages::EngineMessage;
+use super::routing_hints::{self, HintWarning};
+use super::switch_names::SwitchNames;
 use super::vls::{FabricVlPlan, operated_vls};
 use crate::config::{SmConfig, work_units};
 use crate::desired_lfts::DesiredLfts;
@@ -55,9 +56,9 @@ pub struct RoutingJob {
     /// The operator's routing hints, resolved in this fabric.
     pub hints: Hints,
     /// Warnings about hints that could not be resolved.
-    pub hint_warnings: Vec<String>,
+    pub hint_warnings: Vec<HintWarning>,
     /// Names of the switches, for messages.
-    pub names: Vec<String>,
+    pub names: SwitchNames,
     /// The routing of an earlier run or another SM that may be installed.
     pub inherited: Option<InheritedRouting>,
     nodes: Vec<NodeIdx>,
@@ -90,7 +91,7 @@ pub struct VerifiedRoutes {
     /// Multicast entries that must be cleared before LFTs are written.
     pub conflicting_groups: Vec<(Lid, NodeIdx)>,
     /// Messages of the engine, and why engines tried before it were rejected.
-    pub messages: Vec<String>,
+    pub messages: Vec<EngineMessage>,
 }
 
 /// The starting point of a routing computation.
@@ -169,10 +170,7 @@ impl RoutingJob {
                 lids: base.get(&idx).copied().unwrap_or((Lid::NONE, Lmc(0))),
             };
             graph.add_switch(idx, idx.index(), node.info.num_ports, switch);
-            names.push(format!(
-                "\"{}\" ({})",
-                node.description, node.info.node_guid
-            ));
+            names.push(node.name());
             previous.lfts.push(node.installed.clone());
             previous.order.push(desired.order(idx));
         }
@@ -232,7 +230,7 @@ impl RoutingJob {
             cancel: CancelToken::default(),
             hints,
             hint_warnings,
-            names,
+            names: names.into_iter().collect(),
             inherited: None,
             nodes,
         }
@@ -256,12 +254,13 @@ impl RoutingJob {
             .with_budget(&budget);
         let (adopted, refused) = self.adopt(&request);
         let mut failure = RoutingFailure {
-            adoption: refused,
+            adoption: refused.map(|why| self.names.attach(why)),
             engines: Vec::new(),
         };
         let chosen = adopted.or_else(|| {
             let selection = ferrosm_routing::route_with(&engines, &request);
-            failure.engines = selection.rejected.iter().map(|r| self.refusal(r)).collect();
+            let rejected = selection.rejected.into_iter();
+            failure.engines = rejected.map(|r| self.names.attach(r)).collect();
             let (routing, proof) = selection.chosen?;
             let before = self.previous.last.as_ref();
             let before = before.filter(|_| selection.rerouted);
@@ -270,7 +269,7 @@ impl RoutingJob {
                 routing,
                 proof,
                 cache: selection.cache,
-                message: String::new(),
+                message: None,
             })
         });
         let result = match chosen {
@@ -283,14 +282,16 @@ impl RoutingJob {
                     cache,
                     message,
                 } = chosen;
-                let mut messages: Vec<String> = failure.lines().collect();
+                let mut messages: Vec<EngineMessage> =
+                    EngineMessage::of_failure(&failure).collect();
                 // Incremental reroutes preserve the tree constraint.
                 let last = self.previous.last.as_ref();
                 let groups = last.and_then(|last| last.routing.trees.sl());
                 multicast::resolve_trees(&self.topology, &mut routing, groups);
-                messages.extend(Some(message).filter(|message| !message.is_empty()));
-                messages.extend(self.hint_warnings.iter().cloned());
-                messages.extend(routing.diagnostics.iter().map(ToString::to_string));
+                messages.extend(message);
+                messages.extend(self.hint_warnings.iter().cloned().map(EngineMessage::Hint));
+                let diagnostics = routing.diagnostics.iter().cloned();
+                messages.extend(diagnostics.map(|d| EngineMessage::Engine(self.names.attach(d))));
                 let live = self.is_live();
                 let (order, conflicting_groups) = if live {
                     self.plan_write_order(&routing, &cache, &mut messages)
@@ -325,11 +326,11 @@ impl RoutingJob {
     }
 
     /// Adopts the inherited routing; returns the reason if it is rejected.
-    fn adopt(&self, request: &Request<'_>) -> (Option<AdoptedRouting>, Option<String>) {
+    fn adopt(&self, request: &Request<'_>) -> (Option<AdoptedRouting>, Option<AdoptionRejection>) {
         let Some(inherited) = self.inherited.as_ref().filter(|_| self.is_live()) else {
             return (None, None);
         };
-        match inherited.adopt(request, &self.installed, &|s| self.name(s)) {
+        match inherited.adopt(request, &self.installed) {
             Ok(adopted) => (Some(adopted), None),
             Err(why) => (None, Some(why)),
         }
@@ -346,7 +347,7 @@ impl RoutingJob {
         &self,
         routing: &Routing,
         cache: &RerouteCache,
-        messages: &mut Vec<String>,
+        messages: &mut Vec<EngineMessage>,
     ) -> (LftWriteOrder, Vec<(Lid, NodeIdx)>) {
         let drained = self.drain_for_vl_change(routing, messages);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
@@ -371,20 +372,16 @@ impl RoutingJob {
         let stages: Vec<Vec<(NodeIdx, u16)>> = match transition {
             Transition::AnyOrder => Vec::new(),
             Transition::Stages(stages) => {
-                messages.push(format!(
-                    "LFT update in {} stages (mixed old and new entries could loop or deadlock)",
-                    stages.len()
-                ));
+                messages.push(EngineMessage::StagedUpdate {
+                    stages: stages.len(),
+                });
                 let stages = stages.into_iter();
                 stages
                     .map(|stage| stage.into_iter().filter_map(here).collect())
                     .collect()
             }
             Transition::Drain { first, conflict } => {
-                messages.push(format!(
-                    "LFT update drains changing routes first (mixed old and new entries: {})",
-                    conflict.describe(&|s| self.name(s))
-                ));
+                messages.push(EngineMessage::DrainedUpdate(self.names.attach(conflict)));
                 let first = names(first);
                 let then = Vec::new();
                 return (LftWriteOrder::Drain { first, then }, conflicting_groups);
@@ -406,15 +403,14 @@ impl RoutingJob {
     fn drain_for_vl_change(
         &self,
         routing: &Routing,
-        messages: &mut Vec<String>,
+        messages: &mut Vec<EngineMessage>,
     ) -> Option<Vec<Arc<Lft>>> {
         let before = self.previous_vls.as_ref()?;
         let change = before.change_to(&self.topology, &self.nodes, &routing.vl_plan);
         let lids: Vec<Lid> = match change {
             VlChange::None => return None,
             VlChange::UnusedSls => {
-                messages
-                    .push("SLtoVL tables of unused VLs are written before the routes".to_owned());
+                messages.push(EngineMessage::UnusedVlsFirst);
                 return None;
             }
             VlChange::PathSls(lids) => lids,
@@ -431,14 +427,8 @@ impl RoutingJob {
         if lids.is_empty() {
             return None;
         }
-        messages.push(format!(
-            "routes to {} LIDs are drained while their VLs change",
-            lids.len()
-        ));
-        messages.push(
-            "SLs of paths change: existing connections keep their SL until they query the path again"
-                .to_owned(),
-        );
+        messages.push(EngineMessage::DrainedForVls { lids: lids.len() });
+        messages.push(EngineMessage::PathSlsChange);
         let tables = self.installed.iter().zip(&routing.tables);
         Some(
             tables
@@ -452,19 +442,6 @@ impl RoutingJob {
                 })
                 .collect(),
         )
-    }
-
-    fn refusal(&self, refused: &EngineRejection) -> EngineRefusal {
-        EngineRefusal {
-            engine: refused.engine.clone(),
-            why: refused.describe_reason(&|s| self.name(s)),
-        }
-    }
-
-    /// The name of a switch.
-    #[must_use]
-    pub fn name(&self, switch: SwitchIdx) -> String {
-        self.names.get(switch.index()).cloned().unwrap_or_default()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod file_tables;
 mod guid_index;
+mod warning;
 
 use core::fmt::Write;
 use std::sync::Arc;
@@ -17,9 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fnv::Fnv1a;
 pub use guid_index::GuidIndex;
-
-/// GUIDs that a warning lists; it counts the others.
-const LISTED_GUIDS_MAX: usize = 4;
+pub use warning::HintWarning;
 
 /// The contents of the OpenSM input files, by GUID. The default is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,36 +134,17 @@ impl AbsentGuids {
         found
     }
 
-    fn add_warning(self, warnings: &mut Vec<String>) {
-        if self.guids.is_empty() {
-            return;
+    fn add_warning(self, warnings: &mut Vec<HintWarning>) {
+        let Self { file, what, guids } = self;
+        if !guids.is_empty() {
+            warnings.push(HintWarning::AbsentGuids { file, what, guids });
         }
-        let listed: Vec<String> = self
-            .guids
-            .iter()
-            .take(LISTED_GUIDS_MAX)
-            .map(|g| hex(*g))
-            .collect();
-        let rest = match self.guids.len().saturating_sub(LISTED_GUIDS_MAX) {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        warnings.push(format!(
-            "{}: no {} in this fabric has GUID {}{rest}",
-            self.file,
-            self.what,
-            listed.join(", ")
-        ));
     }
-}
-
-fn hex(guid: u64) -> String {
-    format!("{guid:#018x}")
 }
 
 /// Resolves hints in one fabric. Returns a warning for each hint that was ignored.
 #[must_use]
-pub fn resolve(guid_hints: &GuidHints, index: &GuidIndex) -> (Hints, Vec<String>) {
+pub fn resolve(guid_hints: &GuidHints, index: &GuidIndex) -> (Hints, Vec<HintWarning>) {
     let mut warnings = Vec::new();
     let hints = Hints {
         roots: roots(&guid_hints.roots, index, &mut warnings),
@@ -222,15 +202,13 @@ pub fn resolve(guid_hints: &GuidHints, index: &GuidIndex) -> (Hints, Vec<String>
     (hints, warnings)
 }
 
-fn roots(guids: &[NodeGuid], index: &GuidIndex, warnings: &mut Vec<String>) -> Vec<SwitchIdx> {
+fn roots(guids: &[NodeGuid], index: &GuidIndex, warnings: &mut Vec<HintWarning>) -> Vec<SwitchIdx> {
     let mut missing = AbsentGuids::new("root_guid_file", "switch");
     let mut found = Vec::new();
     for guid in guids {
         let switch = index.find_switch(guid.0).map(|(s, _)| s).or_else(|| {
             let attached = index.attached_switch(guid.0)?;
-            warnings.push(format!(
-                "root_guid_file: {guid} is not a switch; its attached switch becomes a root"
-            ));
+            warnings.push(HintWarning::RootNotASwitch(*guid));
             Some(attached)
         });
         if let Some(switch) = missing.record(guid.0, switch)
@@ -248,7 +226,7 @@ struct Lookup<'a> {
     file: &'static str,
     index: &'a GuidIndex,
     missing: AbsentGuids,
-    warnings: &'a mut Vec<String>,
+    warnings: &'a mut Vec<HintWarning>,
 }
 
 impl Lookup<'_> {
@@ -261,10 +239,12 @@ impl Lookup<'_> {
     fn switch_port(&mut self, guid: NodeGuid, port: PortNum) -> Option<SwitchIdx> {
         let (switch, ports) = self.switch(guid)?;
         if port == PortNum::ZERO || port.raw() > ports {
-            let file = self.file;
-            self.warnings.push(format!(
-                "{file}: switch {guid} has ports 1 to {ports}, not port {port}"
-            ));
+            self.warnings.push(HintWarning::NoSuchPort {
+                file: self.file,
+                switch: guid,
+                port,
+                ports,
+            });
             return None;
         }
         Some(switch)
@@ -276,7 +256,7 @@ fn resolve_entries<T, R>(
     (file, what): (&'static str, &'static str),
     entries: &[T],
     index: &GuidIndex,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<HintWarning>,
     mut find: impl FnMut(&mut Lookup<'_>, &T) -> Option<R>,
 ) -> Vec<R> {
     let mut lookup = Lookup {
@@ -295,7 +275,7 @@ fn end_port_lids(
     file: &'static str,
     guids: &[PortGuid],
     index: &GuidIndex,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<HintWarning>,
 ) -> Vec<Lid> {
     resolve_entries(
         (file, "port with a LID"),
@@ -318,7 +298,7 @@ fn port_order(
     Some((*switches.first()?, there))
 }
 
-fn torus(torus: &GuidTorus, index: &GuidIndex, warnings: &mut Vec<String>) -> TorusHint {
+fn torus(torus: &GuidTorus, index: &GuidIndex, warnings: &mut Vec<HintWarning>) -> TorusHint {
     let mut missing = AbsentGuids::new("torus-2QoS.conf", "switch");
     let mut seeds = Vec::new();
     for seed in &torus.seeds {
@@ -397,9 +377,9 @@ mod tests {
         let (hints, warnings) = resolve(&guid_hints, &guid_index());
         assert_eq!(hints.roots, [SwitchIdx(1), SwitchIdx(0)]);
         assert_eq!(warnings.len(), 3, "{warnings:?}");
-        assert!(warnings[0].contains("0x0000000000000010 is not a switch"));
+        assert_eq!(warnings[0], HintWarning::RootNotASwitch(NodeGuid(0x10)));
         assert_eq!(
-            warnings[2],
+            warnings[2].to_string(),
             "root_guid_file: no switch in this fabric has GUID 0x0000000000000099"
         );
     }
@@ -420,7 +400,12 @@ mod tests {
             "an empty list differs from an absent file"
         );
         assert_eq!(hints.routing_order, [Lid(1), Lid(7)]);
-        assert!(warnings[0].starts_with("io_guid_file"), "{warnings:?}");
+        let absent = HintWarning::AbsentGuids {
+            file: "io_guid_file",
+            what: "port with a LID",
+            guids: vec![0x77],
+        };
+        assert_eq!(warnings, [absent]);
     }
 
     /// B has two ports, so entries for its port 3 are ignored with a warning.
@@ -440,7 +425,7 @@ mod tests {
         assert_eq!(hints.not_counted, [(SwitchIdx(1), PortNum(1))]);
         assert_eq!(warnings.len(), 4, "{warnings:?}");
         assert_eq!(
-            warnings[1],
+            warnings[1].to_string(),
             "hop_weights_file: switch 0x00000000000000b0 has ports 1 to 2, not port 3"
         );
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::vl_plan::{SLS, SlToVlMaps};
 use ferrosm_routing::{
-    Diagnostic, ENGINE_NAMES, LastRun, PathSl, RerouteCache, RerouteSummary, Routing, SlToVl,
-    SwitchIdx, Tables, Topology, TopologyBuilder, TreeConstraint, VlPlan,
+    Describe, Diagnostic, ENGINE_NAMES, LastRun, PathSl, RerouteCache, RerouteSummary, Routing,
+    SlToVl, SwitchIdx, Tables, Topology, TopologyBuilder, TreeConstraint, VlPlan,
 };
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ use crate::routing_origin::{RoutingInputs, RoutingOrigin, SlToVlEpoch};
 use crate::sa::View;
 
 /// Version of the record. A reader accepts only its own; without a record, routes are computed as on a first start.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The fields of [`RerouteSummary`], in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +67,8 @@ pub struct RoutingRecord {
     inputs: RoutingInputs,
     without_vl_tables: Vec<u64>,
     busiest: u64,
-    messages: Vec<String>,
+    /// Kind and text of the engine's diagnostics.
+    messages: Vec<(String, String)>,
     repair: Option<RerouteCounts>,
     switches: Vec<SwitchRecord>,
     /// Switch and port of both ends.
@@ -186,12 +187,17 @@ impl RoutingRecord {
         let notes = || routing.diagnostics.iter();
         let repair = notes().find_map(Diagnostic::as_reroute);
         let notes = notes().filter(|note| note.as_reroute().is_none());
+        let label = |s: SwitchIdx| guids.get(s.index()).map(ToString::to_string);
+        let message = |note: &Diagnostic| {
+            let text = note.describe(&|s| label(s).unwrap_or_default());
+            (note.kind().to_owned(), text)
+        };
         Self {
             engine: routing.engine.to_owned(),
             inputs: origin.inputs.clone(),
             without_vl_tables: origin.nodes_without_vl_tables.iter().map(|g| g.0).collect(),
             busiest: run.baseline_max_load,
-            messages: notes.map(Diagnostic::to_string).collect(),
+            messages: notes.map(message).collect(),
             repair: repair.copied().map(RerouteCounts::new),
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
@@ -349,7 +355,8 @@ impl RoutingRecord {
                 }
             }
         };
-        let notes = self.messages.iter().cloned().map(Diagnostic::Restored);
+        let notes = self.messages.iter().cloned();
+        let notes = notes.map(|(kind, text)| Diagnostic::Restored { kind, text });
         let repair = self
             .repair
             .map(|counts| Diagnostic::Rerouted(counts.to_summary()));

@@ -16,6 +16,7 @@ use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
 use crate::desired_lfts::DesiredLfts;
+use crate::plan::messages::EngineMessage;
 use crate::plan::routes::{LftWriteOrder, NodeLfts, blocks_to_write};
 use crate::plan::vls::FabricVlPlan;
 use crate::report::ProblemKind;
@@ -241,15 +242,10 @@ impl LftUpdate {
                 }
             }
         }
-        let what = if vls_unwritten || drains {
-            "LFTs".to_owned()
-        } else {
-            format!("{} LFT blocks", waiting.len())
-        };
-        let port = ctx.fabric.port_name(port);
-        ctx.effects.messages.push(format!(
-            "{what} not written in this sweep: {port} rejected a table that must precede them"
-        ));
+        ctx.effects.messages.push(EngineMessage::LftsNotWritten {
+            blocks: (!vls_unwritten && !drains).then_some(waiting.len()),
+            port: ctx.fabric.port_name(port),
+        });
     }
 
     /// A block was written.

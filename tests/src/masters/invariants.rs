@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::multicast_members::plain;
 use ferrosm_core::Event;
 use ferrosm_core::election::ElectionNotice;
+use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
@@ -182,9 +183,9 @@ pub(crate) fn check_settled(sim: &mut Simulation, exact: bool) -> Result<(), Str
         let hosts = sim.hosts_of(nodes);
         sim.clients.check_hosts(&sim.lab.world, &hosts, id, exact)?;
         // A routing may leave no VL for multicast trees; groups are not expected then.
-        let notes = sm.core().last_report().map(|r| &r.engine_messages[..]);
-        let no_trees = |note: &String| note.starts_with("multicast disabled");
-        let groups = if notes.unwrap_or_default().iter().any(no_trees) {
+        let messages = sm.core().last_report().map(|r| &r.engine_messages[..]);
+        let is_disabled = messages.is_some_and(|m| m.contains(&EngineMessage::MulticastDisabled));
+        let groups = if is_disabled {
             Vec::new()
         } else {
             expected_groups(sim, master)

@@ -135,13 +135,12 @@ fn blocks_written(reports: &[Value]) -> u64 {
 
 /// Whether an LFT update drained changing routes first, according to the engine messages.
 fn drained(reports: &[Value]) -> bool {
-    let notes = reports
+    let messages = reports
         .iter()
         .filter_map(|r| r["engine_messages"].as_array());
-    notes
+    messages
         .flatten()
-        .filter_map(Value::as_str)
-        .any(|note| note.starts_with("LFT update drains changing routes"))
+        .any(|message| message["kind"] == "drained-update")
 }
 
 /// Links are removed and reinserted one by one: each time the SM writes exactly the blocks that differ afterwards.

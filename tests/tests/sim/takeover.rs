@@ -10,6 +10,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ferrosm_core::plan::failure::AdoptionRejection;
+use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::records::{RecordChange, RecordKind, RecordRestorer, ViewPersister};
 use ferrosm_core::{Command, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
@@ -169,12 +171,12 @@ struct Cost {
     port_info: u32,
     reregistered: u32,
     gets: u64,
-    messages: Vec<String>,
+    messages: Vec<EngineMessage>,
 }
 
 impl Cost {
-    fn has_message(&self, words: &str) -> bool {
-        self.messages.iter().any(|message| message.contains(words))
+    fn has_message(&self, kind: &str) -> bool {
+        self.messages.iter().any(|message| message.kind() == kind)
     }
 }
 
@@ -322,7 +324,7 @@ fn nothing_is_written_on_an_unchanged_fabric() {
             let limit = u32::try_from(ends).expect("fits into 32 bits");
             assert!(cost.port_info <= limit, "{spec} {engine} {case:?} {cost:?}");
             assert!(
-                cost.has_message("installed LFTs adopted"),
+                cost.has_message("installed-lfts-adopted"),
                 "{:?}",
                 cost.messages
             );
@@ -380,7 +382,7 @@ fn links_lost_meanwhile_are_repaired() {
                 lab.world.run_for(Duration::from_secs(1));
             });
             println!("{spec:18} {engine:10} {case:?} {all} {cost:?}");
-            if cost.has_message("persisted routing continued") {
+            if cost.has_message("persisted-routing-continued") {
                 repaired += 1;
                 assert!(cost.sets[0].0 < all, "{spec} {engine} {cost:?}");
                 assert_eq!(cost.sets[3..], NO_WRITES[3..], "{spec} {engine} {cost:?}");
@@ -440,7 +442,7 @@ fn looping_lfts_are_not_adopted() {
         assert_eq!(changed, 1, "{spec} {engine} {cost:?}");
         assert!(written <= 2, "{spec} {engine} {cost:?}");
         assert_eq!(cost.sets[1..], NO_WRITES[1..], "{spec} {engine} {cost:?}");
-        assert!(cost.has_message("persisted routing continued"));
+        assert!(cost.has_message("persisted-routing-continued"));
     }
 }
 
@@ -449,11 +451,11 @@ fn looping_lfts_are_not_adopted() {
 fn changed_settings_cause_a_reroute() {
     let (mut lab, members) = fabric_with_history("fat-tree:4", "minhop", 1);
     let cost = take_over(&mut lab, &members, with("updn"), SAME_HOST, &unchanged);
-    assert!(
-        cost.has_message("computed for other settings"),
-        "{:?}",
-        cost.messages
-    );
+    let is_reported = cost.messages.iter().any(|message| {
+        matches!(message, EngineMessage::AdoptionRejected(why)
+            if why.message == AdoptionRejection::OtherSettings)
+    });
+    assert!(is_reported, "{:?}", cost.messages);
     assert_eq!(lab.last_report().engine, "updn");
 }
 
@@ -467,11 +469,8 @@ fn adopted_routing_is_repaired_like_any_other() {
     let at = up.next().expect("link");
     lab.world.act(FabricAction::Cut(at)).expect("link");
     let report = lab.next_sweep(60);
-    let repaired = |messages: &[String]| {
-        messages
-            .iter()
-            .any(|n| n.starts_with("incremental reroute"))
-    };
+    let repaired =
+        |messages: &[EngineMessage]| messages.iter().any(|m| m.kind() == "incremental-reroute");
     assert!(repaired(&report.engine_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
     lab.assert_correct();

@@ -2,8 +2,9 @@
 //!
 //! ```json
 //! {
-//!   "schema": 2, "error": null, "engine": "updn", "messages": [ "…" ], "rejected": [ "minhop: …" ],
-//!   "rejections": [ { "engine": "minhop", "reason": "…" } ], "warnings": [ "…" ],
+//!   "schema": 3, "error": null, "engine": "updn",
+//!   "rejections": [ { "engine": "minhop", "kind": "verification", "reason": "…" } ],
+//!   "messages": [ { "kind": "structure", "text": "…" } ], "warnings": [ { "kind": "absent-guids", "text": "…" } ],
 //!   "vls_allowed": 8, "vls_used": 1, "reversible": true,
 //!   "paths": [ {
 //!     "lid": 7, "sl": 0, "length": 2, "shortest": 2, "reason": "2 links between switches: a shortest path.",
@@ -18,8 +19,9 @@
 
 use serde::Serialize;
 
+use super::message::{MessageMember, RejectedEngine};
+use crate::offline::OfflineRouting;
 use crate::offline::trace::Trace;
-use crate::offline::{OfflineRouting, RejectedEngine};
 use crate::output::explain::length_reason;
 use ferrosm_opensm_compat::view::FabricView;
 
@@ -29,10 +31,9 @@ pub struct Document<'a> {
     schema: u32,
     error: Option<&'static str>,
     engine: &'static str,
-    messages: &'a [String],
-    rejected: Vec<String>,
-    rejections: &'a [RejectedEngine],
-    warnings: &'a [String],
+    messages: Vec<MessageMember<'a>>,
+    rejections: Vec<RejectedEngine<'a>>,
+    warnings: Vec<MessageMember<'a>>,
     vls_allowed: u8,
     vls_used: Option<u8>,
     reversible: Option<bool>,
@@ -67,14 +68,13 @@ pub fn document<'a>(routed: &'a OfflineRouting, traces: &[Trace]) -> Document<'a
         schema: super::SCHEMA,
         error: routed.error(),
         engine,
-        messages: &routed.messages,
-        rejected: routed
-            .rejected
+        messages: MessageMember::of_engine(&routed.messages),
+        rejections: RejectedEngine::list(&routed.rejected),
+        warnings: routed
+            .warnings
             .iter()
-            .map(RejectedEngine::to_string)
+            .map(|w| MessageMember::new(w.kind(), w))
             .collect(),
-        rejections: &routed.rejected,
-        warnings: &routed.warnings,
         vls_allowed: routed.vls_allowed,
         vls_used: selected.map(|c| c.proof.vls_used),
         reversible: selected.map(|c| c.proof.reversible),

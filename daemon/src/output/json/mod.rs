@@ -11,9 +11,12 @@
 //! | routing proof | `ferrosm route --json` | `routing` |
 //! | explanation | `ferrosm explain --json` | `explain` |
 //! | local ports | `ferrosm ports --json` | [`ports`] |
+//!
+//! [`message`] has the messages in these documents.
 
 #[cfg(feature = "simulator")]
 pub mod explain;
+pub mod message;
 pub mod ports;
 #[cfg(feature = "simulator")]
 pub mod routing;
@@ -23,7 +26,7 @@ pub mod topology;
 use serde::Serialize;
 
 /// Version of all documents.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// Formats a document over several lines, with a final line break.
 #[must_use]

@@ -2,10 +2,10 @@
 //!
 //! ```json
 //! {
-//!   "schema": 2, "error": null, "engine": "updn", "vls": 1, "vls_allowed": 8,
+//!   "schema": 3, "error": null, "engine": "updn", "vls": 1, "vls_allowed": 8,
 //!   "switches": 20, "cas": 16, "routers": 0, "links": 48, "lids": 36, "nodes_outside": 0,
-//!   "rejected": [ "minhop: …" ], "rejections": [ { "engine": "minhop", "reason": "…" } ],
-//!   "messages": [ "…" ], "warnings": [ "…" ],
+//!   "rejections": [ { "engine": "minhop", "kind": "verification", "reason": "…" } ],
+//!   "messages": [ { "kind": "structure", "text": "…" } ], "warnings": [ { "kind": "absent-guids", "text": "…" } ],
 //!   "slow_links": [ { "name": "leaf1", "guid": "0x…", "port": 5, "peer_name": "…", "peer_guid": "0x…", "peer_port": 7,
 //!                     "mbps": 100000, "possible_mbps": 200000 } ],
 //!   "proof": { "pairs": 640, "…": "as in the sweep report" },
@@ -28,8 +28,8 @@
 //! | `vls` | VLs for which SLtoVL tables were computed |
 //! | `vl_usage.used` | VLs that carry routes between switches |
 //! | `vls_allowed` | VLs that could be used: `--vls`, at most those of the links |
-//! | `rejections`, `rejected` | engines that were rejected before; the same as one string each |
-//! | `warnings` | such as GUIDs of input files that are not in the fabric |
+//! | `rejections` | engines that were rejected before |
+//! | `messages`, `warnings` | see [`super::message`]; warnings such as GUIDs of input files that are not in the fabric |
 //! | `nodes_outside` | nodes of other connected components, which are not routed |
 //! | `bisection` | share of a link's bandwidth per pair (method of ORCS) |
 //! | `shift`, `shift_by_leaf` | flows on the busiest channel if each host sends to the one N LIDs, or N places in leaf order, further |
@@ -49,8 +49,9 @@ use ferrosm_mad::attr::NodeType;
 use ferrosm_routing::quality::{self, Quality};
 use serde::Serialize;
 
+use super::message::{MessageMember, RejectedEngine};
 use super::sweep::{ProofMembers, ms};
-use crate::offline::{OfflineRouting, RejectedEngine, SelectedRouting, SlowLink};
+use crate::offline::{OfflineRouting, SelectedRouting, SlowLink};
 
 /// The document of `ferrosm route --json`.
 #[derive(Debug, Serialize)]
@@ -66,10 +67,9 @@ pub struct Document<'a> {
     links: usize,
     lids: usize,
     nodes_outside: usize,
-    rejected: Vec<String>,
-    rejections: &'a [RejectedEngine],
-    messages: &'a [String],
-    warnings: &'a [String],
+    rejections: Vec<RejectedEngine<'a>>,
+    messages: Vec<MessageMember<'a>>,
+    warnings: Vec<MessageMember<'a>>,
     slow_links: &'a [SlowLink],
     proof: Option<ProofMembers<'a>>,
     vl_usage: Option<VlUsage<'a>>,
@@ -141,14 +141,13 @@ pub fn document<'a>(
         links: view.links.len(),
         lids: routed.lids,
         nodes_outside: routed.nodes_outside,
-        rejected: routed
-            .rejected
+        rejections: RejectedEngine::list(&routed.rejected),
+        messages: MessageMember::of_engine(&routed.messages),
+        warnings: routed
+            .warnings
             .iter()
-            .map(RejectedEngine::to_string)
+            .map(|w| MessageMember::new(w.kind(), w))
             .collect(),
-        rejections: &routed.rejected,
-        messages: &routed.messages,
-        warnings: &routed.warnings,
         slow_links: &routed.slow_links,
         proof: selected.map(|c| ProofMembers::new(&c.proof)),
         vl_usage: selected.map(|c| vl_usage(c, quality)),

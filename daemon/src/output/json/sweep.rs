@@ -2,10 +2,10 @@
 //!
 //! ```json
 //! {
-//!   "schema": 2, "sweep": 1, "local": false, "role": "Master", "clean": true,
+//!   "schema": 3, "sweep": 1, "local": false, "role": "Master", "clean": true,
 //!   "switches": 20, "cas": 16, "routers": 0, "links": 48,
 //!   "lids": 36, "top_lid": 36, "lids_changed": 36, "absent_ports": 0,
-//!   "engine": "updn", "engine_messages": [ "…" ],
+//!   "engine": "updn", "engine_messages": [ { "kind": "structure", "text": "…" } ],
 //!   "proof": { "pairs": 640, "idle_unreachable": 0, "max_hops": 4, "mean_hops": 3.2, "max_load": 16,
 //!              "mean_load": 9.5, "channels": 64, "hop_histogram": [0, 0, 16, 0, 224] },
 //!   "fullest_pkey_table": { "location": "\"n1\" (0x…) port 1", "used": 3, "capacity": 32 },
@@ -13,14 +13,16 @@
 //!   "smps_sent": 812,
 //!   "smps": [ { "attribute": "NodeInfo", "id": 17, "gets": 97, "sets": 0, "timeouts": 0 } ],
 //!   "phases": [ { "phase": "discover", "ms": 1.25 } ], "took_ms": 9.5,
-//!   "problems": [ { "location": "\"n1\" (0x…) port 1", "message": "no response to PortInfo", "severity": "problem" } ]
+//!   "problems": [ { "location": "\"n1\" (0x…) port 1", "kind": "no-response", "message": "no response to PortInfo",
+//!                   "severity": "problem" } ]
 //! }
 //! ```
 //!
 //! `local` sweeps read only a part of the fabric. `clean` is false if a discovered port is not Active, has no LID or is not
 //! routed.
 //! `fullest_pkey_table` is `null` without partitions, `proof` if nothing had to be routed. A proof means that every pair is reachable,
-//! without loops or credit loops. `severity` is `problem` if part of the subnet is down, otherwise `note`.
+//! without loops or credit loops. `severity` is `problem` if part of the subnet is down, otherwise `note`. [`super::message`] describes
+//! `engine_messages`.
 
 use core::time::Duration;
 
@@ -28,6 +30,8 @@ use ferrosm_core::SweepReport;
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_routing::Proof;
 use serde::Serialize;
+
+use super::message::MessageMember;
 
 /// The document.
 #[derive(Debug, Serialize)]
@@ -49,7 +53,7 @@ pub struct Document<'a> {
     lids_changed: usize,
     absent_ports: usize,
     engine: &'static str,
-    engine_messages: &'a [String],
+    engine_messages: Vec<MessageMember<'a>>,
     proof: Option<ProofMembers<'a>>,
     fullest_pkey_table: Option<PKeyTableUsage>,
     lft_blocks_written: u64,
@@ -98,6 +102,7 @@ struct Phase {
 #[derive(Debug, Serialize)]
 struct Problem {
     location: String,
+    kind: &'static str,
     message: String,
     severity: &'static str,
 }
@@ -144,6 +149,7 @@ pub fn document<'a>(
     });
     let problems = report.problems.iter().map(|p| Problem {
         location: p.location.to_string(),
+        kind: p.kind.name(),
         message: p.kind.to_string(),
         severity: SEVERITIES[usize::from(!p.kind.is_severe())],
     });
@@ -167,7 +173,7 @@ pub fn document<'a>(
         lids_changed: report.lids_changed,
         absent_ports: report.absent,
         engine: report.engine,
-        engine_messages: &report.engine_messages,
+        engine_messages: MessageMember::of_engine(&report.engine_messages),
         proof: report.proof.as_ref().map(ProofMembers::new),
         fullest_pkey_table: report
             .fullest_pkey_table
@@ -189,6 +195,7 @@ pub fn document<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ferrosm_core::plan::messages::EngineMessage;
     use ferrosm_core::report::{self, ProblemKind, SmpCount};
 
     #[test]
@@ -214,6 +221,8 @@ mod tests {
             location: ferrosm_core::Location::LocalNode,
             kind: ProblemKind::NoLid,
         });
+        let staged = EngineMessage::StagedUpdate { stages: 2 };
+        report.engine_messages.push(staged.clone());
         let text = crate::output::json::to_line(&document(&report, SmState::Master, None));
         assert_eq!(text.matches('\n').count(), 1);
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -229,7 +238,12 @@ mod tests {
         assert_eq!(v["smps"][0]["sets"], 2);
         assert_eq!(v["phases"][0]["phase"], "read tables");
         assert_eq!(v["phases"][0]["ms"], 1.5);
+        assert_eq!(v["problems"][0]["kind"], "no-lid");
         assert_eq!(v["problems"][0]["message"], "no LID available");
+        assert_eq!(
+            v["engine_messages"],
+            serde_json::json!([{ "kind": "staged-update", "text": staged.to_string() }])
+        );
         assert_eq!(v["role"], "Master");
     }
 }

@@ -31,7 +31,8 @@ use rayon::prelude::*;
 use super::cell::{EngineStop, HopCell, with_smallest_cells};
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
-use super::order::{Closeness, Strategy};
+use super::order::Closeness;
+use super::order_strategy::SwitchOrderStrategy;
 use super::{Engine, Request, RouteError, Routing, TreeConstraint};
 use crate::diagnostics::Diagnostic;
 use crate::tables::{Lft, Tables};
@@ -90,7 +91,7 @@ fn orders<C: HopCell>(graph: &Graph) -> Result<Vec<Vec<usize>>, EngineStop> {
         let order = closeness.order(graph, strategy, &[]);
         order.into_iter().map(|s| graph.lid_rank[s]).collect()
     };
-    Ok(Strategy::FRESH.iter().map(order).collect())
+    Ok(SwitchOrderStrategy::FRESH.iter().map(order).collect())
 }
 
 fn route_in(

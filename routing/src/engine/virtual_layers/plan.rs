@@ -12,7 +12,8 @@ use super::super::cell::{EngineStop, HopCell};
 use super::super::graph::Graph;
 use super::super::hop_matrix::HopMatrix;
 use super::super::neighbors::NeighborChannels;
-use super::super::order::{Closeness, Strategy, by_levels};
+use super::super::order::{Closeness, by_levels};
+use super::super::order_strategy::SwitchOrderStrategy;
 use super::super::sssp::{Granularity, LidTrees, PathPreference, weigh_lids};
 use super::super::{Previous, Request, RouteError, Routing, TreeConstraint};
 use super::paths::Paths;
@@ -455,7 +456,11 @@ impl<'a, C: HopCell> Planner<'a, C> {
 
     /// Switches from the centre outwards, for a spanning tree.
     fn order(&self) -> Vec<usize> {
-        Closeness::new(self.graph, self.matrix).order(self.graph, Strategy::CentreFirst, &[])
+        Closeness::new(self.graph, self.matrix).order(
+            self.graph,
+            SwitchOrderStrategy::CentreFirst,
+            &[],
+        )
     }
 
     /// Adds a spanning tree to one layer, which becomes the first.

@@ -8,12 +8,13 @@ use ferrosm_routing::vl_plan::{PathSl, SLS, SlToVl, SlToVlMaps};
 use ferrosm_routing::{Lft, VlPlan};
 
 use super::guid_index::GuidIndex;
+use super::warning::HintWarning;
 use super::{AbsentGuids, GuidTables};
 
 pub(super) fn resolve(
     file: &GuidTables,
     index: &GuidIndex,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<HintWarning>,
 ) -> FileTables {
     let moved = current_lids(file, index, warnings);
     let mut missing = AbsentGuids::new("lfts_file", "switch");
@@ -43,7 +44,7 @@ pub(super) fn resolve(
 fn current_lids(
     file: &GuidTables,
     index: &GuidIndex,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<HintWarning>,
 ) -> Vec<Option<Lid>> {
     let mut missing = AbsentGuids::new("lfts_file", "port");
     let longest = |rows: &mut dyn Iterator<Item = usize>| rows.max().unwrap_or(0);
@@ -69,14 +70,10 @@ fn current_lids(
     let moved = moved.collect();
     missing.add_warning(warnings);
     if elsewhere > 0 {
-        warnings.push(format!(
-            "lfts_file: {elsewhere} LIDs of the file have other owners now; entries assigned by port GUID"
-        ));
+        warnings.push(HintWarning::LidsMoved(elsewhere));
     }
     if taken > 0 {
-        warnings.push(format!(
-            "lfts_file: {taken} LIDs of absent ports have other owners now; entries ignored"
-        ));
+        warnings.push(HintWarning::LidsTaken(taken));
     }
     moved
 }
@@ -86,7 +83,7 @@ fn vl_plan(
     file: &GuidTables,
     moved: &[Option<Lid>],
     index: &GuidIndex,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<HintWarning>,
 ) -> Option<VlPlan> {
     if file.sl2vl.is_empty() && file.path_sl.is_empty() {
         return None;
@@ -111,7 +108,7 @@ fn path_sl(
     file: &GuidTables,
     moved: &[Option<Lid>],
     index: &GuidIndex,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<HintWarning>,
 ) -> PathSl {
     if file.path_sl.is_empty() {
         return PathSl::Uniform(0);
@@ -145,9 +142,7 @@ fn path_sl(
     }
     missing.add_warning(warnings);
     if clashes > 0 {
-        warnings.push(format!(
-            "path_sl_file: {clashes} different SLs to one LID from sources at one switch; first one used"
-        ));
+        warnings.push(HintWarning::SlClashes(clashes));
     }
     let finish = |row: Option<Vec<u8>>| -> Arc<[u8]> {
         let sls = row.unwrap_or_default().into_iter();
@@ -158,7 +153,7 @@ fn path_sl(
 }
 
 /// The SLtoVL maps of all switches, and the highest data VL in them. A pair of ports that is not in the file drops.
-fn maps(file: &GuidTables, index: &GuidIndex, warnings: &mut Vec<String>) -> (SlToVl, u8) {
+fn maps(file: &GuidTables, index: &GuidIndex, warnings: &mut Vec<HintWarning>) -> (SlToVl, u8) {
     let mut missing = AbsentGuids::new("sl2vl_file", "switch");
     let drop_all = |ports: &u8| SlToVlMaps::uniform(*ports, [15; SLS]);
     let mut switches: Vec<SlToVlMaps> = index.num_ports().iter().map(drop_all).collect();
@@ -250,7 +245,6 @@ mod tests {
         };
         assert_eq!(&rows[0][..], [0, 0, 0, 0, 3, 3, 0, 1]);
         assert_eq!(&rows[1][..], [0, 0, 0, 0, 1, 1, 0, 1], "first entry used");
-        assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert!(warnings[0].contains("2 different SLs"), "{warnings:?}");
+        assert_eq!(warnings, [HintWarning::SlClashes(2)]);
     }
 }

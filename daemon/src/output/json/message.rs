@@ -1,0 +1,74 @@
+//! Messages and rejected engines, as members of other documents.
+//!
+//! ```json
+//! { "kind": "structure", "text": "3-level fat tree, 4 roots, 8 leaves" }
+//! { "engine": "minhop", "kind": "verification", "reason": "credit loop of 5 channels: …" }
+//! ```
+//!
+//! Programs compare `kind`, which is stable; texts may change with any version.
+//!
+//! | message | values of `kind` |
+//! |---|---|
+//! | engine message: installation | `adoption-rejected`, `installed-lfts-adopted`, `persisted-routing-continued`, `engine-rejected`, `staged-update`, `drained-update`, `drained-for-vls`, `path-sls-change`, `unused-vls-first`, `multicast-entries-cleared`, `multicast-disabled`, `lfts-not-written` |
+//! | engine message: decisions | `structure`, `fallback`, `engines-compared`, `incremental-reroute`, `dimensions`, `datelines`, `cut-rings`, `detours`, `multicast-sl`, `axes`, `one-qos-level`, `no-spanning-tree`, `moved-lids`, `tree`, `unused-port-list`, `down-up-pairs`, `lowest-level`, `switch-order`, `longer-paths`, `one-vl`, `vls`, `one-way-sls`, `pair-vls` |
+//! | warning, or engine message | `absent-guids`, `root-not-a-switch`, `no-such-port`, `lids-moved`, `lids-taken`, `sl-clashes` |
+//! | warning | `disconnected-components` |
+//! | rejected engine | `partitioned`, `path-too-long`, `shape`, `hint`, `too-few-vls`, `budget`, `unknown-engine`, `verification`, `irreversible` |
+
+use core::fmt::Display;
+
+use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::plan::switch_names::WithSwitchNames;
+use ferrosm_routing::EngineRejection;
+use serde::Serialize;
+
+/// A message.
+#[derive(Debug, Serialize)]
+pub struct MessageMember<'a> {
+    kind: &'a str,
+    text: String,
+}
+
+impl<'a> MessageMember<'a> {
+    /// The member of a message.
+    #[must_use]
+    pub fn new(kind: &'a str, text: &impl Display) -> Self {
+        Self {
+            kind,
+            text: text.to_string(),
+        }
+    }
+
+    /// The members of engine messages.
+    #[must_use]
+    pub fn of_engine(messages: &'a [EngineMessage]) -> Vec<Self> {
+        let messages = messages.iter();
+        messages.map(|m| Self::new(m.kind(), m)).collect()
+    }
+}
+
+/// An engine that cannot route the fabric, or whose tables fail verification.
+#[derive(Debug, Serialize)]
+pub struct RejectedEngine<'a> {
+    engine: &'a str,
+    kind: &'static str,
+    reason: String,
+}
+
+impl<'a> RejectedEngine<'a> {
+    /// The members of rejected engines.
+    #[must_use]
+    pub fn list(rejected: &'a [WithSwitchNames<EngineRejection>]) -> Vec<Self> {
+        let rejected = rejected.iter();
+        rejected
+            .map(|named| {
+                let EngineRejection { engine, reason } = &named.message;
+                Self {
+                    engine,
+                    kind: reason.kind(),
+                    reason: named.describe(reason),
+                }
+            })
+            .collect()
+    }
+}

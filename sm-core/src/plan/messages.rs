@@ -1,0 +1,142 @@
+//! What a routing job and the update of the tables report about the routing.
+
+use core::fmt;
+
+use ferrosm_routing::transition::Conflict;
+use ferrosm_routing::{Diagnostic, EngineRejection};
+
+use super::failure::{AdoptionRejection, RoutingFailure};
+use super::routing_hints::HintWarning;
+use super::switch_names::WithSwitchNames;
+use crate::location::PortName;
+
+/// A message about the routing, for logs and reports. `Display` is one line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EngineMessage {
+    /// The installed routing was not adopted.
+    AdoptionRejected(WithSwitchNames<AdoptionRejection>),
+    /// An engine was run and not used.
+    EngineRejected(WithSwitchNames<EngineRejection>),
+    /// The installed LFTs were adopted.
+    InstalledLftsAdopted {
+        /// LFTs of which entries for removed LIDs are cleared.
+        cleared_lfts: usize,
+    },
+    /// The persisted routing was continued: rerouted around the links lost since.
+    PersistedRoutingContinued,
+    /// A routing hint, or a part of it, was ignored or changed.
+    Hint(HintWarning),
+    /// A decision of the engine or of the engine selection.
+    Engine(WithSwitchNames<Diagnostic>),
+    /// The LFTs are written in stages.
+    StagedUpdate {
+        /// Number of stages.
+        stages: usize,
+    },
+    /// The changing routes are drained before the new LFTs are written.
+    DrainedUpdate(WithSwitchNames<Conflict>),
+    /// SLtoVL tables change only for VLs without traffic; they are written before the LFTs.
+    UnusedVlsFirst,
+    /// Routes are drained while their VLs change.
+    DrainedForVls {
+        /// LIDs of these routes.
+        lids: usize,
+    },
+    /// SLs of paths in use change.
+    PathSlsChange,
+    /// Multicast entries that conflict with the new routes are cleared before the LFTs are written.
+    MulticastEntriesCleared {
+        /// MLIDs of these entries.
+        mlids: usize,
+    },
+    /// No multicast tree is free of deadlocks with the routes.
+    MulticastDisabled,
+    /// LFT blocks are not written in this sweep, because a port rejected a table that must precede them.
+    LftsNotWritten {
+        /// Number of blocks; `None`: all blocks that change.
+        blocks: Option<usize>,
+        /// The port.
+        port: PortName,
+    },
+}
+
+impl EngineMessage {
+    /// The reasons of a failure, a message each.
+    pub(crate) fn of_failure(why: &RoutingFailure) -> impl Iterator<Item = Self> + '_ {
+        let adoption = why.adoption.iter().cloned().map(Self::AdoptionRejected);
+        let engines = why.engines.iter().cloned().map(Self::EngineRejected);
+        adoption.chain(engines)
+    }
+
+    /// A stable name of the message, for programs.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::AdoptionRejected(_) => "adoption-rejected",
+            Self::EngineRejected(_) => "engine-rejected",
+            Self::InstalledLftsAdopted { .. } => "installed-lfts-adopted",
+            Self::PersistedRoutingContinued => "persisted-routing-continued",
+            Self::Hint(warning) => warning.kind(),
+            Self::Engine(diagnostic) => diagnostic.message.kind(),
+            Self::StagedUpdate { .. } => "staged-update",
+            Self::DrainedUpdate(_) => "drained-update",
+            Self::UnusedVlsFirst => "unused-vls-first",
+            Self::DrainedForVls { .. } => "drained-for-vls",
+            Self::PathSlsChange => "path-sls-change",
+            Self::MulticastEntriesCleared { .. } => "multicast-entries-cleared",
+            Self::MulticastDisabled => "multicast-disabled",
+            Self::LftsNotWritten { .. } => "lfts-not-written",
+        }
+    }
+}
+
+impl fmt::Display for EngineMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AdoptionRejected(why) => why.fmt(f),
+            Self::EngineRejected(why) => why.fmt(f),
+            Self::InstalledLftsAdopted { cleared_lfts: 0 } => f.write_str("installed LFTs adopted"),
+            Self::InstalledLftsAdopted { cleared_lfts } => write!(
+                f,
+                "installed LFTs adopted; entries of removed LIDs cleared in {cleared_lfts} tables"
+            ),
+            Self::PersistedRoutingContinued => f.write_str("persisted routing continued"),
+            Self::Hint(warning) => warning.fmt(f),
+            Self::Engine(diagnostic) => diagnostic.fmt(f),
+            Self::StagedUpdate { stages } => write!(
+                f,
+                "LFT update in {stages} stages (mixed old and new entries could loop or deadlock)"
+            ),
+            Self::DrainedUpdate(conflict) => write!(
+                f,
+                "LFT update drains changing routes first (mixed old and new entries: {conflict})"
+            ),
+            Self::UnusedVlsFirst => {
+                f.write_str("SLtoVL tables of unused VLs are written before the routes")
+            }
+            Self::DrainedForVls { lids } => {
+                write!(f, "routes to {lids} LIDs are drained while their VLs change")
+            }
+            Self::PathSlsChange => f.write_str(
+                "SLs of paths change: existing connections keep their SL until they query the path again",
+            ),
+            Self::MulticastEntriesCleared { mlids } => write!(
+                f,
+                "multicast entries of {mlids} MLIDs cleared before the LFT update: they conflict with the new routes"
+            ),
+            Self::MulticastDisabled => f.write_str(
+                "multicast disabled: no multicast tree is free of deadlocks with the routes",
+            ),
+            Self::LftsNotWritten { blocks, port } => {
+                match blocks {
+                    Some(blocks) => write!(f, "{blocks} LFT blocks")?,
+                    None => f.write_str("LFTs")?,
+                }
+                write!(
+                    f,
+                    " not written in this sweep: {port} rejected a table that must precede them"
+                )
+            }
+        }
+    }
+}
