@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::{
-    Command, Event, Input, LocalPortEvent, Output, Persisted, Progress, RoutingJobResult, SmConfig,
-    SubnetManager,
+    Command, Event, Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, Progress,
+    ReplicaEvent, RoutingJobResult, SmConfig, SubnetManager,
 };
 use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
@@ -177,12 +177,12 @@ impl<P: Port, S: Shell> Driver<P, S> {
     /// With replication.
     #[must_use]
     pub fn with_replication(self, replication: Option<ReplicationLink>) -> Self {
-        let timeout = replication
-            .as_ref()
-            .map(ReplicationLink::max_ack_delay)
-            .unwrap_or_default();
+        let sm = match &replication {
+            Some(replication) => self.sm.with_replication(replication.max_ack_delay()),
+            None => self.sm,
+        };
         Self {
-            sm: self.sm.with_replication_timeout(timeout),
+            sm,
             replication,
             ..self
         }
@@ -302,7 +302,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// This process stalled: another SM may be master.
     fn on_stalled(&mut self) {
-        self.sm.handle(Input::Stalled, self.clock.now());
+        let stalled = Input::Peer(PeerEvent::Stalled);
+        self.sm.handle(stalled, self.clock.now());
     }
 
     /// Whether this process stalled since this iteration began, for longer than the limit.
@@ -360,13 +361,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     bytes,
                     answer_within,
                 } => self.send(&to, &bytes, answer_within),
-                Output::LoadReplica => match &mut self.replication {
-                    Some(replication) => replication.load_replica(),
-                    None => self.sm.handle(Input::ReplicaLoaded(None), self.clock.now()),
-                },
-                Output::CancelReplicaLoad => {
-                    if let Some(replication) = &mut self.replication {
-                        replication.cancel_replica_load();
+                Output::LoadReplica { load } => self.load_replica(load),
+                Output::Replicate(role) => {
+                    if let Some(replication) = &self.replication {
+                        replication.set_role(role);
                     }
                 }
                 Output::Publish(view) => {
@@ -380,11 +378,6 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
                 Output::CommandReply { id, reply } => self.commands.on_reply(id, reply),
                 Output::Event(event) => {
-                    if let (Event::RoleChanged { state, .. }, Some(replication)) =
-                        (&event, &mut self.replication)
-                    {
-                        replication.set_role(*state);
-                    }
                     let flow = self.shell.event(event, &self.sm);
                     if flow.is_break() {
                         self.persist_last_batches();
@@ -394,6 +387,21 @@ impl<P: Port, S: Shell> Driver<P, S> {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Loads the replica for a takeover. Without replication, there is none.
+    fn load_replica(&mut self, load: u64) {
+        match &self.replication {
+            Some(replication) => replication.load_replica(load),
+            None => {
+                let loaded = ReplicaEvent::Loaded(LoadedReplica {
+                    load,
+                    complete: None,
+                    restored: None,
+                });
+                self.sm.handle(Input::Replica(loaded), self.clock.now());
+            }
+        }
     }
 
     /// Passes a batch to the store. Without a store, or if the store has failed, the batch counts as durable, so that replies do not wait.
@@ -458,8 +466,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
                 Output::Send(_) => return,
                 Output::Compute(_)
-                | Output::LoadReplica
-                | Output::CancelReplicaLoad
+                | Output::LoadReplica { .. }
+                | Output::Replicate(_)
                 | Output::CommandReply { .. }
                 | Output::Event(_)
                 | Output::Gmp { .. }

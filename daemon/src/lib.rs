@@ -21,7 +21,7 @@
 //! | [`output`] | renderers: tables, ibnet, JSON, dot, SVG, reports |
 //! | [`port`] | ports of the driver |
 //! | [`recording`] | the file of `--record` |
-//! | [`replication_link`] | connects replication to the election |
+//! | [`replication_link`] | connects replication to the SM |
 //! | [`sa_server`] | the SA server |
 //! | [`signals`] | process signals |
 //! | `simulator` | the server of a simulated fabric (feature `simulator`) |

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::wire::StepDownReason;
+use ferrosm_core::StepDownReason;
 
 /// Timing of replication from node to node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -44,11 +44,13 @@ use std::io;
 use ferrosm_core::records::RecordBatch;
 use thiserror::Error;
 
+pub use ferrosm_core::StepDownReason;
+
 pub use event::{Event, StandbyLossReason, Timing};
 pub use follower::RawRecord;
 pub use log::{LogLimits, Position};
 pub use store_thread::StoreSnapshot;
-pub use wire::{FABRIC_NAME_MAX, StepDownReason};
+pub use wire::FABRIC_NAME_MAX;
 
 /// Limit of events queued for the driver. Further events are dropped, and counted in the log.
 pub const EVENT_QUEUE_MAX: usize = 256;

@@ -3,6 +3,7 @@
 //! After the TLS handshake both sides send [`PREAMBLE`], a magic word and the version, which is common to all versions. Frames follow: a
 //! length of four bytes, big-endian, and a [`Message`] in postcard's encoding. Records are opaque bytes.
 
+use ferrosm_core::StepDownReason;
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -97,15 +98,6 @@ pub(crate) enum Refusal {
     /// The limit of followers is reached.
     #[error("peer has reached its limit of followers")]
     Full,
-}
-
-/// Why a master steps down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StepDownReason {
-    /// Another SM is to become master.
-    HandingOver,
-    /// The program stops.
-    Stopping,
 }
 
 /// A message.

@@ -18,7 +18,7 @@ pub use crate::event::{DurabilityEvent, Event};
 
 /// An input of the SM.
 ///
-/// Recordings hold it serialised, except [`Input::RoutingComputed`] and [`Input::ReplicaLoaded`], which they hold in another form.
+/// Recordings hold it serialised, except [`Input::RoutingComputed`] and [`ReplicaEvent::Loaded`], which they hold in another form.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
     /// A MAD arrived on QP0.
@@ -47,31 +47,89 @@ pub enum Input {
     },
     /// The local port changed (asynchronous event of the device).
     LocalPort(LocalPortEvent),
+    /// Replication or the driver reports that an SM is alive, silent or replaced.
+    Peer(PeerEvent),
+    /// Replication reports about the replica of the master's records.
+    Replica(ReplicaEvent),
+    // Serde numbers skipped variants when it serialises, but not when it deserialises. Skipped variants are therefore last.
+    /// The result of a [`RoutingJob`].
+    #[serde(skip)]
+    RoutingComputed(Box<RoutingJobResult>),
+}
+
+/// What replication and the driver report about the SMs, this one included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PeerEvent {
     /// Another SM reported that it is ferrosm: it responds even while it sweeps, and is polled at the pace of ferrosm SMs.
-    FerrosmPeer(PortGuid),
-    /// Replication receives nothing from that SM any more. A standby of it scans the SMs at once.
-    PeerSilent {
-        /// That SM.
+    Ferrosm(PortGuid),
+    /// Replication receives nothing from the master any more. A standby of it scans the SMs at once.
+    Silent {
+        /// The master.
         guid: PortGuid,
+        /// The replica has all that the master acknowledged.
+        in_sync: bool,
         /// This process was itself impaired a moment ago: the SM gets the full SMP timeout.
         uncertain: bool,
     },
-    /// Whether the replica of the master's state is incomplete. A standby reports state Discovering until it is complete, so that no
-    /// master hands over to an SM without the registrations.
-    ReplicaIncomplete(bool),
+    /// The master announced that it steps down.
+    Leaving {
+        /// The master.
+        guid: PortGuid,
+        /// Why. If it stops, it counts as silent.
+        reason: StepDownReason,
+        /// The replica has all that the master acknowledged.
+        in_sync: bool,
+    },
     /// This process stalled for so long that another SM may be master: nothing is written before an SMInfo scan.
     Stalled,
     /// The master's lease is lost, and another SM may acquire it: nothing is written before an SMInfo scan.
     LeaseLost,
     /// That SM acquired the master's lease: if this SM is master, it starts discovery again.
     Deposed(PortGuid),
-    // Serde numbers skipped variants when it serialises, but not when it deserialises. Skipped variants are therefore last.
-    /// The result of a [`RoutingJob`].
+}
+
+/// What replication reports about the replica at this node. A standby reports state Discovering until it is in sync, or no replica is
+/// available, so that no master hands over to an SM without the registrations.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ReplicaEvent {
+    /// A standby's replica has all that this master acknowledged.
+    InSync(PortGuid),
+    /// A standby's replica may lack records.
+    OutOfSync,
+    /// The result of [`Output::LoadReplica`].
     #[serde(skip)]
-    RoutingComputed(Box<RoutingJobResult>),
-    /// The result of [`Output::LoadReplica`]; `None` if there is no replica of another master.
-    #[serde(skip)]
-    ReplicaLoaded(Option<Box<RestoredState>>),
+    Loaded(LoadedReplica),
+}
+
+/// The result of [`Output::LoadReplica`].
+#[derive(Debug)]
+pub struct LoadedReplica {
+    /// Number of the load.
+    pub load: u64,
+    /// Whether the store has all that the master acknowledged; `None`: as replication last reported.
+    pub complete: Option<bool>,
+    /// The state of the records in the store; `None` if they cannot be read, or without replication.
+    pub restored: Option<Box<RestoredState>>,
+}
+
+/// The role in replication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplicationRole {
+    /// Master, with a new history: later batches of this SM are persisted and replicated.
+    Master,
+    /// Standby: the store receives the master's records, and later batches of this SM are not persisted.
+    Standby,
+    /// Neither; after a term as master, with the reason. The store does not change, except by batches of this SM if it was master.
+    Inactive(StepDownReason),
+}
+
+/// Why a master steps down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StepDownReason {
+    /// Another SM is to become master.
+    HandingOver,
+    /// The program stops.
+    Stopping,
 }
 
 impl Command {
@@ -149,11 +207,14 @@ pub enum Output {
         /// The view.
         view: Option<Arc<View>>,
     },
-    /// This standby takes over: load the replica of its master's state ([`Input::ReplicaLoaded`]). Repeated if the SM lost its link or
-    /// stalled before it was master, because the replica is then outdated.
-    LoadReplica,
-    /// This SM became master without the replica: [`Output::LoadReplica`] is cancelled.
-    CancelReplicaLoad,
+    /// Change the role in replication, after all batches before this output. Only with [`crate::SubnetManager::with_replication`].
+    Replicate(ReplicationRole),
+    /// This standby takes over: complete the replica, and load the state of the records in the store ([`ReplicaEvent::Loaded`]). Repeated
+    /// if the SM lost its link or stalled before it was master, because the replica is then outdated; earlier loads are then ignored.
+    LoadReplica {
+        /// Number of the load.
+        load: u64,
+    },
     /// A reply to [`Input::Command`].
     CommandReply {
         /// The ID of the command.

@@ -58,7 +58,10 @@ mod vls;
 pub use commands::{Command, CommandFailure, CommandId, CommandOutcome, CommandReply};
 pub use config::SmConfig;
 pub use event::{DurabilityEvent, Event};
-pub use io::{Input, LocalPortEvent, Output, Persisted};
+pub use io::{
+    Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, ReplicaEvent,
+    ReplicationRole, StepDownReason,
+};
 pub use lid_map::LidMap;
 pub use location::{Location, NodeName, PortName};
 pub use manager::{Progress, SubnetManager};

@@ -123,8 +123,8 @@ impl Bench {
                     Output::Event(_)
                     | Output::CommandReply { .. }
                     | Output::Gmp { .. }
-                    | Output::LoadReplica
-                    | Output::CancelReplicaLoad
+                    | Output::LoadReplica { .. }
+                    | Output::Replicate(_)
                     | Output::Publish(_) => {}
                 }
             }

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferrosm_core::event::Notice;
 use ferrosm_core::plan::routes::RoutingJobResult;
 use ferrosm_core::recording::RecordedManager;
-use ferrosm_core::records::{RecordChange, RecordKey, RecordKind, RecordRestorer};
+use ferrosm_core::records::{RecordKey, RecordKind, RecordRestorer};
 use ferrosm_core::{
-    CommandId, CommandReply, DurabilityEvent, Event, Input, Output, Persisted, PortRef,
-    RestoredState, SmConfig, SubnetManager, SweepReport,
+    CommandId, CommandReply, DurabilityEvent, Event, Input, LoadedReplica, Output, Persisted,
+    PortRef, ReplicaEvent, ReplicationRole, RestoredState, SmConfig, SubnetManager, SweepReport,
 };
-use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::Tid;
+use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{MadHeader, MadIn, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
@@ -83,14 +83,11 @@ pub struct Sm {
     pub deferred_jobs: Vec<RoutingJobResult>,
     /// Replica of its master's records, if it has one.
     pub replica: Option<RestoredState>,
-    /// As a standby, it persists its master's records instead of its own.
-    pub persists_replica: bool,
-    /// The test replies to replica loads; [`Self::awaits_replica`] is set while one is pending.
+    /// The test replies to replica loads with [`Self::end_load`]; [`Self::awaits_replica`] is true while one is pending.
     pub defers_replica_load: bool,
-    /// A replica load is pending.
-    pub awaits_replica: bool,
-    /// It cancelled a replica load before it became master: its durable records differ from its own.
-    replica_load_cancelled: bool,
+    /// The pending replica load.
+    pending_load: Option<u64>,
+    /// Its batches are persisted. Those of a standby with replication are not, because its store holds the master's records.
     persists_own_records: bool,
     clock: Clock,
     /// GMPs that it sent and no test has read yet, in order.
@@ -128,10 +125,8 @@ impl Sm {
             defers_routing_jobs: false,
             deferred_jobs: Vec::new(),
             replica: None,
-            persists_replica: false,
             defers_replica_load: false,
-            awaits_replica: false,
-            replica_load_cancelled: false,
+            pending_load: None,
             persists_own_records: true,
             clock,
             replies: Vec::new(),
@@ -140,6 +135,44 @@ impl Sm {
             sent_now: Vec::new(),
             unprotected_replies: BTreeSet::new(),
         }
+    }
+
+    /// The same with replication, whose events the test sends.
+    #[must_use]
+    pub fn with_replication(self) -> Self {
+        Self {
+            core: self.core.with_replication(Duration::ZERO),
+            ..self
+        }
+    }
+
+    /// Whether a replica load is pending.
+    #[must_use]
+    pub const fn awaits_replica(&self) -> bool {
+        self.pending_load.is_some()
+    }
+
+    /// Ends the pending replica load, with the state of the records in the store; `None` without replication. `complete`: whether it has
+    /// all that the master acknowledged; `None`: as the last event said.
+    pub fn end_load(
+        &mut self,
+        restored: Option<RestoredState>,
+        complete: Option<bool>,
+        now: Instant,
+    ) {
+        if let Some(load) = self.pending_load.take() {
+            let loaded = ReplicaEvent::Loaded(LoadedReplica {
+                load,
+                complete,
+                restored: restored.map(Box::new),
+            });
+            self.command(Input::Replica(loaded), now);
+        }
+    }
+
+    /// The replica has all that this master acknowledged.
+    pub fn replica_in_sync(&mut self, master: PortGuid, now: Instant) {
+        self.command(Input::Replica(ReplicaEvent::InSync(master)), now);
     }
 
     /// Sets or clears the store fault.
@@ -189,18 +222,8 @@ impl Sm {
     ) {
         self.set_now(now);
         (self.persisted_records, self.persisted_view) = (records, view);
-        self.replica_load_cancelled = false;
         let before = self.store.durable();
         self.store.on_records_replaced(self.now);
-        self.write_store(before);
-    }
-
-    /// Removes the durable registrations and view, as the daemon does for an SM that becomes master without them.
-    fn clear_registrations(&mut self) {
-        let clear = RecordKind::REGISTRATIONS.map(RecordChange::Clear);
-        let (before, seq) = (self.store.durable(), self.store.submitted());
-        self.store.submit(seq, clear.into(), self.now);
-        self.store.submit_view(seq, None, self.now);
         self.write_store(before);
     }
 
@@ -364,22 +387,8 @@ impl HostedSm for Sm {
                     self.write_store(before);
                 }
                 Output::Event(event) => {
-                    if let Event::RoleChanged { state, .. } = &event {
-                        self.persists_own_records = match *state {
-                            SmState::Master => true,
-                            SmState::Standby => !self.persists_replica,
-                            _ => self.persists_own_records,
-                        };
-                        if !self.persists_own_records {
-                            let before = self.store.durable();
-                            self.store.stop_persisting(self.now);
-                            self.write_store(before);
-                        }
-                        if *state == SmState::Master
-                            && core::mem::take(&mut self.replica_load_cancelled)
-                        {
-                            self.clear_registrations();
-                        }
+                    if matches!(event, Event::Notice(Notice::ReplicaTimedOut)) {
+                        self.pending_load = None;
                     }
                     if let Event::Durability(event) = &event {
                         self.on_durability_event(*event);
@@ -391,14 +400,26 @@ impl HostedSm for Sm {
                 Output::Gmp { to, bytes, .. } => self.on_reply(to, bytes),
                 // The SM replies to queries itself.
                 Output::Publish(_) => {}
-                Output::CancelReplicaLoad => {
-                    self.replica_load_cancelled = self.persists_replica && self.awaits_replica;
-                    self.awaits_replica = false;
+                Output::Replicate(ReplicationRole::Master) => self.persists_own_records = true,
+                Output::Replicate(ReplicationRole::Standby) => {
+                    self.persists_own_records = false;
+                    let before = self.store.durable();
+                    self.store.stop_persisting(self.now);
+                    self.write_store(before);
                 }
-                Output::LoadReplica if self.defers_replica_load => self.awaits_replica = true,
-                Output::LoadReplica => {
-                    let replica = self.replica.take().map(Box::new);
-                    self.core.handle(Input::ReplicaLoaded(replica), self.now);
+                Output::Replicate(ReplicationRole::Inactive(_)) => {}
+                Output::LoadReplica { load } => {
+                    self.pending_load = Some(load);
+                    if !self.defers_replica_load {
+                        let restored = self.replica.take().map(Box::new);
+                        self.pending_load = None;
+                        let loaded = ReplicaEvent::Loaded(LoadedReplica {
+                            load,
+                            complete: Some(true),
+                            restored,
+                        });
+                        self.core.handle(Input::Replica(loaded), self.now);
+                    }
                 }
             }
         }

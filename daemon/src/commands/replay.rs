@@ -94,7 +94,7 @@ fn describe(text: &mut String, now: Instant, output: &Output, all: bool) {
         Output::CommandReply { id, reply } => {
             writeln!(text, "{now:?} reply to command {}: {reply}", id.0)
         }
-        Output::LoadReplica => writeln!(text, "{now:?} load replica"),
-        Output::CancelReplicaLoad => writeln!(text, "{now:?} cancel replica load"),
+        Output::LoadReplica { load } => writeln!(text, "{now:?} load replica {load}"),
+        Output::Replicate(role) => writeln!(text, "{now:?} replication role {role:?}"),
     };
 }

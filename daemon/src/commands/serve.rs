@@ -138,11 +138,10 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     let durable = writer
         .as_ref()
         .map(|writer| Arc::clone(writer.durability()));
-    let complete = restored.complete;
-    let copies = copies(&settings, local.as_ref(), writer.as_ref(), complete)?;
+    let link = start_replication(&settings, local.as_ref(), writer.as_ref())?;
     serves();
     let counts = administration.as_ref().map(|a| a.counters());
-    let replication = copies.as_ref().map(ReplicationLink::replication);
+    let replication = link.as_ref().map(ReplicationLink::replication);
     let metrics = metrics.start_service(metrics::Source::new(
         counts.map(Arc::downgrade),
         replication.map(Arc::downgrade),
@@ -182,8 +181,8 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
                 .ok()
         });
         if may_lack
-            && let Some(copies) = &copies
-            && let Some(newest) = copies.load_at_startup().await
+            && let Some(link) = &link
+            && let Some(newest) = link.load_at_startup().await
         {
             restored = newest;
         }
@@ -201,7 +200,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         let mut driver = driver
             .with_sa_server(administration)
             .with_durability(durable)
-            .with_replication(copies)
+            .with_replication(link)
             .with_requests(inbox);
         let end = driver.run().await;
         drop(control);
@@ -223,11 +222,10 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
 }
 
 /// Replication, if configured.
-fn copies(
+fn start_replication(
     settings: &Settings,
     local: Option<&LocalPort>,
     writer: Option<&Arc<StateWriter>>,
-    complete: bool,
 ) -> Result<Option<ReplicationLink>, Failure> {
     let Some(replication) = settings.replication.clone() else {
         return Ok(None);
@@ -246,7 +244,7 @@ fn copies(
     };
     let priority = settings.sm.priority;
     let writer = Arc::clone(writer);
-    ReplicationLink::start(replication, local.port_guid, priority, writer, !complete).map(Some)
+    ReplicationLink::start(replication, local.port_guid, priority, writer).map(Some)
 }
 
 /// Receives asynchronous events of the port's device (feature `verbs`).

@@ -137,6 +137,7 @@ fn notice(notice: &Notice) {
         }
         Notice::ProcessStalled => info!("role re-verified after stall"),
         Notice::ReplicaTimedOut => warn!("replica not loaded in time"),
+        Notice::ReplicaUnavailable => warn!("replica unavailable"),
         Notice::RestoredViewUsed { age } => info!(age_s = age.as_secs(), "restored view used"),
         Notice::RestoredViewRejected(reason) => info!(%reason, "restored view rejected"),
         Notice::RestoredViewWithdrawn => info!("restored view withdrawn"),

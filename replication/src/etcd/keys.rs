@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::client::EtcdError;
 use crate::follower::RawRecord;
 use crate::log::Position;
-use crate::wire::{Bytes, PREAMBLE, StepDownReason};
+use crate::wire::{Bytes, PREAMBLE};
+use ferrosm_core::StepDownReason;
 use ferrosm_core::records::{self, RecordKey};
 
 /// Approximate limit of a value in bytes; etcd accepts requests of 1.5 MiB.

@@ -11,6 +11,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use etcd_client::{Compare, CompareOp, DeleteOptions, PutOptions, TxnOp};
+use ferrosm_core::StepDownReason;
 use tokio::time::sleep;
 
 use super::client::{EtcdError, Member};
@@ -19,7 +20,6 @@ use super::keys::{Base, Head, Holder, chunks, end, get, parts, put};
 use super::shared::{Core, PERSISTENT_FAILURE_PAUSE, RETRY_MAX, RETRY_MIN, Shared};
 use crate::leader::NodeTime;
 use crate::log::Position;
-use crate::wire::StepDownReason;
 
 /// Interval of timeout checks.
 const TICK: Duration = Duration::from_millis(20);

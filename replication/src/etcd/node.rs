@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_core::StepDownReason;
 use ferrosm_core::records::RecordBatch;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::rustls::pki_types::UnixTime;
@@ -17,7 +18,7 @@ use crate::node::Node;
 use crate::store_thread::{self, StoreResult};
 use crate::thread::{Stop, Worker, stopped};
 use crate::tls::{DAY, TlsFiles};
-use crate::wire::{self, StepDownReason};
+use crate::wire;
 use crate::{RecordStore, ReplicaCallback, Replication, ReplicationStatus, Role};
 
 /// Time to release the key when stepping down.

@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use ferrosm_core::StepDownReason;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::EtcdSettings;
@@ -15,7 +16,6 @@ use crate::follower::SessionId;
 use crate::leader::NodeTime;
 use crate::log::Position;
 use crate::node::Node;
-use crate::wire::StepDownReason;
 use crate::{PeerStatus, ReplicaCallback, Role};
 
 /// First retry interval after an etcd failure.

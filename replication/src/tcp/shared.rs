@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ferrosm_core::StepDownReason;
 use ferrosm_core::records::RecordBatch;
 
 use super::TcpSettings;
@@ -13,7 +14,7 @@ use crate::log::{BatchLog, Position};
 use crate::node::Node;
 use crate::store_thread::{StoreRequest, StoreResult};
 use crate::tls::Tls;
-use crate::wire::{self, Hello, NodeRole, Refusal, StepDownReason};
+use crate::wire::{self, Hello, NodeRole, Refusal};
 use crate::{PeerStatus, ReplicaCallback, ReplicationStatus, Role};
 
 /// Limit of remembered errors of peers; each is reported once.

@@ -26,6 +26,8 @@ pub enum Notice {
     ProcessStalled,
     /// The replica was not loaded in time; the SM continues without it.
     ReplicaTimedOut,
+    /// A standby did not get a replica of its master's records in time; it accepts a handover without one.
+    ReplicaUnavailable,
     /// The SA replies from the restored view until the first sweep is complete.
     RestoredViewUsed {
         /// The age of the view.
@@ -81,6 +83,7 @@ impl fmt::Display for Notice {
             Self::ReplicaTimedOut => {
                 f.write_str("replica not loaded in time: continuing without it")
             }
+            Self::ReplicaUnavailable => f.write_str("replica unavailable"),
             Self::RestoredViewUsed { age } => write!(
                 f,
                 "restored view used until the first sweep completes: {} s old",

@@ -11,6 +11,7 @@ use super::activity::{Activity, SweepPhase};
 use crate::adoption::{Adoption, last_epoch};
 use crate::election::{self, AfterHandover};
 use crate::event::Event;
+use crate::io::{LoadedReplica, PeerEvent, ReplicaEvent, StepDownReason};
 use crate::mastership::{
     Mastership, MastershipAction, WorkInProgress, knows_all_sms, sm_info, sm_ports,
 };
@@ -198,18 +199,60 @@ impl SubnetManager {
         self.execute(sm_info::on_control_unanswered(&self.subnet, at, control));
     }
 
+    /// Replication reports about the replica.
+    pub(super) fn on_replica_event(&mut self, event: ReplicaEvent) {
+        match event {
+            ReplicaEvent::InSync(master) => self.mastership.on_in_sync(&self.cfg, master),
+            ReplicaEvent::OutOfSync => self.mastership.on_out_of_sync(self.now),
+            ReplicaEvent::Loaded(loaded) => self.on_replica_loaded(loaded),
+        }
+    }
+
+    /// Replication or the driver reports that an SM is alive, silent or replaced.
+    pub(super) fn on_peer_event(&mut self, event: PeerEvent) {
+        match event {
+            PeerEvent::Ferrosm(guid) => self.mastership.add_ferrosm_peer(&self.cfg, guid),
+            PeerEvent::Silent {
+                guid,
+                in_sync,
+                uncertain,
+            } => {
+                self.mastership.on_master_end(in_sync);
+                self.elect(election::ElectionInput::PeerSilent { guid, uncertain });
+            }
+            PeerEvent::Leaving {
+                guid,
+                reason,
+                in_sync,
+            } => {
+                self.mastership.on_master_end(in_sync);
+                // A handover is announced by HANDOVER.
+                if reason == StepDownReason::Stopping {
+                    let uncertain = false;
+                    self.elect(election::ElectionInput::PeerSilent { guid, uncertain });
+                }
+            }
+            PeerEvent::Stalled => {
+                self.out.drop_replies();
+                self.on_stalled();
+            }
+            PeerEvent::LeaseLost => self.on_lease_lost(),
+            PeerEvent::Deposed(by) => self.elect(election::ElectionInput::Deposed(by)),
+        }
+    }
+
     pub(super) fn begin_handover(&mut self, then: AfterHandover) {
         let sms_known = !sm_ports(&self.subnet).is_empty();
         self.elect(election::ElectionInput::HandOver { then, sms_known });
     }
 
-    pub(super) fn on_stalled(&mut self) {
+    fn on_stalled(&mut self) {
         let work = self.work_in_progress();
         let actions = with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, work));
         self.execute(actions);
     }
 
-    pub(super) fn on_lease_lost(&mut self) {
+    fn on_lease_lost(&mut self) {
         let work = self.work_in_progress();
         let input = with_ctx!(self, |ctx| Mastership::on_lease_lost(ctx, work));
         self.elect(input);
@@ -220,7 +263,10 @@ impl SubnetManager {
         let stopped = self.mastership.end_lingering(self.now);
         self.execute(stopped);
         if with_ctx!(self, |ctx| self.mastership.on_timeout(ctx)) {
-            self.on_replica(None);
+            self.adopt_replica(None);
+        }
+        if let Some(is_incomplete) = self.mastership.take_replica_change() {
+            self.elect(election::ElectionInput::ReplicaChanged { is_incomplete });
         }
         if self.mastership.is_timer_due(self.now) {
             self.elect(election::ElectionInput::Timer);
@@ -292,7 +338,7 @@ impl SubnetManager {
 
     /// Discards a replica that may be outdated.
     pub(super) fn distrust_replica(&mut self) {
-        let action = self.mastership.distrust_replica();
+        let action = with_ctx!(self, |ctx| self.mastership.distrust_replica(ctx));
         self.execute(action);
     }
 
@@ -304,11 +350,15 @@ impl SubnetManager {
         reloads
     }
 
-    /// The requested replica; `None` if there is none.
-    pub(super) fn on_replica(&mut self, restored: Option<RestoredState>) {
-        if !self.mastership.end_replica_wait() {
-            return;
+    fn on_replica_loaded(&mut self, loaded: LoadedReplica) {
+        let restored = with_ctx!(self, |ctx| self.mastership.end_replica_load(ctx, loaded));
+        if let Some(restored) = restored {
+            self.adopt_replica(restored);
         }
+    }
+
+    /// Continues the takeover with the replica; `None` if there is none.
+    fn adopt_replica(&mut self, restored: Option<RestoredState>) {
         self.elect(election::ElectionInput::ReplicaLoadEnded);
         if self.role() != SmState::Master {
             // The view of an own mastership that has just ended is older than the replica.
@@ -432,7 +482,8 @@ mod tests {
     fn ferrosm_peers_are_not_part_of_the_configuration() {
         let cfg = SmConfig::default();
         let mut sm = SubnetManager::new(cfg.clone(), RestoredState::default(), Instant::START);
-        sm.handle(Input::FerrosmPeer(PortGuid(2)), Instant::START);
+        let ferrosm = PeerEvent::Ferrosm(PortGuid(2));
+        sm.handle(Input::Peer(ferrosm), Instant::START);
         sm.handle(Input::Config(Box::new(cfg)), Instant::START);
         assert_eq!(sm.routing.configuration(), 0);
     }

@@ -150,7 +150,7 @@ impl SubnetManager {
         let keys = MKeyRing::new(&restored, cfg.m_key);
         let mut sm = Self {
             smps: Smps::new(Limits::new(&cfg)),
-            mastership: Mastership::new(&cfg),
+            mastership: Mastership::new(&cfg, !restored.complete),
             cfg,
             read_only,
             now,
@@ -207,15 +207,17 @@ impl SubnetManager {
         self.vls.plan()
     }
 
-    /// With replication: how long it takes at most to acknowledge a batch, or to report that a follower lost its replica.
+    /// With replication of the records. `timeout`: how long it takes at most to acknowledge a batch, or to report that a follower lost its
+    /// replica.
     #[must_use]
-    pub const fn with_replication_timeout(mut self, timeout: Duration) -> Self {
-        self.set_replication_timeout(timeout);
+    pub const fn with_replication(mut self, timeout: Duration) -> Self {
+        self.enable_replication(timeout);
         self
     }
 
-    pub(crate) const fn set_replication_timeout(&mut self, timeout: Duration) {
+    pub(crate) const fn enable_replication(&mut self, timeout: Duration) {
         self.out.set_replication_timeout(timeout);
+        self.mastership.enable_replication();
     }
 
     /// Replies to SA clients that wait for durable state.
@@ -249,20 +251,8 @@ impl SubnetManager {
             Input::Config(cfg) => self.on_config(*cfg),
             Input::Command { id, command } => self.on_command(id, command),
             Input::LocalPort(event) => self.on_local_port(event),
-            Input::FerrosmPeer(guid) => self.mastership.add_ferrosm_peer(&self.cfg, guid),
-            Input::PeerSilent { guid, uncertain } => {
-                self.elect(election::ElectionInput::PeerSilent { guid, uncertain });
-            }
-            Input::ReplicaIncomplete(is_incomplete) => {
-                self.elect(election::ElectionInput::ReplicaChanged { is_incomplete });
-            }
-            Input::Stalled => {
-                self.out.drop_replies();
-                self.on_stalled();
-            }
-            Input::LeaseLost => self.on_lease_lost(),
-            Input::Deposed(by) => self.elect(election::ElectionInput::Deposed(by)),
-            Input::ReplicaLoaded(restored) => self.on_replica(restored.map(|r| *r)),
+            Input::Peer(event) => self.on_peer_event(event),
+            Input::Replica(event) => self.on_replica_event(event),
         }
         self.on_mastership_timeout();
         while let Some(tid) = self.smps.expired(now) {

@@ -24,7 +24,7 @@ impl Mastership {
         ctx: &mut Ctx<'_>,
         work: WorkInProgress,
     ) -> Vec<MastershipAction> {
-        let mut actions: Vec<MastershipAction> = self.distrust_replica().into_iter().collect();
+        let mut actions: Vec<MastershipAction> = self.distrust_replica(ctx).into_iter().collect();
         if work != WorkInProgress::NoLink {
             actions.extend(self.reload_replica(ctx));
         }

@@ -7,6 +7,7 @@
 //! | [`sm_info`] | SMInfo on the wire: queries, polls, controls, trap 144 |
 //! | [`sm_scan`] | queries all SMs outside a sweep |
 //! | [`handover`] | SA service after a handover; stalls and lost leases |
+//! | [`replica`] | the replica of the master's records, and the role in replication |
 //! | [`takeover`] | the replica of the last master's state, and SMs that were master unseen |
 //!
 //! Owned by the subnet manager. What has to happen in other components is returned as [`MastershipAction`]s, which the manager executes in
@@ -16,6 +17,7 @@
 mod decisions;
 pub mod election;
 mod handover;
+mod replica;
 pub(crate) mod sm_info;
 mod sm_scan;
 mod takeover;
@@ -32,6 +34,7 @@ use crate::event::AboutSm;
 use crate::smp::op::SmpOp;
 use crate::subnet::{NodeIdx, PortRef};
 use election::{Election, ElectionSettings, OtherSm};
+use replica::StandbyReplica;
 pub(crate) use sm_scan::sm_ports;
 use takeover::Takeover;
 pub(crate) use takeover::{knows_all_sms, with_sm_lid};
@@ -103,6 +106,7 @@ pub(crate) struct Mastership {
     /// An SMInfo scan is in progress outside a sweep.
     sm_scan_running: bool,
     takeover: Takeover,
+    replica: StandbyReplica,
     /// No sweep as master is complete since the start, or since another SM was master.
     first_as_master: bool,
     /// This SM was neither standby nor completed a sweep as master since its start: LIDs may be reassigned if the operator requests it.
@@ -147,7 +151,8 @@ fn sm_key_matches(cfg: &SmConfig, info: &SmInfo) -> bool {
 }
 
 impl Mastership {
-    pub(crate) fn new(cfg: &SmConfig) -> Self {
+    /// `records_incomplete`: records are missing in the restored state.
+    pub(crate) fn new(cfg: &SmConfig, records_incomplete: bool) -> Self {
         let ferrosm_peers = BTreeSet::new();
         let settings = election_settings(cfg, &ferrosm_peers);
         Self {
@@ -155,11 +160,17 @@ impl Mastership {
             sm_scan_pending: false,
             sm_scan_running: false,
             takeover: Takeover::default(),
+            replica: StandbyReplica::new(records_incomplete),
             first_as_master: true,
             is_new: true,
             other_sms: BTreeMap::new(),
             ferrosm_peers,
         }
+    }
+
+    /// Records are replicated. Must precede the first output.
+    pub(crate) const fn enable_replication(&mut self) {
+        self.replica.enable();
     }
 
     /// The SM state.
@@ -206,7 +217,8 @@ impl Mastership {
     /// When [`Self::on_timeout`] or the election's timer is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.election.poll_timeout();
-        timer.into_iter().chain(self.takeover.poll_timeout()).min()
+        let others = [self.takeover.linger_until, self.replica.poll_timeout()];
+        timer.into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Whether the election's timer is due.
@@ -284,7 +296,7 @@ mod tests {
             peer_sms: guids(&[1]),
             ..SmConfig::default()
         };
-        let mut mastership = Mastership::new(&cfg);
+        let mut mastership = Mastership::new(&cfg, false);
         for guid in [1, 2, 3] {
             mastership.add_ferrosm_peer(&cfg, PortGuid(guid));
         }
@@ -310,7 +322,7 @@ mod tests {
     #[test]
     fn ferrosm_peers_are_bounded() {
         let cfg = SmConfig::default();
-        let mut mastership = Mastership::new(&cfg);
+        let mut mastership = Mastership::new(&cfg, false);
         for guid in 1..1000 {
             mastership.add_ferrosm_peer(&cfg, PortGuid(guid));
         }

@@ -3,7 +3,6 @@
 //! A standby with a replica queries the SMs that it knows, becomes master, answers from the replica, and writes MasterSMLID to each end
 //! port as soon as discovery has read it. The sweep then compares and writes what differs, as any sweep does.
 
-use core::time::Duration;
 use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::{PortInfo, PortState, SmState};
@@ -12,25 +11,22 @@ use ferrosm_mad::time::Instant;
 
 use super::sm_scan::sm_ports;
 use super::{Mastership, MastershipAction};
+use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::event::{Event, Notice};
-use crate::io::Output;
+use crate::io::LoadedReplica;
 use crate::lid_map::LidMap;
 use crate::plan::port_settings;
+use crate::records::RestoredState;
 use crate::sa::View;
 use crate::smp::PathPolicy;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
 use crate::subnet::{PortRef, Subnet};
 
-/// Time within which the replica is loaded; then the takeover continues without it.
-const REPLICA_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// A change of masters in progress.
 #[derive(Debug, Default)]
 pub(super) struct Takeover {
-    /// The replica is requested, and awaited until then.
-    pub(super) replica_deadline: Option<Instant>,
     /// A replica with a view was loaded, and no sweep as master is complete since.
     pub(super) has_replica_view: bool,
     /// A replica was loaded, with or without a view, and no sweep as master is complete since.
@@ -48,11 +44,6 @@ pub(super) struct Takeover {
 }
 
 impl Takeover {
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let deadline = self.replica_deadline.into_iter();
-        deadline.chain(self.linger_until).min()
-    }
-
     /// A sweep as master is complete: the replica was compared with the fabric.
     pub(super) const fn finish_sweep(&mut self) {
         self.has_replica_view = false;
@@ -63,16 +54,13 @@ impl Takeover {
 impl Mastership {
     /// A standby may become master soon: its replica is loaded.
     pub(super) fn request_replica(&mut self, ctx: &mut Ctx<'_>) {
-        self.takeover = Takeover {
-            replica_deadline: Some(ctx.now + REPLICA_TIMEOUT),
-            ..Takeover::default()
-        };
-        ctx.outbox.push(Output::LoadReplica);
+        self.takeover = Takeover::default();
+        self.replica.request_load(ctx.outbox, ctx.now);
     }
 
     /// The link is down, or the process stalled, before mastership was decided. The last master may be alive and have acknowledged
     /// registrations that are not in the replica.
-    pub(crate) fn distrust_replica(&mut self) -> Option<MastershipAction> {
+    pub(crate) fn distrust_replica(&mut self, ctx: &mut Ctx<'_>) -> Option<MastershipAction> {
         if self.role() != SmState::Discovering {
             return None;
         }
@@ -80,6 +68,7 @@ impl Mastership {
             // A replica that was restored at the start cannot be requested again: this SM was not standby since.
             return Some(MastershipAction::DiscardStateOfOtherSm);
         }
+        self.replica.abandon_load(ctx.outbox);
         self.takeover = Takeover {
             replica_outdated: true,
             ..Takeover::default()
@@ -107,13 +96,17 @@ impl Mastership {
 
     /// Whether a requested replica is awaited.
     pub(crate) const fn is_awaiting_replica(&self) -> bool {
-        self.takeover.replica_deadline.is_some()
+        self.replica.is_loading()
     }
 
-    /// The replica arrived, or there is none. Returns false if it is not awaited: a sweep began without it, and clients may have
-    /// registered since.
-    pub(crate) fn end_replica_wait(&mut self) -> bool {
-        self.takeover.replica_deadline.take().is_some()
+    /// The replica arrived, or there is none. Returns what the takeover starts from; the outer `None` if the replica is not awaited: a
+    /// sweep began without it, and clients may have registered since.
+    pub(crate) fn end_replica_load(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        loaded: LoadedReplica,
+    ) -> Option<Option<RestoredState>> {
+        self.replica.end_load(ctx.outbox, loaded)
     }
 
     /// A replica was loaded.
@@ -129,13 +122,28 @@ impl Mastership {
 
     /// Ends what has timed out. Returns whether that is the wait for the replica.
     pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        let deadline = self.takeover.replica_deadline;
-        let timed_out = deadline.is_some_and(|due| due <= ctx.now);
-        if timed_out {
-            ctx.outbox.emit(Event::Notice(Notice::ReplicaTimedOut));
-            ctx.outbox.push(Output::CancelReplicaLoad);
-        }
-        timed_out
+        self.replica.on_timeout(ctx.outbox, ctx.now)
+    }
+
+    /// Replication reports that this standby's replica has all that this master acknowledged.
+    pub(crate) fn on_in_sync(&mut self, cfg: &SmConfig, master: PortGuid) {
+        self.replica.on_in_sync();
+        self.add_ferrosm_peer(cfg, master);
+    }
+
+    /// Replication reports that this standby's replica may lack records.
+    pub(crate) fn on_out_of_sync(&mut self, now: Instant) {
+        self.replica.on_out_of_sync(now);
+    }
+
+    /// The master of this standby is silent or steps down. `in_sync`: the replica has all that it acknowledged.
+    pub(crate) fn on_master_end(&mut self, in_sync: bool) {
+        self.replica.on_master_end(in_sync);
+    }
+
+    /// Whether the replica lacks records, if that changed since the last call.
+    pub(crate) fn take_replica_change(&mut self) -> Option<bool> {
+        self.replica.take_change()
     }
 
     /// Starts the SMInfo scan of a takeover; it also reads whether this SM's port has a link.

@@ -85,8 +85,8 @@ impl Outbox {
                 | Output::Publish(_)
                 | Output::Compute(_)
                 | Output::CommandReply { .. }
-                | Output::LoadReplica
-                | Output::CancelReplicaLoad) => return Some(output),
+                | Output::Replicate(_)
+                | Output::LoadReplica { .. }) => return Some(output),
             }
         }
     }

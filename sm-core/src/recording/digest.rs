@@ -78,8 +78,14 @@ impl OutputDigest {
                 self.all.write_u64(*seq);
                 self.add_view(view.as_ref());
             }
-            Output::LoadReplica => self.add_tag(6),
-            Output::CancelReplicaLoad => self.add_tag(7),
+            Output::LoadReplica { load } => {
+                self.add_tag(6);
+                self.all.write_u64(*load);
+            }
+            Output::Replicate(role) => {
+                self.add_tag(7);
+                self.add_text(format_args!("{role:?}"));
+            }
             Output::Event(event) => {
                 self.add_tag(8);
                 self.add_text(format_args!("{event:?}"));

@@ -14,8 +14,8 @@ use crate::io::Input;
 pub(super) enum Entry<I = Input> {
     /// The start of the SM: the first entry.
     Start(Box<RecordingStart>),
-    /// [`crate::SubnetManager::with_replication_timeout`].
-    ReplicationTimeout(Duration),
+    /// [`crate::SubnetManager::with_replication`].
+    Replication(Duration),
     /// [`crate::SubnetManager::handle`].
     Input {
         /// Outputs since the last input.
@@ -55,12 +55,16 @@ pub(super) enum RecordedInput<I> {
     Whole(I),
     /// [`Input::RoutingComputed`]: replay computes the result again and compares its digest.
     RoutingComputed { job: u64, digest: u64 },
-    /// [`Input::ReplicaLoaded`].
-    ReplicaLoaded(Option<Box<RecordedRestored>>),
+    /// [`crate::ReplicaEvent::Loaded`].
+    ReplicaLoaded {
+        load: u64,
+        complete: Option<bool>,
+        restored: Option<Box<RecordedRestored>>,
+    },
 }
 
 impl<'a> RecordedInput<&'a Input> {
-    /// An input other than [`Input::ReplicaLoaded`].
+    /// An input other than [`crate::ReplicaEvent::Loaded`].
     pub(super) fn new(input: &'a Input) -> Self {
         if let Input::RoutingComputed(computed) = input {
             Self::RoutingComputed {

@@ -27,7 +27,7 @@ use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
 use crate::fnv::Fnv1a;
-use crate::io::{Input, Output};
+use crate::io::{Input, LoadedReplica, Output, ReplicaEvent};
 use crate::manager::SubnetManager;
 use crate::records::RestoredState;
 use crate::sa::registry::snapshot::RegistrySnapshot;
@@ -40,7 +40,7 @@ pub use replay::{Ending, Replay, ReplayError};
 /// The first bytes of a recording.
 pub const MAGIC: &[u8; 18] = b"ferrosm-recording\n";
 /// Version of the format. A reader takes its own and no other.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Bytes before the payload of an entry.
 const ENTRY_HEADER: usize = 12;
@@ -114,12 +114,12 @@ impl RecordedManager {
         self.recorder.is_some()
     }
 
-    /// As [`SubnetManager::with_replication_timeout`].
+    /// As [`SubnetManager::with_replication`].
     #[must_use]
-    pub fn with_replication_timeout(mut self, timeout: Duration) -> Self {
-        self.manager = self.manager.with_replication_timeout(timeout);
+    pub fn with_replication(mut self, timeout: Duration) -> Self {
+        self.manager = self.manager.with_replication(timeout);
         if let Some(recorder) = &mut self.recorder {
-            recorder.append(&Entry::ReplicationTimeout(timeout));
+            recorder.append(&Entry::Replication(timeout));
         }
         self
     }
@@ -130,11 +130,22 @@ impl RecordedManager {
             self.manager.handle(input, now);
             return;
         };
-        let input = if let Input::ReplicaLoaded(restored) = input {
-            let both = restored.map(|restored| RecordedRestored::with_replayed(*restored));
+        let input = if let Input::Replica(ReplicaEvent::Loaded(loaded)) = input {
+            let (load, complete) = (loaded.load, loaded.complete);
+            let both = loaded
+                .restored
+                .map(|restored| RecordedRestored::with_replayed(*restored));
             let (recorded, replayed) = both.unzip();
-            recorder.append_input(RecordedInput::ReplicaLoaded(recorded.map(Box::new)), now);
-            Input::ReplicaLoaded(replayed.map(Box::new))
+            let recorded = RecordedInput::ReplicaLoaded {
+                load,
+                complete,
+                restored: recorded.map(Box::new),
+            };
+            recorder.append_input(recorded, now);
+            Input::Replica(ReplicaEvent::Loaded(LoadedReplica {
+                restored: replayed.map(Box::new),
+                ..loaded
+            }))
         } else {
             recorder.append_input(RecordedInput::new(&input), now);
             input

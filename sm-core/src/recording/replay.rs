@@ -9,7 +9,7 @@ use super::digest::{OutputDigest, digest_of_result};
 use super::entry::{Entry, Outputs, RecordedInput, RecordingStart};
 use super::{ENTRY_HEADER, MAGIC, VERSION};
 use crate::fnv::Fnv1a;
-use crate::io::{Input, Output};
+use crate::io::{Input, LoadedReplica, Output, ReplicaEvent};
 use crate::manager::SubnetManager;
 use crate::plan::routes::RoutingJob;
 
@@ -177,8 +177,8 @@ impl<'a> Replay<'a> {
             };
             match entry {
                 Entry::Start(_) => return Err(self.damaged("a second start".to_owned())),
-                Entry::ReplicationTimeout(timeout) => {
-                    self.manager.set_replication_timeout(timeout);
+                Entry::Replication(timeout) => {
+                    self.manager.enable_replication(timeout);
                 }
                 Entry::Input {
                     before,
@@ -227,10 +227,18 @@ impl<'a> Replay<'a> {
     fn input(&mut self, input: RecordedInput<Input>) -> Result<Input, ReplayError> {
         match input {
             RecordedInput::Whole(input) => Ok(input),
-            RecordedInput::ReplicaLoaded(restored) => {
+            RecordedInput::ReplicaLoaded {
+                load,
+                complete,
+                restored,
+            } => {
                 let restored = restored.map(|restored| restored.restore()).transpose();
                 let restored = restored.map_err(|why| self.damaged(why))?;
-                Ok(Input::ReplicaLoaded(restored.map(Box::new)))
+                Ok(Input::Replica(ReplicaEvent::Loaded(LoadedReplica {
+                    load,
+                    complete,
+                    restored: restored.map(Box::new),
+                })))
             }
             RecordedInput::RoutingComputed { job, digest } => {
                 let unknown =

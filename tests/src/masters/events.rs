@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::simulated::TestRng;
 use ferrosm_core::election::AfterHandover;
 use ferrosm_core::records::RecordKind;
-use ferrosm_core::{Command, Input};
+use ferrosm_core::{Command, Input, PeerEvent};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
@@ -185,7 +185,7 @@ impl RandomEvents {
         let is_notified = self.rng.one_in(2);
         if is_notified {
             // The driver reports a stall before any other input.
-            sim.command(i, Input::Stalled);
+            sim.command(i, Input::Peer(PeerEvent::Stalled));
         }
         sim.lab.world.set_paused(id, false);
         let etcd_outage = time.as_millis() % 2 == 1;
@@ -204,10 +204,14 @@ impl RandomEvents {
         for i in &running {
             let guid = sim.slots[*i].guid;
             for j in running.iter().filter(|j| *j != i) {
-                let uncertain = true;
-                sim.command(*j, Input::PeerSilent { guid, uncertain });
+                let silent = PeerEvent::Silent {
+                    guid,
+                    in_sync: sim.has_complete_replica(*j),
+                    uncertain: true,
+                };
+                sim.command(*j, Input::Peer(silent));
             }
-            sim.command(*i, Input::LeaseLost);
+            sim.command(*i, Input::Peer(PeerEvent::LeaseLost));
         }
     }
 

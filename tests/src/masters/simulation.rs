@@ -1,4 +1,5 @@
-//! Several SMs on one fabric, with replication to the standbys as in the daemon, but without connections.
+//! Several SMs on one fabric, with replication to the standbys as in the daemon, but without connections: the core decides which records a
+//! takeover starts from, and the simulation delivers the records.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -8,8 +9,7 @@ use std::time::Duration;
 use crate::simulated::{Lab, Sm, TestRng};
 use crate::store::StoreFault;
 use crate::tally::Tally;
-use ferrosm_core::records::{RecordKey, RecordKind};
-use ferrosm_core::{Event, Input, LidMap, RestoredState};
+use ferrosm_core::{Event, Input, PeerEvent, ReplicaEvent};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
@@ -28,7 +28,7 @@ use crate::masters::sm_disk::{Records, StoreState, records_of, restore, unix_s};
 /// Interval between two steps of the clients, of replication and of the checks.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// A standby's replica of its master's records.
+/// A standby's replica of its master's records, as it is.
 #[derive(Debug, Clone)]
 struct Replica {
     records: Records,
@@ -238,9 +238,11 @@ impl Simulation {
         let complete = restored.complete && store == StoreState::Complete;
         let view = restored.snapshot.as_ref().map(|s| s.view.clone());
         let mut sm = Sm::with_clock(cfg, restored, now, clock);
+        if replica_mode != ReplicaMode::Absent {
+            sm = sm.with_replication();
+        }
         (sm.persisted_records, sm.persisted_view) = (records, view.clone());
         sm.defers_replica_load = true;
-        sm.persists_replica = replica_mode != ReplicaMode::Absent;
         let added = self.lab.world.add_sm(Some(at), sm);
         let slot = &mut self.slots[i];
         slot.id = Some(added.unwrap());
@@ -250,9 +252,6 @@ impl Simulation {
         slot.own_term = slot.disk_term.filter(|_| complete);
         slot.own_view = view;
         (slot.events_read, slot.sweeps, slot.role_changes) = (0, 0, 0);
-        if replica_mode != ReplicaMode::Absent {
-            self.command(i, Input::ReplicaIncomplete(true));
-        }
     }
 
     /// Kills an SM.
@@ -268,7 +267,29 @@ impl Simulation {
             self.tally
                 .add(&format!("killed, {phase}, first"), u32::from(first));
         }
+        let id = self.slots[i].id;
+        let followers: Vec<usize> = (0..self.slots.len())
+            .filter(|j| *j != i && id.is_some() && self.slots[*j].leader == id)
+            .collect();
         self.remove_sm(i);
+        if !self.leases {
+            return;
+        }
+        let guid = self.slots[i].guid;
+        for j in followers {
+            let silent = PeerEvent::Silent {
+                guid,
+                in_sync: self.has_complete_replica(j),
+                uncertain: false,
+            };
+            self.command(j, Input::Peer(silent));
+        }
+    }
+
+    /// Whether the replica of this standby has all that its master acknowledged.
+    pub(crate) fn has_complete_replica(&self, i: usize) -> bool {
+        let replica = self.replica_for(i, self.lab.world.now());
+        replica.is_some_and(|replica| replica.complete)
     }
 
     fn remove_sm(&mut self, i: usize) {
@@ -362,7 +383,7 @@ impl Simulation {
     fn load_replicas(&mut self) {
         let now = self.lab.world.now();
         for i in self.running() {
-            if !self.sm(i).is_some_and(|sm| sm.awaits_replica) {
+            if !self.sm(i).is_some_and(Sm::awaits_replica) {
                 continue;
             }
             let clock = self.slots[i].plan.clock;
@@ -380,9 +401,16 @@ impl Simulation {
                 self.log(&format!("{i} loads replica {size:?}"));
             }
             let id = self.slots[i].id.unwrap();
+            let is_stale = self.slots[i].plan.replica_mode == ReplicaMode::Stale;
+            // A stale replica is detected only when it is completed.
+            let answer = is_stale.then_some(false);
+            // The standby follows its master no more: at a second load, the master may have changed records since.
+            let frozen = replica.clone().map(|replica| Replica {
+                complete: false,
+                ..replica
+            });
             let prepared = self.lab.world.with_sm(id, |sm, _| {
                 let (mut prepared, mut all_of) = (None, None);
-                sm.awaits_replica = false;
                 let unix_s = unix_s(clock, now);
                 let restored = match replica {
                     Some(Replica {
@@ -391,45 +419,36 @@ impl Simulation {
                         of,
                         term,
                     }) => {
-                        let mut restored = restore(&records, unix_s);
-                        restored.complete &= complete;
+                        let restored = restore(&records, unix_s);
                         let view = restored.snapshot.as_ref().map(|s| &s.view);
                         let whose = view.and_then(|view| view.identity());
-                        let fits = restored.complete && whose.is_some_and(|w| w.port == of);
+                        let fits =
+                            complete && restored.complete && whose.is_some_and(|w| w.port == of);
                         prepared = fits.then_some(of);
                         let view = restored.snapshot.as_ref().map(|s| s.view.clone());
                         sm.replace_records(records, view.clone(), now);
                         all_of = term.filter(|_| fits).map(|term| (term, view));
                         Some(restored)
                     }
-                    // Of its own records only the LIDs are still valid.
-                    None if replicates => {
-                        let lids: LidMap = restore(&sm.persisted_records, unix_s).lids;
-                        let registered = |key: &RecordKey| {
-                            let kind = key.kind();
-                            kind.is_some_and(|kind| RecordKind::REGISTRATIONS.contains(&kind))
-                        };
-                        let mut records = core::mem::take(&mut sm.persisted_records);
-                        records.retain(|key, _| !registered(key));
-                        sm.replace_records(records, None, now);
-                        Some(RestoredState {
-                            lids,
-                            ..RestoredState::default()
-                        })
-                    }
-                    None => None,
+                    None => replicates.then(|| restore(&records_of(sm, clock, now), unix_s)),
                 };
-                sm.command(Input::ReplicaLoaded(restored.map(Box::new)), now);
+                sm.end_load(restored, answer, now);
                 (prepared, all_of)
             });
             let slot = &mut self.slots[i];
             (slot.loaded_from, slot.loaded_term) = prepared.unwrap_or_default();
             slot.own_term = None;
+            (slot.leader, slot.replica) = (None, frozen);
         }
     }
 
     /// Makes standbys replicate the master of their subnet fragment.
     fn update_followed_masters(&mut self) {
+        for i in self.running() {
+            if self.is_master(i) && !self.sm(i).is_some_and(Sm::awaits_replica) {
+                (self.slots[i].leader, self.slots[i].replica) = (None, None);
+            }
+        }
         for (_, sms) in &*self.fragments() {
             let masters: Vec<usize> = sms.iter().copied().filter(|i| self.is_master(*i)).collect();
             let Some(&first) = masters.first() else {
@@ -445,10 +464,7 @@ impl Simulation {
                     self.slots[i].leader = leader;
                     self.slots[i].replica = None;
                     if knows {
-                        self.command(i, Input::ReplicaIncomplete(false));
-                    }
-                    if knows && self.leases {
-                        self.command(i, Input::FerrosmPeer(peer));
+                        self.command(i, Input::Replica(ReplicaEvent::InSync(peer)));
                     }
                 }
             }
@@ -559,6 +575,7 @@ impl Simulation {
             foreign.tick(&mut self.lab.world);
         }
         self.load_replicas();
+        self.process_events();
         self.remove_stopped_sms();
         self.update_followed_masters();
         let locations = self.sm_locations();
@@ -639,8 +656,10 @@ impl Simulation {
                         slot.loaded_term = None;
                         (slot.last_term, slot.own_term) = (Some(self.terms), Some(self.terms));
                         slot.sweeps_before_term = slot.sweeps;
-                        // Replicas of earlier masters are older than its own records from now on.
-                        (slot.leader, slot.replica) = (None, None);
+                        if !sm.awaits_replica() {
+                            // Replicas of earlier masters are older than its own records from now on.
+                            (slot.leader, slot.replica) = (None, None);
+                        }
                     }
                     if slot.term.is_some()
                         && !is_master

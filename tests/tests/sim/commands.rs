@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ferrosm_core::{
     Command, CommandFailure, CommandId, CommandOutcome, CommandReply, Event, Input, LocalPortEvent,
-    RestoredState, SmConfig,
+    PeerEvent, ReplicaEvent, RestoredState, SmConfig,
 };
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_sim::faults::FabricAction;
@@ -174,7 +174,7 @@ fn stop_survives_another_master_during_its_sm_scan() {
         lab.world.with_sm(lab.sm, |sm, now| {
             sm.command(Command::Stop.with_id(1), now);
             if deposed {
-                sm.command(Input::Deposed(guid), now);
+                sm.command(Input::Peer(PeerEvent::Deposed(guid)), now);
             }
         });
         assert_eq!(stopped(&lab, lab.sm).is_some(), deposed);
@@ -251,6 +251,7 @@ fn restart_stopped(lab: &mut Lab, services: &mut [Service], cfg: &SmConfig, cont
         service.check(&sm, context);
         service.sent.clear();
         let sm = Sm::new(cfg.clone(), RestoredState::default(), lab.world.now());
+        let sm = sm.with_replication();
         let started = lab.world.add_sm(Some(service.at), sm);
         service.id = started.unwrap_or_else(|e| panic!("{e}"));
     }
@@ -260,11 +261,12 @@ fn disturb(lab: &mut Lab, rng: &mut TestRng, services: &[Service]) {
     let [a, b] = [rng.index(2), rng.index(2)].map(|i| &services[i]);
     let guid = lab.world.fabric().port_guid(b.at);
     let input = match rng.below(8) {
-        0 => Input::Stalled,
-        1 => Input::LeaseLost,
+        0 => Input::Peer(PeerEvent::Stalled),
+        1 => Input::Peer(PeerEvent::LeaseLost),
         2 => Input::LocalPort(LocalPortEvent::Down),
-        3 if a.at != b.at => Input::Deposed(guid),
-        4 => Input::ReplicaIncomplete(rng.one_in(2)),
+        3 if a.at != b.at => Input::Peer(PeerEvent::Deposed(guid)),
+        4 if rng.one_in(2) => Input::Replica(ReplicaEvent::InSync(guid)),
+        4 => Input::Replica(ReplicaEvent::OutOfSync),
         5 => {
             let _ = lab.world.act(FabricAction::Cut(a.at));
             return;
@@ -316,7 +318,6 @@ fn every_command_is_answered_exactly_once() {
         }
         for service in &services {
             let _ = lab.world.act(FabricAction::Restore(service.at));
-            send(&mut lab, service.id, Input::ReplicaIncomplete(false));
         }
         for _ in 0..120 {
             lab.world.run_for(Duration::from_secs(1));

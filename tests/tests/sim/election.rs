@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::event::Notice;
-use ferrosm_core::{Command, Event, Input, LidMap, RestoredState, SmConfig};
+use ferrosm_core::{Command, Event, Input, LidMap, PeerEvent, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
@@ -324,7 +324,7 @@ fn peer_capabilities_survive_a_reload() {
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let master = lab.world.fabric().port_guid(lab.at);
     lab.world.with_sm(second, |sm, now| {
-        sm.command(Input::FerrosmPeer(master), now);
+        sm.command(Input::Peer(PeerEvent::Ferrosm(master)), now);
         sm.command(Input::Config(Box::new(settings(1))), now);
     });
     lab.world.run_for(Duration::from_secs(15));
@@ -546,9 +546,9 @@ fn sweep_replaces_a_pending_sminfo_scan() {
     for deposed in [true, false] {
         let (mut lab, guid) = with_foreign_standby();
         lab.world.with_sm(lab.sm, |sm, now| {
-            sm.command(Input::Stalled, now);
+            sm.command(Input::Peer(PeerEvent::Stalled), now);
             if deposed {
-                sm.command(Input::Deposed(guid), now);
+                sm.command(Input::Peer(PeerEvent::Deposed(guid)), now);
             }
         });
         let stalled = has_event(&lab, lab.sm, |e| {
@@ -599,21 +599,26 @@ fn lost_lease_does_not_isolate_the_subnet() {
     // Longer than the 100 ms that a standby allows a master that is known to be dead.
     lab.world.set_paused(lab.sm, true);
     lab.world.with_sm(second, |sm, now| {
-        let (guid, uncertain) = (master, true);
-        sm.command(Input::PeerSilent { guid, uncertain }, now);
+        let silent = PeerEvent::Silent {
+            guid: master,
+            in_sync: true,
+            uncertain: true,
+        };
+        sm.command(Input::Peer(silent), now);
     });
     // The result is the same if discovery restarts meanwhile.
     lab.world.run_for(Duration::from_millis(50));
     let replica = lab.manager().replicated_state(lab.world.now());
     lab.world.with_sm(second, |sm, now| {
         sm.replica = Some(replica);
-        sm.command(Input::Stalled, now);
+        sm.command(Input::Peer(PeerEvent::Stalled), now);
     });
     lab.world.run_for(Duration::from_millis(300));
     assert_eq!(role(&lab, second), SmState::Discovering);
     lab.world.set_paused(lab.sm, false);
-    lab.world
-        .with_sm(lab.sm, |sm, now| sm.command(Input::LeaseLost, now));
+    lab.world.with_sm(lab.sm, |sm, now| {
+        sm.command(Input::Peer(PeerEvent::LeaseLost), now)
+    });
     lab.world.run_for(Duration::from_secs(1));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     assert_eq!(sweeps(&lab), swept, "{:?}", events(&lab, lab.sm));
@@ -625,8 +630,9 @@ fn lost_lease_does_not_isolate_the_subnet() {
     let guid = lab.world.fabric().port_guid(THERE);
     let other = ForeignSm::new(guid, 0, SmState::Master);
     lab.world.add_foreign_sm(THERE, other).unwrap();
-    lab.world
-        .with_sm(lab.sm, |sm, now| sm.command(Input::LeaseLost, now));
+    lab.world.with_sm(lab.sm, |sm, now| {
+        sm.command(Input::Peer(PeerEvent::LeaseLost), now)
+    });
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(role(&lab, lab.sm), SmState::Standby, "{}", lab.repeat());
     assert_eq!(others(&lab).1, before.1);
@@ -644,7 +650,7 @@ fn pending_stop_survives_a_lost_lease() {
     lab.world.add_foreign_sm(THERE, other).unwrap();
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
-        sm.command(Input::LeaseLost, now);
+        sm.command(Input::Peer(PeerEvent::LeaseLost), now);
     });
     lab.world.run_for(Duration::from_secs(1));
     let stopped = |e: &Event| matches!(e, Event::Stopped { .. });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::election::ElectionNotice;
-use ferrosm_core::{Command, Event, Input, RestoredState, SmConfig};
+use ferrosm_core::{Command, Event, Input, ReplicaEvent, RestoredState, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
@@ -29,11 +29,13 @@ fn master_and_synchronising_standby() -> (Lab, SmId) {
         ..SmConfig::default()
     };
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
-    let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
+    let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now()).with_replication();
     let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
     let second = second.unwrap_or_else(|e| panic!("{e}"));
-    command(&mut lab, second, Input::ReplicaIncomplete(true));
     lab.world.run_for(Duration::from_secs(30));
+    // The standby waits for its replica again, for ten seconds.
+    command(&mut lab, second, Input::Replica(ReplicaEvent::OutOfSync));
+    lab.world.run_for(Duration::from_secs(2));
     assert_eq!(
         [role(&lab, lab.sm), role(&lab, second)],
         [SmState::Master, SmState::Standby]
@@ -43,6 +45,13 @@ fn master_and_synchronising_standby() -> (Lab, SmId) {
 
 fn command(lab: &mut Lab, id: SmId, input: Input) {
     lab.world.with_sm(id, |sm, now| sm.command(input, now));
+}
+
+/// The standby's replica is in sync.
+fn synchronise(lab: &mut Lab, id: SmId) {
+    let master = lab.world.fabric().port_guid(lab.at);
+    lab.world
+        .with_sm(id, |sm, now| sm.replica_in_sync(master, now));
 }
 
 fn role(lab: &Lab, id: SmId) -> SmState {
@@ -82,7 +91,7 @@ fn synchronising_standby_gets_no_handover() {
     assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.repeat());
     assert_eq!(count_events(&lab, is_not_ready), 1);
     lab.assert_correct();
-    command(&mut lab, second, Input::ReplicaIncomplete(false));
+    synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
     command(&mut lab, sm, Command::Handover.with_id(0));
     let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
@@ -104,7 +113,7 @@ fn stop_waits_for_the_replica() {
     );
     assert_eq!(count_events(&lab, is_not_ready), 1);
     // The standby notifies its master; if the message is lost, the next SMInfo scan finds it.
-    command(&mut lab, second, Input::ReplicaIncomplete(false));
+    synchronise(&mut lab, second);
     let taken = takeover_time(&mut lab, second, Duration::from_millis(1100));
     assert!(taken.is_some(), "{}", lab.repeat());
     lab.world.run_for(Duration::from_secs(3));
@@ -165,7 +174,7 @@ fn stop_without_remaining_standby_is_immediate() {
 fn no_registration_before_the_replica_is_loaded() {
     let (mut lab, second) = master_and_synchronising_standby();
     let first = lab.sm;
-    command(&mut lab, second, Input::ReplicaIncomplete(false));
+    synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
     command(&mut lab, first, Command::Handover.with_id(0));
     let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
@@ -174,14 +183,15 @@ fn no_registration_before_the_replica_is_loaded() {
         .with_sm(first, |sm, _| sm.defers_replica_load = true);
     command(&mut lab, second, Command::Stop.with_id(0));
     let back = takeover_time(&mut lab, first, Duration::from_secs(1));
-    assert!(back.is_some() && lab.manager().awaits_replica);
+    assert!(back.is_some() && lab.manager().awaits_replica());
     let mut members = Members::new();
     let host = *hosts(&lab).last().unwrap();
     assert_eq!(try_join_broadcast(&mut lab, first, host, 1), None);
     let replica = lab
         .world
         .with_sm(second, |sm, now| sm.replicated_state(now));
-    command(&mut lab, first, Input::ReplicaLoaded(replica.map(Box::new)));
+    lab.world
+        .with_sm(first, |sm, now| sm.end_load(replica, Some(true), now));
     lab.world.run_for(Duration::from_secs(1));
     let joined = members.join(&mut lab, host, BROADCAST, JoinState::FULL);
     assert!(joined.is_ok(), "{joined:?}");
@@ -193,7 +203,7 @@ fn no_registration_before_the_replica_is_loaded() {
 fn no_request_is_rejected_across_a_handover() {
     let (mut lab, second) = master_and_synchronising_standby();
     let first = lab.sm;
-    command(&mut lab, second, Input::ReplicaIncomplete(false));
+    synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
     let all = hosts(&lab);
     let mut tid = 0;
@@ -234,10 +244,13 @@ fn standby_with_replica_outranks_standby_without() {
     };
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
     let mut add = |at, priority, incomplete| {
-        let sm = Sm::new(cfg(priority), RestoredState::default(), lab.world.now());
+        let mut sm = Sm::new(cfg(priority), RestoredState::default(), lab.world.now());
+        if incomplete {
+            sm = sm.with_replication();
+        }
         let id = lab.world.add_sm(Some(at), sm).unwrap();
-        command(&mut lab, id, Input::ReplicaIncomplete(incomplete));
-        lab.world.run_for(Duration::from_secs(30));
+        // Without a replica it would be handed the subnet after ten seconds.
+        lab.world.run_for(Duration::from_secs(5));
         id
     };
     let (ready, better) = (add(STANDBY_PORT, 1, false), add(BETTER, 9, true));
@@ -248,14 +261,14 @@ fn standby_with_replica_outranks_standby_without() {
     );
     let first = lab.sm;
     lab.world.kill(first);
-    let taken = takeover_time(&mut lab, ready, Duration::from_secs(60));
+    let taken = takeover_time(&mut lab, ready, Duration::from_secs(8));
     assert!(taken.is_some(), "{}", lab.repeat());
-    lab.world.run_for(Duration::from_secs(30));
+    lab.world.run_for(Duration::from_secs(5));
     assert_eq!(
         [ready, better].map(|id| role(&lab, id)),
         [SmState::Master, SmState::Standby]
     );
-    command(&mut lab, better, Input::ReplicaIncomplete(false));
+    synchronise(&mut lab, better);
     let taken = takeover_time(&mut lab, better, Duration::from_secs(5));
     assert!(taken.is_some(), "{}", lab.repeat());
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{Event, Input, LocalPortEvent, Phase, RestoredState, SmConfig};
+use ferrosm_core::{Event, Input, LocalPortEvent, PeerEvent, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_mad::ids::{Gid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
@@ -288,19 +288,18 @@ fn stalled_sm_does_not_use_an_old_replica() {
     lab.world
         .with_sm(second, |sm, _| sm.defers_replica_load = true);
     lab.world.kill(first);
-    let awaits_load = |lab: &Lab| lab.world.sm(second).is_some_and(|sm| sm.awaits_replica);
+    let awaits_load = |lab: &Lab| lab.world.sm(second).is_some_and(|sm| sm.awaits_replica());
     lab.until("a replica load request", 60, awaits_load);
     let before = reregister_counts(&lab);
-    let loaded = |replica| Input::ReplicaLoaded(Some(Box::new(replica)));
     lab.world.with_sm(second, |sm, now| {
-        sm.awaits_replica = false;
-        sm.command(loaded(old), now);
-        sm.command(Input::Stalled, now);
+        sm.end_load(Some(old), Some(true), now);
+        sm.command(Input::Peer(PeerEvent::Stalled), now);
     });
     lab.world.run_for(Duration::from_millis(1));
     assert!(awaits_load(&lab), "the replica load is requested again");
-    lab.world
-        .with_sm(second, |sm, now| sm.command(loaded(replica), now));
+    lab.world.with_sm(second, |sm, now| {
+        sm.end_load(Some(replica), Some(true), now)
+    });
     until_master(&mut lab, second);
     (lab.sm, lab.at) = (second, STANDBY_PORT);
     lab.until("the first sweep", 60, |lab| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ferrosm_core::election::RoleChangeReason;
 use ferrosm_core::event::Notice;
-use ferrosm_core::{Event, Input};
+use ferrosm_core::{Event, Input, PeerEvent};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::simulated::Lab;
@@ -23,8 +23,9 @@ fn with_foreign_sm(state: SmState) -> (Lab, SmId) {
 }
 
 fn stall(lab: &mut Lab) {
-    lab.world
-        .with_sm(lab.sm, |sm, now| sm.command(Input::Stalled, now));
+    lab.world.with_sm(lab.sm, |sm, now| {
+        sm.command(Input::Peer(PeerEvent::Stalled), now)
+    });
 }
 
 fn set_state(lab: &mut Lab, other: SmId, state: SmState) {
