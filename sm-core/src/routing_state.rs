@@ -9,6 +9,7 @@ use crate::desired_lfts::DesiredLfts;
 use crate::plan::lids::LidPlan;
 use crate::plan::messages::EngineMessage;
 use crate::plan::routes::{NodeLfts, RoutingJob, RoutingJobResult, RoutingStart};
+use crate::plan::vls::FabricVlPlan;
 use crate::report::SweepReport;
 use crate::routing_origin::RoutingInputs;
 use crate::subnet::{Node, NodeIdx, Subnet};
@@ -18,6 +19,24 @@ const STALE_RESULTS_MAX: u8 = 3;
 
 /// A routing, with the node of each of its switches.
 pub(crate) type InstalledRouting = (Arc<LastRun>, Vec<NodeIdx>);
+
+/// A routing that takes the place of the one in force.
+#[derive(Debug)]
+pub(crate) struct NewRouting {
+    pub(crate) routing: InstalledRouting,
+    pub(crate) vls: FabricVlPlan,
+    pub(crate) messages: Vec<EngineMessage>,
+    pub(crate) proof: Proof,
+}
+
+/// What an aborted LFT update left in the switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AbortedUpdate {
+    /// LFTs of the routing in force, without the routes that were to change.
+    Drained,
+    /// Entries of the routing in force and of the one before.
+    Mixed,
+}
 
 /// How the routing in force was computed, for reports.
 #[derive(Debug, Default)]
@@ -38,8 +57,8 @@ pub(crate) struct RoutingState {
     computed_for: Option<(u64, RoutingInputs)>,
     /// Something changed that routes depend on since the last job began.
     is_stale: bool,
-    /// Tables were written in part: the next sweep computes routes again, and no sweep is requested for it.
-    is_incomplete: bool,
+    /// The last LFT update was aborted: the next sweep computes routes again, and no sweep is requested for it.
+    aborted: Option<AbortedUpdate>,
     /// What the next job starts from.
     start: RoutingStart,
     /// What the current job started from.
@@ -64,7 +83,7 @@ impl Default for RoutingState {
             engine: EngineReport::default(),
             computed_for: None,
             is_stale: true,
-            is_incomplete: false,
+            aborted: None,
             start: RoutingStart::Incremental,
             job_start: RoutingStart::Incremental,
             job: None,
@@ -116,13 +135,14 @@ impl RoutingState {
         self.is_stale
     }
 
-    /// Tables were written in part.
-    pub(crate) const fn mark_incomplete(&mut self) {
-        self.is_incomplete = true;
+    /// The LFT update was aborted.
+    pub(crate) const fn on_aborted(&mut self, left: AbortedUpdate) {
+        self.aborted = Some(left);
     }
 
-    pub(crate) const fn is_incomplete(&self) -> bool {
-        self.is_incomplete
+    /// Whether LFTs have entries of another routing than the one in force, with which its multicast trees may deadlock.
+    pub(crate) fn has_mixed_lfts(&self) -> bool {
+        self.aborted == Some(AbortedUpdate::Mixed)
     }
 
     /// The next job starts from `start`, or from what an earlier request named if that discards more.
@@ -155,7 +175,7 @@ impl RoutingState {
             .any(|(i, n)| has_lft(n) && self.desired.get(i).is_none());
         let has_switches = fabric.switches().next().is_some();
         let is_stale = core::mem::take(&mut self.is_stale);
-        has_switches && (is_stale || unrouted || self.is_incomplete)
+        has_switches && (is_stale || unrouted || self.aborted.is_some())
     }
 
     /// Begins a job.
@@ -228,7 +248,7 @@ impl RoutingState {
             proof: Some(proof),
         };
         self.installed = Some(routing);
-        self.is_incomplete = false;
+        self.aborted = None;
         // Computing the digest of long routing input files takes time.
         let current = self.configuration;
         if self

@@ -43,11 +43,11 @@ impl SubnetManager {
         }
     }
 
-    /// Whether tables may be updated outside of sweeps. While LFTs are incomplete or a sweep is requested, updates wait for the sweep.
+    /// Whether tables may be updated outside of sweeps. While LFTs are mixed or a sweep is requested, updates wait for the sweep.
     fn may_update_multicast(&self) -> bool {
         let settled = self.activity.is_idle()
             && !self.schedule.is_requested()
-            && !self.routing.is_incomplete();
+            && !self.routing.has_mixed_lfts();
         settled && self.is_master() && self.view().is_some()
     }
 

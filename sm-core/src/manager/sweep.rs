@@ -21,6 +21,7 @@ use crate::plan::messages::EngineMessage;
 use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
 use crate::report::{Phase, Problem, ProblemKind};
+use crate::routing_state::NewRouting;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, PortRef};
@@ -212,19 +213,30 @@ impl SubnetManager {
                 let vls = FabricVlPlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
                 let conflicting = routes.conflicting_groups;
                 with_ctx!(self, |ctx| report_conflicting(ctx, &conflicting));
-                let (lfts, tables, vls) =
-                    LftUpdate::new(tables, vls, routes.order, routes.sl_to_vl_first);
+                let new = NewRouting {
+                    routing: (routes.run, computed.nodes),
+                    vls,
+                    messages: routes.messages,
+                    proof: routes.proof,
+                };
+                let (order, vls_first) = (routes.order, routes.sl_to_vl_first);
+                let (lfts, tables, new) =
+                    LftUpdate::new(&self.subnet, tables, new, order, vls_first);
                 self.routing
                     .set_desired(DesiredLfts::new(tables, switch_order));
-                if let Some(vls) = vls {
-                    self.vls.set_plan(vls);
+                if let Some(new) = new {
+                    self.put_in_force(new);
                 }
-                let routing = (routes.run, computed.nodes);
-                self.routing
-                    .install(routing, routes.messages, routes.proof, &self.cfg);
                 Some(self.begin_tables(Box::new(TableUpdate::new(lfts)), conflicting))
             }
         }
+    }
+
+    /// A routing is in force from now on.
+    pub(super) fn put_in_force(&mut self, new: NewRouting) {
+        self.vls.set_plan(new.vls);
+        self.routing
+            .install(new.routing, new.messages, new.proof, &self.cfg);
     }
 
     /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again.

@@ -9,6 +9,7 @@ use super::activity::{SweepPhase, TableUpdate};
 use crate::multicast::clear_entries;
 use crate::plan::port_settings;
 use crate::report::Phase;
+use crate::routing_state::AbortedUpdate;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_update::{self, DrainState, LftPrecondition, LftUpdate};
@@ -80,15 +81,18 @@ impl SubnetManager {
         let precondition = lfts.take_precondition();
         if let Some(port) = lfts.take_blocking_port(&self.subnet) {
             let vls = precondition == LftPrecondition::VlTablesWritten;
-            with_ctx!(self, |ctx| lfts.abort(
+            let left = with_ctx!(self, |ctx| lfts.abort(
                 ctx,
                 port,
                 vls,
                 self.routing.desired()
             ));
-            self.routing.mark_incomplete();
+            self.routing.on_aborted(left);
             self.finish_tables(*update);
-            return self.begin_arming();
+            return match left {
+                AbortedUpdate::Drained => self.begin_multicast(),
+                AbortedUpdate::Mixed => self.begin_arming(),
+            };
         }
         match precondition {
             LftPrecondition::None => {}
@@ -112,9 +116,9 @@ impl SubnetManager {
             }
             DrainState::Draining => SweepPhase::Tables(update),
             DrainState::Over(after) => {
-                self.vls.set_plan(after.vls.clone());
-                let tables = lfts.begin_after_drain(*after);
+                let (tables, routing) = lfts.begin_after_drain(*after);
                 self.routing.replace_desired(tables);
+                self.put_in_force(routing);
                 self.begin_tables(update, Vec::new())
             }
         }

@@ -18,8 +18,8 @@ use crate::ctx::Ctx;
 use crate::desired_lfts::DesiredLfts;
 use crate::plan::messages::EngineMessage;
 use crate::plan::routes::{LftWriteOrder, NodeLfts, blocks_to_write};
-use crate::plan::vls::FabricVlPlan;
 use crate::report::ProblemKind;
+use crate::routing_state::{AbortedUpdate, NewRouting};
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 
@@ -33,8 +33,11 @@ type LftBlockRef = (NodeIdx, u16);
 #[derive(Debug)]
 pub(crate) struct AfterDrain {
     tables: NodeLfts,
-    pub(crate) vls: FabricVlPlan,
+    /// The routing in force from then on.
+    pub(crate) routing: NewRouting,
     stages: Vec<Vec<LftBlockRef>>,
+    /// The first part only drops routes. It also writes new ones to switches with unknown tables.
+    only_drops: bool,
 }
 
 /// What a table update does when its requests are complete and no stage remains.
@@ -83,20 +86,23 @@ pub(crate) struct LftUpdate {
 }
 
 impl LftUpdate {
-    /// An update to `tables` and the `vls` that go with them. `vls_first` is whether SLtoVL tables have to be in place before. Returns with
-    /// it the tables that switches should have from now on, and the VLs to use from now on, unless routes are dropped first.
+    /// An update to `tables` and the `routing` that they are of. `vls_first` is whether SLtoVL tables have to be in place before. Returns with
+    /// it the tables that switches should have from now on, and the routing in force from now on, unless routes are dropped first.
     pub(crate) fn new(
+        fabric: &Subnet,
         tables: NodeLfts,
-        vls: FabricVlPlan,
+        routing: NewRouting,
         order: LftWriteOrder,
         vls_first: bool,
-    ) -> (Self, NodeLfts, Option<FabricVlPlan>) {
+    ) -> (Self, NodeLfts, Option<NewRouting>) {
         match order {
             LftWriteOrder::Drain { first, then } => {
+                let only_drops = first.iter().all(|(n, lft)| is_reduced(fabric, *n, lft));
                 let after = AfterDrain {
                     tables,
-                    vls,
+                    routing,
                     stages: then,
+                    only_drops,
                 };
                 let update = Self {
                     is_ordered: true,
@@ -111,7 +117,7 @@ impl LftUpdate {
                     order,
                     ..Self::default()
                 };
-                (update, tables, Some(vls))
+                (update, tables, Some(routing))
             }
         }
     }
@@ -204,11 +210,11 @@ impl LftUpdate {
         DrainState::Over(Box::new(after))
     }
 
-    /// Begins the update after a drain. Returns the tables that switches should have.
-    pub(crate) fn begin_after_drain(&mut self, after: AfterDrain) -> NodeLfts {
+    /// Begins the update after a drain. Returns the tables that switches should have, and the routing in force from now on.
+    pub(crate) fn begin_after_drain(&mut self, after: AfterDrain) -> (NodeLfts, NewRouting) {
         self.rejected.clear();
         self.order = LftWriteOrder::Stages(after.stages);
-        after.tables
+        (after.tables, after.routing)
     }
 
     /// When the drain is over.
@@ -225,9 +231,9 @@ impl LftUpdate {
         port: PortRef,
         vls_unwritten: bool,
         desired: &DesiredLfts,
-    ) {
+    ) -> AbortedUpdate {
         let waiting: BTreeSet<LftBlockRef> = self.stages.drain(..).flatten().collect();
-        let drains = self.drain.take().is_some();
+        let drain = self.drain.take();
         for (n, _) in core::mem::take(&mut self.outstanding) {
             let rejected = blocks_of(&self.rejected, n);
             if let Some(node) = ctx.fabric.get_mut(n) {
@@ -243,9 +249,14 @@ impl LftUpdate {
             }
         }
         ctx.effects.messages.push(EngineMessage::LftsNotWritten {
-            blocks: (!vls_unwritten && !drains).then_some(waiting.len()),
+            blocks: (!vls_unwritten && drain.is_none()).then_some(waiting.len()),
             port: ctx.fabric.port_name(port),
         });
+        if drain.is_some_and(|after| after.only_drops) {
+            AbortedUpdate::Drained
+        } else {
+            AbortedUpdate::Mixed
+        }
     }
 
     /// A block was written.
@@ -343,6 +354,20 @@ fn packet_life(code: u8) -> Duration {
     } else {
         Duration::from_nanos(4096 << code)
     }
+}
+
+/// Whether a switch has all entries of a table, apart from those that drop packets.
+fn is_reduced(fabric: &Subnet, n: NodeIdx, lft: &Lft) -> bool {
+    let installed = fabric.get(n).and_then(|node| node.installed.as_ref());
+    installed.is_some_and(|installed| {
+        let blocks = lft.entries().len().div_ceil(LFT_BLOCK_LEN);
+        (0..u16::try_from(blocks).unwrap_or(u16::MAX)).all(|block| {
+            let entries = lft.block(block).into_iter().zip(installed.block(block));
+            entries
+                .into_iter()
+                .all(|(new, old)| new == old || new == PortNum::DROP.0)
+        })
+    })
 }
 
 /// Writes LinearFDBTop if it differs. It is the last write to a switch that had a lower one, so that the switch never looks up an entry
