@@ -310,9 +310,16 @@ pub(super) struct SweepHistory {
 impl SubnetManager {
     /// Begins an activity; drops the previous one and its state.
     pub(super) fn set_activity(&mut self, activity: Activity) {
-        self.activity = activity;
+        self.replace_activity(activity);
         self.transitions += 1;
         self.update_paths();
+    }
+
+    pub(super) fn replace_activity(&mut self, activity: Activity) {
+        if let Some(update) = self.activity.table_update() {
+            update.lfts.abandon(&mut self.subnet);
+        }
+        self.activity = activity;
     }
 
     /// The current phase of the sweep ends, and the named one begins.

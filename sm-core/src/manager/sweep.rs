@@ -68,7 +68,7 @@ impl SubnetManager {
         let number = self.last_sweep.number;
         let reports_changes = self.last_sweep.report.is_some();
         let sweep = Sweep::new(number, scope, reports_changes, self.now);
-        self.activity = Activity::Sweep(Box::new(sweep));
+        self.replace_activity(Activity::Sweep(Box::new(sweep)));
         self.announce_phase();
     }
 

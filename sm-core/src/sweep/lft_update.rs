@@ -259,6 +259,17 @@ impl LftUpdate {
         }
     }
 
+    /// The sweep is abandoned: tables with blocks whose Sets have no response are unknown.
+    pub(crate) fn abandon(&self, fabric: &mut Subnet) {
+        for n in self.outstanding.keys() {
+            if let Some(node) = fabric.get_mut(*n)
+                && let Some(installed) = node.installed.take()
+            {
+                node.last_known = Some(installed);
+            }
+        }
+    }
+
     /// A block was written.
     pub(crate) fn on_block_written(
         &mut self,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::routes::LftWriteOrder;
-use ferrosm_core::{Command, Input, NodeIdx, Phase, SmConfig};
+use ferrosm_core::{Command, Input, LocalPortEvent, NodeIdx, Phase, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::faults::Faults;
@@ -137,6 +137,44 @@ fn rejected_lft_block_delays_later_stages() {
         }
     }
     assert!(found >= 4, "only {found} staged updates");
+}
+
+/// A sweep ends while it writes LFTs, because the port driver reports a lost link, and the configuration is reverted. Blocks that switches
+/// accepted without the SM awaiting the response are read back: the SM knows the LFTs that the switches have.
+#[test]
+fn interrupted_lft_update_is_read_back() {
+    let mut lab = bring_up("fat-tree:4", "sssp", 1);
+    config(&mut lab, "updn", 1);
+    lab.until("LFT writes", 60, |lab| {
+        lab.manager().core().phase() == Phase::WriteTables
+    });
+    command(&mut lab, Input::LocalPort(LocalPortEvent::Down));
+    config(&mut lab, "sssp", 1);
+    lab.until("the old routing", 60, |lab| {
+        let last = lab.manager().core().last_report();
+        last.is_some_and(|r| r.is_clean() && r.number > 2 && r.engine == "sssp")
+    });
+    lab.assert_correct();
+    let core = lab.manager().core();
+    for (n, node) in core.subnet().nodes().filter(|(_, node)| node.is_switch()) {
+        let switch = switch_of(&lab, n);
+        let installed = node.installed.as_ref().expect("known LFT");
+        for block in 0..=core
+            .lid_map()
+            .values()
+            .map(|(lid, _)| lid.0 / 64)
+            .max()
+            .unwrap_or(0)
+        {
+            let has = lab.world.fabric().lft_block(switch, usize::from(block));
+            assert_eq!(
+                has,
+                installed.block(block),
+                "{} block {block}",
+                node.description
+            );
+        }
+    }
 }
 
 /// A routing computed for an old configuration is never installed, even if the fabric changes too often to wait for a
