@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::GuidInfo;
 use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::transport::gmp::Peer;
 
 use crate::ctx::Ctx;
@@ -22,6 +21,7 @@ use crate::sa::vl_tables::VlTableId;
 use crate::sa::{SaRequest, View};
 use crate::sa_owner::send_reply;
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{PortRef, Subnet};
 use crate::tables::sl_to_vl::SlToVlSelector;
 
@@ -151,47 +151,47 @@ impl DeferredReads {
         !self.waiting.is_empty()
     }
 
-    /// A read of a table was unanswered: queries do not wait for it.
-    pub(crate) fn on_table_unanswered(&mut self, fabric: &Subnet, op: SmpOp) {
+    /// A table was read. A device that rejects the read has no such table: an empty one is stored, and it is not read again. Queries do not
+    /// wait for a table whose read is unanswered.
+    pub(crate) fn on_table_read(&mut self, fabric: &mut Subnet, op: SmpOp, outcome: &SmpOutcome) {
         let Some((at, table)) = table_of(op) else {
             return;
         };
-        if let Some(node) = fabric.get(at.node) {
+        let Some(node) = fabric.get_mut(at.node) else {
+            return;
+        };
+        if matches!(outcome, SmpOutcome::Unanswered) {
             self.unanswered.insert((node.info.node_guid, table));
+        } else {
+            let data = outcome.data().unwrap_or(&[0; 64]);
+            Arc::make_mut(&mut node.read_vl_tables).insert(table, data);
         }
     }
 
-    /// A block of alias GUIDs was written.
+    /// A block of alias GUIDs was written. If it was not accepted, it is written again in the next rounds, then after the next sweep.
     pub(crate) fn on_guid_info_set(
         &mut self,
         ctx: &mut Ctx<'_>,
         aliases: &AliasTables,
         (p, block): (PortRef, u8),
-        status: Status,
-        data: &[u8; 64],
-    ) {
-        let accepted = status.is_ok()
-            && alias_guid_block(ctx.fabric, aliases, p, block)
-                .is_some_and(|wanted| has_aliases(block, data, &wanted));
-        if !accepted {
-            self.on_guid_info_failed(ctx, p, block, WriteFailure::Rejected(status));
-        } else if let Some(port) = ctx.fabric.port(p) {
-            self.guid_blocks.remove(&(port.guid, block));
-        }
-    }
-
-    /// A block of alias GUIDs was not accepted: it is written again in the next rounds, then after the next sweep.
-    pub(crate) fn on_guid_info_failed(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        p: PortRef,
-        block: u8,
-        failure: WriteFailure,
+        outcome: &SmpOutcome,
     ) {
         let Some(port) = ctx.fabric.port(p) else {
             return;
         };
         let key = (port.guid, block);
+        let failure = match outcome {
+            SmpOutcome::Unanswered => WriteFailure::NoResponse,
+            SmpOutcome::Response { status, data, .. } => {
+                let wanted = alias_guid_block(ctx.fabric, aliases, p, block);
+                let has_wanted = |wanted| has_aliases(block, data, &wanted);
+                if status.is_ok() && wanted.is_some_and(has_wanted) {
+                    self.guid_blocks.remove(&key);
+                    return;
+                }
+                WriteFailure::Rejected(*status)
+            }
+        };
         if self.guid_blocks.get(&key).is_none_or(|n| *n >= WRITES_MAX) {
             self.guid_blocks.remove(&key);
             ctx.outbox.emit(Event::Notice(Notice::AliasGuidsRejected {
@@ -200,17 +200,6 @@ impl DeferredReads {
                 failure,
             }));
         }
-    }
-}
-
-/// A table was read. A device that refuses the read has no such table: an empty one is stored, and it is not read again.
-pub(crate) fn store_table(fabric: &mut Subnet, op: SmpOp, status: Status, data: &[u8; 64]) {
-    let Some((at, table)) = table_of(op) else {
-        return;
-    };
-    if let Some(node) = fabric.get_mut(at.node) {
-        let data = if status.is_ok() { data } else { &[0; 64] };
-        Arc::make_mut(&mut node.read_vl_tables).insert(table, data);
     }
 }
 

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
 use ferrosm_mad::ids::{Lid, PKey, PortNum};
-use ferrosm_mad::mad::Status;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
@@ -20,6 +19,7 @@ use crate::plan::port_settings;
 use crate::report::{PKeyTableUsage, ProblemKind};
 use crate::sa::pkey_set::PKeySet;
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, PortRef, Subnet};
 use crate::sweep::SweepScope;
 use crate::tables::pkeys::{PKeyTable, num_blocks};
@@ -237,24 +237,25 @@ impl PartitionTables {
         Some(PKeyBlock { keys }.encode())
     }
 
-    /// A block was written.
+    /// A block was written, or was not.
     pub(crate) fn on_block_written(
         &self,
         ctx: &mut Ctx<'_>,
         p: PortRef,
         block: u16,
-        status: Status,
-        data: &[u8; 64],
+        outcome: &SmpOutcome,
     ) {
-        let accepted = status.is_ok() && self.payload(p, block) == Some(*data);
-        if status.is_ok()
+        if let Some(data) = outcome.data()
             && let Some(port) = ctx.fabric.port_mut(p)
         {
             port.keys.set_block(block, PKeyBlock::decode(data).keys);
         }
-        if !accepted {
-            let attr = id::PKEY_TABLE;
-            on_write_failed(ctx, p, ProblemKind::SetRejected { attr, status });
+        if let Err(kind) = outcome.check_set(id::PKEY_TABLE, self.payload(p, block)) {
+            // A switch port with an incomplete table must not check packets: it would drop valid ones.
+            if let Some(port) = ctx.fabric.port_mut(p) {
+                port.enforces_p_keys = false;
+            }
+            ctx.effects.port_problem(p, kind);
         }
     }
 }
@@ -286,20 +287,14 @@ pub(crate) fn read(ctx: &mut Ctx<'_>, scope: &SweepScope) {
     }
 }
 
-/// A block was read.
-pub(crate) fn on_block_read(
-    ctx: &mut Ctx<'_>,
-    p: PortRef,
-    block: u16,
-    status: Status,
-    data: &[u8; 64],
-) {
-    if !status.is_ok() {
+/// A block was read, or could not be.
+pub(crate) fn on_block_read(ctx: &mut Ctx<'_>, p: PortRef, block: u16, outcome: &SmpOutcome) {
+    let Some(data) = outcome.data() else {
         let attr = id::PKEY_TABLE;
         ctx.effects
             .port_problem(p, ProblemKind::NoResponse { attr });
         return;
-    }
+    };
     let configured = ctx.cfg.partitions.is_configured();
     let keys = PKeyBlock::decode(data).keys;
     let len = table_len(ctx.fabric, p);
@@ -317,14 +312,6 @@ pub(crate) fn on_block_read(
             read_unknown_blocks(ctx, p);
         }
     }
-}
-
-/// A block was not written. A switch port with an incomplete table must not check packets: it would drop valid ones.
-pub(crate) fn on_write_failed(ctx: &mut Ctx<'_>, p: PortRef, kind: ProblemKind) {
-    if let Some(port) = ctx.fabric.port_mut(p) {
-        port.enforces_p_keys = false;
-    }
-    ctx.effects.port_problem(p, kind);
 }
 
 fn read_unknown_blocks(ctx: &mut Ctx<'_>, p: PortRef) {

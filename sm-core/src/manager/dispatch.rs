@@ -6,19 +6,17 @@ use ferrosm_mad::mad::{MadIn, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DATA_LEN};
 
 use super::SubnetManager;
-use crate::deferred_reads::store_table;
-use crate::event::WriteFailure;
+use super::activity::{TableReadback, TableUpdate};
 use crate::mastership::election;
 use crate::partitions;
 use crate::report::ProblemKind;
 use crate::schedule::SweepKind;
 use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::TimedOut;
 use crate::sweep::discovery;
-use crate::sweep::link_setup;
 use crate::traps::Reread;
-use crate::vls;
 
 impl SubnetManager {
     pub(super) fn on_mad(&mut self, received: &MadIn) {
@@ -53,120 +51,12 @@ impl SubnetManager {
             return;
         }
         self.smps.complete(tid);
-        let (status, data) = (mad.status(), *smp::data(mad));
-        match op {
-            SmpOp::NodeInfo(from) => self.on_node_info(from, status, &data),
-            SmpOp::NodeDescription(n) => {
-                with_ctx!(self, |ctx| discovery::on_description(ctx, n, status, &data));
-            }
-            SmpOp::SwitchInfo(n) => {
-                let (top, mode) = (self.lids.top(), self.read_mode());
-                let stays_set = with_ctx!(self, |ctx| discovery::on_switch_info(
-                    ctx, n, status, &data, top, mode
-                ));
-                if let Some(sweep) = self.activity.sweep_mut().filter(|_| stays_set) {
-                    sweep.uncleared.insert(n);
-                }
-            }
-            SmpOp::ClearPortStateChange(n) => {
-                let mode = self.read_mode();
-                with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
-                    ctx, n, status, &data, mode
-                ));
-            }
-            SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
-            SmpOp::Lft(n, block) => {
-                if let Some(readback) = self.activity.readback() {
-                    readback.lfts.on_block(n, block, status, &data);
-                }
-            }
-            SmpOp::MlnxExtPortInfo(p) => {
-                with_ctx!(self, |ctx| discovery::on_ext_port_info(
-                    ctx, p, status, &data
-                ));
-            }
-            SmpOp::Mft(n, at) => {
-                if let Some(readback) = self.activity.readback() {
-                    with_ctx!(self, |ctx| readback.mfts.on_block(
-                        ctx,
-                        (n, at),
-                        status,
-                        &data
-                    ));
-                }
-            }
-            SmpOp::SetMft(n, at) => {
-                let update = self.activity.mft_update();
-                with_ctx!(self, |ctx| self.multicast.on_block_written(
-                    ctx,
-                    update,
-                    (n, at),
-                    status,
-                    &data
-                ));
-            }
-            SmpOp::SmInfo(p) => self.on_sm_info(p, status, &data),
-            SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, status, &data),
-            SmpOp::SetLft(n, block) => {
-                if let Some(report) = self.activity.report() {
-                    report.lft_blocks_written += 1;
-                }
-                let top = self.lids.top();
-                if let Some(update) = self.activity.table_update() {
-                    with_ctx!(self, |ctx| update.lfts.on_block_written(
-                        ctx,
-                        (n, block),
-                        status,
-                        &data,
-                        (self.routing.desired(), top)
-                    ));
-                }
-            }
-            SmpOp::SetPortInfo(p, step) => self.on_port_set(p, step, status, &data),
-            SmpOp::SetSlToVl(p, at) => {
-                if let Some(update) = self.activity.table_update() {
-                    with_ctx!(self, |ctx| self.vls.on_sl_to_vl_written(
-                        ctx,
-                        &mut update.vls,
-                        (p, at),
-                        status,
-                        &data
-                    ));
-                }
-            }
-            SmpOp::SetVlArbitration(p, block) => {
-                with_ctx!(self, |ctx| self
-                    .vls
-                    .on_arbitration_written(ctx, p, block, status, &data));
-            }
-            SmpOp::PKeyTable(p, block) => {
-                with_ctx!(self, |ctx| partitions::on_block_read(
-                    ctx, p, block, status, &data
-                ));
-            }
-            SmpOp::SetPKeyTable(p, block) => {
-                if let Some(update) = self.activity.table_update() {
-                    with_ctx!(self, |ctx| update
-                        .partitions
-                        .on_block_written(ctx, p, block, status, &data));
-                }
-            }
-            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
-                store_table(&mut self.subnet, op, status, &data);
-            }
-            SmpOp::SetGuidInfo(p, block) => {
-                let aliases = self.sa.registry().aliases().tables();
-                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_set(
-                    ctx,
-                    aliases,
-                    (p, block),
-                    status,
-                    &data
-                ));
-            }
-            SmpOp::SmInfoPoll(p) => self.on_poll_response(p, status, &data),
-            SmpOp::SetSmInfo(p, control) => self.on_control_response(p, control, status),
-        }
+        let outcome = SmpOutcome::Response {
+            modifier: mad.attr_mod(),
+            status: mad.status(),
+            data: *smp::data(mad),
+        };
+        self.on_outcome(op, &outcome);
     }
 
     pub(super) fn on_timeout(&mut self, tid: Tid) {
@@ -181,103 +71,152 @@ impl SubnetManager {
             report.smps.entry(op.attr()).or_default().timeouts += 1;
         }
         if matches!(outcome, TimedOut::Failed(_)) {
-            self.on_failed(op);
+            self.on_unanswered(op);
             // Queued requests to a dead device fail together instead of timing out one by one. Handling a failure may clear or add
             // requests.
             while let Some(SmpTransaction { op, .. }) = self.smps.take_hopeless(op) {
-                self.on_failed(op);
+                self.on_unanswered(op);
             }
         }
     }
 
-    /// A request failed: all attempts timed out.
-    pub(super) fn on_failed(&mut self, op: SmpOp) {
-        if !matches!(
-            op,
-            SmpOp::MlnxExtPortInfo(_)
-                | SmpOp::SlToVl(..)
-                | SmpOp::VlArbitration(..)
-                | SmpOp::SetGuidInfo(..)
-        ) {
+    fn on_unanswered(&mut self, op: SmpOp) {
+        if !op.spec().is_optional {
             self.schedule.record_timeout(self.now);
         }
+        self.on_outcome(op, &SmpOutcome::Unanswered);
+    }
+
+    /// A transaction has ended.
+    fn on_outcome(&mut self, op: SmpOp, outcome: &SmpOutcome) {
         match op {
-            SmpOp::NodeInfo(from) => self.on_node_info_failed(from),
-            // The next light sweep reads it again.
-            SmpOp::NodeDescription(_) => {}
-            SmpOp::SwitchInfo(n) | SmpOp::ClearPortStateChange(n) => {
-                let mode = self.read_mode();
-                with_ctx!(self, |ctx| discovery::on_switch_info_failed(ctx, n, mode));
+            SmpOp::NodeInfo(from) => match outcome {
+                SmpOutcome::Response { status, data, .. } => self.on_node_info(from, *status, data),
+                SmpOutcome::Unanswered => self.on_node_info_failed(from),
+            },
+            SmpOp::NodeDescription(n) => {
+                with_ctx!(self, |ctx| discovery::on_description(ctx, n, outcome));
             }
-            SmpOp::PortInfo(p) => {
-                self.on_port_info_failed(p, ProblemKind::NoResponse { attr: op.attr() })
-            }
-            SmpOp::Lft(n, _) => {
-                if let Some(readback) = self.activity.readback() {
-                    readback.lfts.on_failed(n);
+            SmpOp::SwitchInfo(n) => {
+                let (top, mode) = (self.lids.top(), self.read_mode());
+                let stays_set = with_ctx!(self, |ctx| discovery::on_switch_info(
+                    ctx, n, outcome, top, mode
+                ));
+                if let Some(sweep) = self.activity.sweep_mut().filter(|_| stays_set) {
+                    sweep.uncleared.insert(n);
                 }
             }
-            // Unknown MFT blocks are written. An agent without the vendor's attribute may be silent.
-            SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
-            SmpOp::SetMft(n, at) => {
-                let kind = ProblemKind::NoResponse { attr: op.attr() };
-                let update = self.activity.mft_update();
-                with_ctx!(self, |ctx| self.multicast.on_write_failed(
-                    ctx,
-                    update,
-                    (n, at),
-                    kind
+            SmpOp::ClearPortStateChange(n) => {
+                let mode = self.read_mode();
+                with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
+                    ctx, n, outcome, mode
                 ));
             }
-            SmpOp::SmInfo(p) => self.mastership.on_sm_unanswered(p),
-            SmpOp::SmInfoPoll(p) => self.on_poll_unanswered(p),
-            SmpOp::SetSmInfo(p, control) => self.on_control_unanswered(p, control),
-            SmpOp::SetSwitchInfo(n) => {
-                self.schedule.reread_switch_later(n);
-                self.problem(op.port(), ProblemKind::NoResponse { attr: op.attr() });
+            SmpOp::PortInfo(p) => match outcome {
+                SmpOutcome::Response {
+                    modifier,
+                    status,
+                    data,
+                } => self.on_port_info(p, *modifier, *status, data),
+                SmpOutcome::Unanswered => {
+                    let attr = op.attr();
+                    self.on_port_info_failed(p, ProblemKind::NoResponse { attr });
+                }
+            },
+            SmpOp::MlnxExtPortInfo(p) => {
+                with_ctx!(self, |ctx| discovery::on_ext_port_info(ctx, p, outcome));
             }
-            SmpOp::SetPortInfo(p, setting) => {
-                port_intents!(self, intents);
-                with_ctx!(self, |ctx| link_setup::on_set_timeout(
-                    ctx, p, setting, intents
-                ));
-            }
-            SmpOp::SetSlToVl(p, _) => {
-                let kind = ProblemKind::NoResponse { attr: op.attr() };
-                with_ctx!(self, |ctx| vls::on_sl_to_vl_failed(ctx, p, kind));
-            }
-            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
-                self.deferred_reads.on_table_unanswered(&self.subnet, op);
-            }
-            SmpOp::SetGuidInfo(p, block) => {
-                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_failed(
-                    ctx,
-                    p,
-                    block,
-                    WriteFailure::NoResponse
-                ));
-            }
-            SmpOp::PKeyTable(p, _) | SmpOp::SetVlArbitration(p, _) => {
-                let attr = op.attr();
-                with_ctx!(self, |ctx| ctx
-                    .effects
-                    .port_problem(p, ProblemKind::NoResponse { attr }));
-            }
-            SmpOp::SetPKeyTable(p, _) => {
-                let kind = ProblemKind::NoResponse { attr: op.attr() };
-                with_ctx!(self, |ctx| partitions::on_write_failed(ctx, p, kind));
+            SmpOp::SmInfo(p) => match outcome {
+                SmpOutcome::Response { status, data, .. } => self.on_sm_info(p, *status, data),
+                SmpOutcome::Unanswered => self.mastership.on_sm_unanswered(p),
+            },
+            SmpOp::SmInfoPoll(p) => match outcome {
+                SmpOutcome::Response { status, data, .. } => {
+                    self.on_poll_response(p, *status, data);
+                }
+                SmpOutcome::Unanswered => self.on_poll_unanswered(p),
+            },
+            SmpOp::SetSmInfo(p, control) => match outcome {
+                SmpOutcome::Response { status, .. } => {
+                    self.on_control_response(p, control, *status);
+                }
+                SmpOutcome::Unanswered => self.on_control_unanswered(p, control),
+            },
+            SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, outcome),
+            SmpOp::SetPortInfo(p, setting) => self.on_port_set(p, setting, outcome),
+            SmpOp::Lft(n, block) => {
+                if let Some(readback) = self.activity.readback() {
+                    readback.lfts.on_block(n, block, outcome);
+                }
             }
             SmpOp::SetLft(n, block) => {
-                let failure = Err(ProblemKind::NoResponse { attr: id::LFT });
+                if let (Some(report), SmpOutcome::Response { .. }) =
+                    (self.activity.report(), outcome)
+                {
+                    report.lft_blocks_written += 1;
+                }
                 let top = self.lids.top();
-                if let Some(update) = self.activity.table_update() {
-                    with_ctx!(self, |ctx| update.lfts.on_block_done(
+                if let Some(TableUpdate { lfts, .. }) = self.activity.table_update() {
+                    with_ctx!(self, |ctx| lfts.on_block_written(
                         ctx,
                         (n, block),
-                        failure,
+                        outcome,
                         (self.routing.desired(), top)
                     ));
                 }
+            }
+            SmpOp::Mft(n, at) => {
+                if let Some(TableReadback { mfts, .. }) = self.activity.readback() {
+                    with_ctx!(self, |ctx| mfts.on_block(ctx, (n, at), outcome));
+                }
+            }
+            SmpOp::SetMft(n, at) => {
+                let update = self.activity.mft_update();
+                with_ctx!(self, |ctx| self.multicast.on_block_written(
+                    ctx,
+                    update,
+                    (n, at),
+                    outcome
+                ));
+            }
+            SmpOp::SetSlToVl(p, at) => {
+                if let Some(TableUpdate { vls, .. }) = self.activity.table_update() {
+                    with_ctx!(self, |ctx| self.vls.on_sl_to_vl_written(
+                        ctx,
+                        vls,
+                        (p, at),
+                        outcome
+                    ));
+                }
+            }
+            SmpOp::SetVlArbitration(p, block) => {
+                with_ctx!(self, |ctx| self
+                    .vls
+                    .on_arbitration_written(ctx, p, block, outcome));
+            }
+            SmpOp::PKeyTable(p, block) => {
+                with_ctx!(self, |ctx| partitions::on_block_read(
+                    ctx, p, block, outcome
+                ));
+            }
+            SmpOp::SetPKeyTable(p, block) => {
+                if let Some(TableUpdate { partitions, .. }) = self.activity.table_update() {
+                    with_ctx!(self, |ctx| partitions
+                        .on_block_written(ctx, p, block, outcome));
+                }
+            }
+            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
+                self.deferred_reads
+                    .on_table_read(&mut self.subnet, op, outcome);
+            }
+            SmpOp::SetGuidInfo(p, block) => {
+                let aliases = self.sa.registry().aliases().tables();
+                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_set(
+                    ctx,
+                    aliases,
+                    (p, block),
+                    outcome
+                ));
             }
         }
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
-use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
 use super::activity::{Activity, Sweep, SweepPhase, TableReadback, TableUpdate};
@@ -23,6 +22,7 @@ use crate::plan::vls::FabricVlPlan;
 use crate::report::{Phase, Problem, ProblemKind};
 use crate::routing_state::NewRouting;
 use crate::smp::op::{PortSetting, SmpOp};
+use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::SweepScope;
@@ -279,21 +279,14 @@ impl SubnetManager {
         SweepPhase::Activate
     }
 
-    pub(super) fn on_port_set(
-        &mut self,
-        p: PortRef,
-        setting: PortSetting,
-        status: Status,
-        data: &[u8; 64],
-    ) {
+    pub(super) fn on_port_set(&mut self, p: PortRef, setting: PortSetting, outcome: &SmpOutcome) {
         port_intents!(self, intents);
         let arming = self.activity.arming();
         let implausible = with_ctx!(self, |ctx| link_setup::on_set(
             ctx,
             arming,
             (p, setting),
-            status,
-            data,
+            outcome,
             intents
         ));
         if let Some(kind) = implausible {

@@ -1,7 +1,6 @@
 //! The order in which a sweep writes tables: P_Keys, multicast entries that conflict with the new routes, VL tables, LFTs, MFTs.
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
@@ -11,6 +10,7 @@ use crate::plan::port_settings;
 use crate::report::Phase;
 use crate::routing_state::AbortedUpdate;
 use crate::smp::op::{PortSetting, SmpOp};
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_update::{self, DrainState, LftPrecondition, LftUpdate};
 use crate::sweep::link_setup;
@@ -139,10 +139,10 @@ impl SubnetManager {
         }
     }
 
-    pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
+    pub(super) fn on_switch_set(&mut self, n: NodeIdx, outcome: &SmpOutcome) {
         let top = self.lids.top();
         let changed = with_ctx!(self, |ctx| lft_update::on_switch_info_set(
-            ctx, n, status, data, top
+            ctx, n, outcome, top
         ));
         if changed {
             self.schedule.reread_switch(n);

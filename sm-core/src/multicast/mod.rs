@@ -25,7 +25,6 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::{MftBlock, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
 use ferrosm_routing::multicast::PortSet;
@@ -33,9 +32,9 @@ use ferrosm_routing::multicast::PortSet;
 use crate::ctx::Ctx;
 use crate::plan::installed_groups::installed_entries;
 use crate::plan::messages::EngineMessage;
-use crate::report::ProblemKind;
 use crate::sa::View;
 use crate::sa::registry::Registry;
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 use crate::tables::mft::{MftBlockIdx, mft_index, num_positions};
 pub(crate) use readback::MftReadback;
@@ -214,41 +213,26 @@ impl MulticastTables {
         members
     }
 
-    /// A block was written; `update` is the update that runs, if it is one of trees.
+    /// A block was written, or was not: then it is written again by the next sweep. `update` is the update that runs, if it is one of trees.
     pub(crate) fn on_block_written(
         &mut self,
         ctx: &mut Ctx<'_>,
         update: Option<&mut MftUpdate>,
         (n, at): (NodeIdx, MftBlockIdx),
-        status: Status,
-        data: &[u8; 64],
+        outcome: &SmpOutcome,
     ) {
-        let Some(node) = ctx.fabric.get_mut(n) else {
+        let node = ctx.fabric.get_mut(n);
+        let sent = node.and_then(|node| node.mft.sent.remove(&at));
+        if sent.is_none() && !matches!(outcome, SmpOutcome::Unanswered) {
+            return;
+        }
+        let wanted = sent.map(|masks| MftBlock { masks }.encode());
+        let Err(kind) = outcome.check_set(id::MFT, wanted) else {
+            if let Some((node, sent)) = ctx.fabric.get_mut(n).zip(sent) {
+                node.mft.set_known(at, sent);
+            }
             return;
         };
-        let Some(sent) = node.mft.sent.remove(&at) else {
-            return;
-        };
-        if status.is_ok() && MftBlock::decode(data).masks == sent {
-            node.mft.set_known(at, sent);
-        } else {
-            let attr = id::MFT;
-            let kind = ProblemKind::SetRejected { attr, status };
-            self.on_write_failed(ctx, update, (n, at), kind);
-        }
-    }
-
-    /// A block was not written. It is written again by the next sweep.
-    pub(crate) fn on_write_failed(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        update: Option<&mut MftUpdate>,
-        (n, at): (NodeIdx, MftBlockIdx),
-        kind: ProblemKind,
-    ) {
-        if let Some(node) = ctx.fabric.get_mut(n) {
-            node.mft.sent.remove(&at);
-        }
         if let Some(update) = update {
             update.on_block_failed(at.block);
         }

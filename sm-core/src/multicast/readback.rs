@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::MftBlock;
-use ferrosm_mad::mad::Status;
 
 use super::update::has_fdb_top;
 use super::used_blocks;
 use crate::ctx::Ctx;
 use crate::sa::registry::Registry;
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::NodeIdx;
 use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, first_mlid, num_positions};
 
@@ -59,12 +59,11 @@ impl MftReadback {
         &mut self,
         ctx: &mut Ctx<'_>,
         (n, at): (NodeIdx, MftBlockIdx),
-        status: Status,
-        data: &[u8; 64],
+        outcome: &SmpOutcome,
     ) {
-        if !status.is_ok() {
+        let Some(data) = outcome.data() else {
             return;
-        }
+        };
         let masks = MftBlock::decode(data).masks;
         if let Some(node) = ctx.fabric.get_mut(n) {
             node.mft.set_known(at, masks);

@@ -1,7 +1,8 @@
-//! The SMPs that the SM sends: what each reads or writes ([`op`]), the DR paths to their targets ([`route`]), and those that are
-//! outstanding ([`queue`]).
+//! The SMPs that the SM sends: what each reads or writes ([`op`]), the DR paths to their targets ([`route`]), those that are
+//! outstanding ([`queue`]), and how they end ([`outcome`]).
 
 pub(crate) mod op;
+pub(crate) mod outcome;
 pub(crate) mod queue;
 pub(crate) mod route;
 

@@ -119,6 +119,8 @@ pub(crate) struct SmpSpec {
     /// Bits of the modifier that a response must repeat. Agents differ in the others.
     pub(crate) modifier_mask: u32,
     pub(crate) is_set: bool,
+    /// An agent that does not respond may lack the attribute: its silence does not make the observed fabric doubtful.
+    pub(crate) is_optional: bool,
 }
 
 impl SmpSpec {
@@ -129,6 +131,7 @@ impl SmpSpec {
             modifier: AttrMod(0),
             modifier_mask: 0,
             is_set: false,
+            is_optional: false,
         }
     }
 
@@ -144,6 +147,13 @@ impl SmpSpec {
         Self {
             modifier,
             modifier_mask: mask,
+            ..self
+        }
+    }
+
+    const fn optional(self) -> Self {
+        Self {
+            is_optional: true,
             ..self
         }
     }
@@ -181,7 +191,8 @@ impl SmpOp {
                 SmpSpec::set(Target::Port(p), id::PORT_INFO).part(PortInfo::modifier(p.port), PORT)
             }
             Self::MlnxExtPortInfo(p) => SmpSpec::get(Target::Port(p), id::MLNX_EXT_PORT_INFO)
-                .part(AttrMod(p.port.0 as u32), PORT),
+                .part(AttrMod(p.port.0 as u32), PORT)
+                .optional(),
             Self::SmInfo(p) | Self::SmInfoPoll(p) => SmpSpec::get(Target::Port(p), id::SM_INFO),
             Self::SetSmInfo(p, control) => {
                 SmpSpec::set(Target::Port(p), id::SM_INFO).part(AttrMod(control.0), 0)
@@ -192,23 +203,24 @@ impl SmpOp {
             }
             Self::Mft(n, at) => SmpSpec::get(port0(n), id::MFT).part(at.modifier(), ALL),
             Self::SetMft(n, at) => SmpSpec::set(port0(n), id::MFT).part(at.modifier(), ALL),
-            Self::SlToVl(p, at) => {
-                SmpSpec::get(Target::Port(p), id::SL_TO_VL).part(at.modifier(), ALL)
-            }
+            Self::SlToVl(p, at) => SmpSpec::get(Target::Port(p), id::SL_TO_VL)
+                .part(at.modifier(), ALL)
+                .optional(),
             Self::SetSlToVl(p, at) => {
                 SmpSpec::set(Target::Port(p), id::SL_TO_VL).part(at.modifier(), ALL)
             }
             Self::VlArbitration(p, block) => SmpSpec::get(Target::Port(p), id::VL_ARBITRATION)
-                .part(VlArb::modifier(block, p.port), ALL),
+                .part(VlArb::modifier(block, p.port), ALL)
+                .optional(),
             Self::SetVlArbitration(p, block) => SmpSpec::set(Target::Port(p), id::VL_ARBITRATION)
                 .part(VlArb::modifier(block, p.port), ALL),
             Self::PKeyTable(p, block) => SmpSpec::get(Target::Port(p), id::PKEY_TABLE)
                 .part(PKeyBlock::modifier(block, p.port), PKEY_BLOCK),
             Self::SetPKeyTable(p, block) => SmpSpec::set(Target::Port(p), id::PKEY_TABLE)
                 .part(PKeyBlock::modifier(block, p.port), PKEY_BLOCK),
-            Self::SetGuidInfo(p, block) => {
-                SmpSpec::set(Target::Port(p), id::GUID_INFO).part(AttrMod(block as u32), ALL)
-            }
+            Self::SetGuidInfo(p, block) => SmpSpec::set(Target::Port(p), id::GUID_INFO)
+                .part(AttrMod(block as u32), ALL)
+                .optional(),
         }
     }
 

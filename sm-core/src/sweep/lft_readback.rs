@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::LFT_BLOCK_LEN;
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_mad::mad::Status;
 use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::NodeIdx;
 
 /// LIDs of one forwarding table block.
@@ -43,22 +43,17 @@ impl LftReadback {
         Self { tables }
     }
 
-    /// A block was read.
-    pub(crate) fn on_block(&mut self, n: NodeIdx, block: u16, status: Status, data: &[u8; 64]) {
-        if !status.is_ok() {
-            self.on_failed(n);
+    /// A block was read. If it cannot be, the whole table stays unknown.
+    pub(crate) fn on_block(&mut self, n: NodeIdx, block: u16, outcome: &SmpOutcome) {
+        let Some(data) = outcome.data() else {
+            self.tables.remove(&n);
             return;
-        }
+        };
         let at = usize::from(block) * LFT_BLOCK_LEN;
         let table = self.tables.get_mut(&n);
         if let Some(part) = table.and_then(|t| t.get_mut(at..at + LFT_BLOCK_LEN)) {
             part.copy_from_slice(data);
         }
-    }
-
-    /// A block cannot be read: the whole table stays unknown.
-    pub(crate) fn on_failed(&mut self, n: NodeIdx) {
-        self.tables.remove(&n);
     }
 
     /// All blocks are read: the tables are known.

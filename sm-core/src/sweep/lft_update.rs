@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::{LFT_BLOCK_LEN, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
@@ -18,9 +17,9 @@ use crate::ctx::Ctx;
 use crate::desired_lfts::DesiredLfts;
 use crate::plan::messages::EngineMessage;
 use crate::plan::routes::{LftWriteOrder, NodeLfts, blocks_to_write};
-use crate::report::ProblemKind;
 use crate::routing_state::{AbortedUpdate, NewRouting};
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 
 /// Longest pause between dropping routes and writing those that replace them.
@@ -270,35 +269,16 @@ impl LftUpdate {
         }
     }
 
-    /// A block was written.
+    /// A block was written, or was not. After the last block of a switch its table is known again, and LinearFDBTop is written.
     pub(crate) fn on_block_written(
         &mut self,
         ctx: &mut Ctx<'_>,
         (n, block): LftBlockRef,
-        status: Status,
-        data: &[u8; 64],
+        outcome: &SmpOutcome,
         (desired, top): (&DesiredLfts, Lid),
     ) {
-        let wanted = desired.get(n);
-        let accepted = wanted.is_some_and(|w| w.block(block) == *data);
-        let attr = id::LFT;
-        let outcome = if status.is_ok() && accepted {
-            Ok(())
-        } else {
-            Err(ProblemKind::SetRejected { attr, status })
-        };
-        self.on_block_done(ctx, (n, block), outcome, (desired, top));
-    }
-
-    /// A block was written or failed. After the last block of a switch its table is known again, and LinearFDBTop is written.
-    pub(crate) fn on_block_done(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        (n, block): LftBlockRef,
-        outcome: Result<(), ProblemKind>,
-        (desired, top): (&DesiredLfts, Lid),
-    ) {
-        if let Err(kind) = outcome {
+        let wanted = desired.get(n).map(|lft| lft.block(block));
+        if let Err(kind) = outcome.check_set(id::LFT, wanted) {
             let port0 = PortRef::new(n, PortNum::ZERO);
             if self.drain.is_some() || self.staged.contains(&(n, block)) {
                 self.block_on(port0);
@@ -331,23 +311,24 @@ impl LftUpdate {
     }
 }
 
-/// SwitchInfo was written. Returns whether PortStateChange shows a change since the ports were read.
+/// SwitchInfo was written, or was not. Returns whether PortStateChange shows a change since the ports were read.
 pub(crate) fn on_switch_info_set(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,
-    status: Status,
-    data: &[u8; 64],
+    outcome: &SmpOutcome,
     top: Lid,
 ) -> bool {
-    let info = SwitchInfo::decode(data);
-    if !status.is_ok() || info.linear_fdb_top != top.0 {
-        let attr = id::SWITCH_INFO;
+    let info = outcome.data().map(SwitchInfo::decode);
+    if info.is_none_or(|info| info.linear_fdb_top != top.0) {
         let port0 = PortRef::new(n, PortNum::ZERO);
         ctx.effects.reread_switches.insert(n);
         ctx.effects
-            .problem(port0, ProblemKind::SetRejected { attr, status });
+            .problem(port0, outcome.failed_set(id::SWITCH_INFO));
     }
-    let Some(node) = ctx.fabric.get_mut(n).filter(|_| status.is_ok()) else {
+    let Some((data, info)) = outcome.data().zip(info) else {
+        return false;
+    };
+    let Some(node) = ctx.fabric.get_mut(n) else {
         return false;
     };
     node.switch_raw = Some(*data);

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::{PortInfo, PortState, id};
 use ferrosm_mad::ids::PortNum;
-use ferrosm_mad::mad::Status;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::plan::port_settings::{self, EndPortAddress};
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::{PortSetting, SmpOp};
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, Port, PortRef, Subnet, plausible};
 use crate::sweep::SweepScope;
 
@@ -252,36 +252,25 @@ fn record_reregister_failure(
     }
 }
 
-/// A Set(PortInfo) timed out.
-pub(crate) fn on_set_timeout(
-    ctx: &mut Ctx<'_>,
-    p: PortRef,
-    setting: PortSetting,
-    intents: PortIntents<'_>,
-) {
-    record_reregister_failure(ctx, p, setting, intents);
-    let attr = id::PORT_INFO;
-    ctx.effects
-        .port_problem(p, ProblemKind::NoResponse { attr });
-}
-
-/// The response to a Set(PortInfo); `arming` is the current phase, if that arms links. Returns why it is implausible, if it is.
+/// The end of a Set(PortInfo); `arming` is the current phase, if that arms links. Returns why it is implausible, if it is.
 pub(crate) fn on_set(
     ctx: &mut Ctx<'_>,
     arming: Option<&mut Arming>,
     (p, setting): (PortRef, PortSetting),
-    status: Status,
-    data: &[u8; 64],
+    outcome: &SmpOutcome,
     intents: PortIntents<'_>,
 ) -> Option<ProblemKind> {
-    ctx.fabric.port(p)?;
-    if status.is_ok() {
+    let is_unanswered = matches!(outcome, SmpOutcome::Unanswered);
+    if !is_unanswered {
+        ctx.fabric.port(p)?;
+    }
+    if let Some(data) = outcome.data() {
         return on_accepted(ctx, (p, setting), data, intents);
     }
     record_reregister_failure(ctx, p, setting, intents);
-    let attr = id::PORT_INFO;
-    let rejected = ProblemKind::SetRejected { attr, status };
+    let rejected = outcome.failed_set(id::PORT_INFO);
     match setting {
+        _ if is_unanswered => ctx.effects.port_problem(p, rejected),
         // The sweep configures the port later anyway.
         PortSetting::SmLid => {}
         // Some devices reject parameters together with a change of state.

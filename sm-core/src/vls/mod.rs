@@ -12,15 +12,14 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, Sl};
-use ferrosm_mad::mad::Status;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::plan::vls::FabricVlPlan;
 use crate::records::{Record, RecordUpdate};
-use crate::report::ProblemKind;
 use crate::routing_origin::SlToVlEpoch;
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet, VlTableOrigin};
 use crate::tables::sl_to_vl::SlToVlSelector;
 
@@ -181,13 +180,18 @@ impl VlTables {
         ctx: &mut Ctx<'_>,
         update: &mut VlUpdate,
         (p, at): (PortRef, SlToVlSelector),
-        status: Status,
-        data: &[u8; 64],
+        outcome: &SmpOutcome,
     ) {
+        if matches!(outcome, SmpOutcome::Unanswered) {
+            on_sl_to_vl_failed(ctx, p, outcome);
+            return;
+        }
         let wanted = self.sl_to_vl_payload(ctx.fabric, ctx.cfg, p, at);
         let is_for_all_inputs = matches!(at, SlToVlSelector::Output(_));
+        let accepted = outcome.data().zip(wanted);
+        let accepted = accepted.filter(|(data, wanted)| data[..8] == wanted[..8]);
         let node = ctx.fabric.get_mut(p.node);
-        if status.is_ok() && wanted.is_some_and(|w| w[..8] == data[..8]) {
+        if let Some((data, _)) = accepted {
             if let Some(node) = node {
                 let mut map = [0; 8];
                 map.copy_from_slice(&data[..8]);
@@ -200,8 +204,7 @@ impl VlTables {
                 node.sl_to_vl.insert(at, map);
             }
         } else if !is_for_all_inputs {
-            let attr = id::SL_TO_VL;
-            on_sl_to_vl_failed(ctx, p, ProblemKind::SetRejected { attr, status });
+            on_sl_to_vl_failed(ctx, p, outcome);
         } else if let Some(node) = node
             && !node.rejects_optimized_sl_to_vl
         {
@@ -220,33 +223,28 @@ impl VlTables {
         ctx: &mut Ctx<'_>,
         p: PortRef,
         block: u8,
-        status: Status,
-        data: &[u8; 64],
+        outcome: &SmpOutcome,
     ) {
         let wanted = self.arbitration_payload(ctx.fabric, ctx.cfg, p, block);
-        let is_accepted = status.is_ok() && wanted == Some(*data);
-        if let Some(port) = ctx.fabric.port_mut(p) {
-            if is_accepted {
-                port.put_vl_arbitration(block, *data);
-            } else {
-                port.forget_vl_arbitration(block);
+        match outcome.check_set(id::VL_ARBITRATION, wanted) {
+            Ok(()) => {
+                if let Some((table, port)) = wanted.zip(ctx.fabric.port_mut(p)) {
+                    port.put_vl_arbitration(block, table);
+                }
             }
-        }
-        if !is_accepted {
-            let attr = id::VL_ARBITRATION;
-            ctx.effects
-                .port_problem(p, ProblemKind::SetRejected { attr, status });
+            Err(kind) => ctx.effects.port_problem(p, kind),
         }
     }
 }
 
 /// An SLtoVLMappingTable was not written. Without the table of a CA, only packets of this CA are affected. A missing table of a switch
 /// blocks the remaining stages of the update.
-pub(crate) fn on_sl_to_vl_failed(ctx: &mut Ctx<'_>, p: PortRef, kind: ProblemKind) {
+fn on_sl_to_vl_failed(ctx: &mut Ctx<'_>, p: PortRef, outcome: &SmpOutcome) {
     if ctx.fabric.get(p.node).is_some_and(Node::is_switch) {
         ctx.effects.blocking_port = Some(p);
     }
-    ctx.effects.port_problem(p, kind);
+    ctx.effects
+        .port_problem(p, outcome.failed_set(id::SL_TO_VL));
 }
 
 /// Nodes for which [`set_origin`] was not called since they were discovered or lost their tables.

@@ -23,6 +23,7 @@ use crate::event::{Event, NoLinkReason};
 use crate::plan::port_settings;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
 use crate::subnet::{Node, NodeIdx, PortRef, plausible};
 
@@ -323,20 +324,20 @@ fn on_no_neighbour(
     }
 }
 
-/// A SwitchInfo response. `top` is the LinearFDBTop that this SM writes. Returns whether the ports are read while PortStateChange remains set.
+/// A switch was read. `top` is the LinearFDBTop that this SM writes. Returns whether the ports are read while PortStateChange remains set.
 pub(crate) fn on_switch_info(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,
-    status: Status,
-    data: &[u8; 64],
+    outcome: &SmpOutcome,
     top: Lid,
     mode: ReadMode,
 ) -> bool {
-    let info = SwitchInfo::decode(data);
-    if !status.is_ok() || plausible::implausible_switch_info(&info).is_some() {
+    let read = outcome.data().map(|data| (data, SwitchInfo::decode(data)));
+    let is_plausible = |info: &SwitchInfo| plausible::implausible_switch_info(info).is_none();
+    let Some((data, info)) = read.filter(|(_, info)| is_plausible(info)) else {
         on_switch_info_failed(ctx, n, mode);
         return false;
-    }
+    };
     let Some(node) = ctx.fabric.get_mut(n) else {
         return false;
     };
@@ -361,8 +362,8 @@ pub(crate) fn on_switch_info(
     info.port_state_change && !mode.is_master
 }
 
-/// A SwitchInfo request timed out: a full sweep cannot use the switch; otherwise its neighbours are read for the state of their links.
-pub(crate) fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
+/// A switch cannot be read: a full sweep cannot use it; otherwise its neighbours are read for the state of their links.
+fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let port0 = PortRef::new(n, PortNum::ZERO);
     let attr = id::SWITCH_INFO;
     ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
@@ -392,11 +393,9 @@ pub(crate) fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMod
     }
 }
 
-/// A NodeDescription response.
-pub(crate) fn on_description(ctx: &mut Ctx<'_>, n: NodeIdx, status: Status, data: &[u8; 64]) {
-    if status.is_ok()
-        && let Some(node) = ctx.fabric.get_mut(n)
-    {
+/// A NodeDescription was read. If it cannot be, the next light sweep reads it again.
+pub(crate) fn on_description(ctx: &mut Ctx<'_>, n: NodeIdx, outcome: &SmpOutcome) {
+    if let Some((data, node)) = outcome.data().zip(ctx.fabric.get_mut(n)) {
         node.description = NodeDescription::decode(data);
         node.is_description_current = true;
     }
@@ -406,13 +405,14 @@ pub(crate) fn on_description(ctx: &mut Ctx<'_>, n: NodeIdx, status: Status, data
 pub(crate) fn on_port_state_change_cleared(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,
-    status: Status,
-    data: &[u8; 64],
+    outcome: &SmpOutcome,
     mode: ReadMode,
 ) {
-    if status.is_ok()
-        && let Some(node) = ctx.fabric.get_mut(n)
-    {
+    if matches!(outcome, SmpOutcome::Unanswered) {
+        on_switch_info_failed(ctx, n, mode);
+        return;
+    }
+    if let Some((data, node)) = outcome.data().zip(ctx.fabric.get_mut(n)) {
         node.switch_raw = Some(*data);
     }
     if mode.phase.is_discovering() {

@@ -9,6 +9,7 @@ use crate::ctx::Ctx;
 use crate::io::Event;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
 use crate::subnet::{Node, PortRef, plausible};
 use crate::sweep::ScopeKind;
@@ -199,9 +200,13 @@ pub(crate) fn on_port_info_failed(
     }
 }
 
-/// An ExtendedPortInfo response.
-pub(crate) fn on_ext_port_info(ctx: &mut Ctx<'_>, at: PortRef, status: Status, data: &[u8; 64]) {
+/// ExtendedPortInfo was read. An agent without the vendor's attribute may be silent.
+pub(crate) fn on_ext_port_info(ctx: &mut Ctx<'_>, at: PortRef, outcome: &SmpOutcome) {
+    if matches!(outcome, SmpOutcome::Unanswered) {
+        return;
+    }
     if let Some(port) = ctx.fabric.port_mut(at) {
-        port.fdr10 = status.is_ok() && ExtendedPortInfo::decode(data).link_speed_active & 1 != 0;
+        let info = outcome.data().map(ExtendedPortInfo::decode);
+        port.fdr10 = info.is_some_and(|info| info.link_speed_active & 1 != 0);
     }
 }

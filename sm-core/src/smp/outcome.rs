@@ -1,0 +1,51 @@
+//! How a transaction ended: by a response, or by the timeout of all its attempts.
+
+use ferrosm_mad::ids::{AttrId, AttrMod};
+use ferrosm_mad::mad::Status;
+
+use crate::report::ProblemKind;
+
+/// The end of a transaction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SmpOutcome {
+    Response {
+        modifier: AttrMod,
+        status: Status,
+        data: [u8; 64],
+    },
+    /// All attempts timed out.
+    Unanswered,
+}
+
+impl SmpOutcome {
+    /// The data of a response without an error.
+    pub(crate) fn data(&self) -> Option<&[u8; 64]> {
+        match self {
+            Self::Response { status, data, .. } if status.is_ok() => Some(data),
+            Self::Response { .. } | Self::Unanswered => None,
+        }
+    }
+
+    /// Whether a Set of `attr` took effect: the response must repeat the `wanted` data.
+    pub(crate) fn check_set(
+        &self,
+        attr: AttrId,
+        wanted: Option<[u8; 64]>,
+    ) -> Result<(), ProblemKind> {
+        match self.data() {
+            Some(data) if wanted == Some(*data) => Ok(()),
+            _ => Err(self.failed_set(attr)),
+        }
+    }
+
+    /// Why a Set of `attr` did not take effect.
+    pub(crate) const fn failed_set(&self, attr: AttrId) -> ProblemKind {
+        match self {
+            Self::Response { status, .. } => ProblemKind::SetRejected {
+                attr,
+                status: *status,
+            },
+            Self::Unanswered => ProblemKind::NoResponse { attr },
+        }
+    }
+}
