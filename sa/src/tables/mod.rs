@@ -6,6 +6,7 @@
 //! | [`pkeys`] | P_Key tables |
 //! | [`port_info`] | PortInfo, shared between ports |
 //! | [`sl_to_vl`] | SLtoVLMappingTables |
+//! | [`vl_arbitration`] | VLArbitrationTables |
 //!
 //! These modules depend on `mad` only.
 
@@ -13,3 +14,4 @@ pub mod mft;
 pub mod pkeys;
 pub mod port_info;
 pub mod sl_to_vl;
+pub mod vl_arbitration;

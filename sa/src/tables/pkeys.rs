@@ -14,83 +14,106 @@ pub fn num_blocks(entries: u16) -> u16 {
     entries.div_ceil(32)
 }
 
-/// Known blocks of a port's P_Key table.
+/// Known blocks of a port's P_Key table, shared between the subnet and its views, and between ports with equal tables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PKeyTable {
-    /// Known blocks in ascending order, shared between the subnet and its views.
-    known_blocks: Arc<[(u16, PKeyBlock)]>,
+pub struct PKeyTable(Option<Arc<KnownPKeys>>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct KnownPKeys {
+    /// Ascending.
+    blocks: Vec<(u16, PKeyBlock)>,
     /// Only block 0 was written since the device restarted, so unread blocks are empty.
     unread_empty: bool,
 }
 
 impl PKeyTable {
+    fn known_blocks(&self) -> &[(u16, PKeyBlock)] {
+        self.0.as_ref().map_or(&[], |known| &known.blocks)
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut KnownPKeys)) {
+        let known = Arc::make_mut(self.0.get_or_insert_default());
+        change(known);
+        if *known == KnownPKeys::default() {
+            self.0 = None;
+        }
+    }
+
+    /// Shares the memory of a table with equal contents.
+    pub fn share_with(&mut self, other: &Self) {
+        if *self == *other {
+            self.0.clone_from(&other.0);
+        }
+    }
+
     /// A block; `None` if unknown.
     #[must_use]
     pub fn block(&self, block: u16) -> Option<&PKeyBlock> {
-        let at = self
-            .known_blocks
-            .binary_search_by_key(&block, |(b, _)| *b)
-            .ok()?;
-        Some(&self.known_blocks[at].1)
+        let known = self.known_blocks();
+        let at = known.binary_search_by_key(&block, |(b, _)| *b).ok()?;
+        Some(&known[at].1)
     }
 
     /// Known blocks in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &PKeyBlock)> {
-        self.known_blocks.iter().map(|(block, keys)| (*block, keys))
+        let known = self.known_blocks().iter();
+        known.map(|(block, keys)| (*block, keys))
     }
 
     /// Sets the contents of a block.
     pub fn set_block(&mut self, block: u16, keys: PKeyBlock) {
-        let at = self.known_blocks.partition_point(|(b, _)| *b < block);
-        let others = self
-            .known_blocks
-            .iter()
-            .filter(|(b, _)| *b != block)
-            .copied();
-        let mut known: Vec<(u16, PKeyBlock)> = others.collect();
-        known.insert(at, (block, keys));
-        self.known_blocks = known.into();
+        if self.block(block) == Some(&keys) {
+            return;
+        }
+        self.change(
+            |known| match known.blocks.binary_search_by_key(&block, |(b, _)| *b) {
+                Ok(at) => known.blocks[at].1 = keys,
+                Err(at) => {
+                    known.blocks.reserve_exact(1);
+                    known.blocks.insert(at, (block, keys));
+                }
+            },
+        );
     }
 
     /// Marks a block as unknown, from sending a Set until its response.
     pub fn invalidate_block(&mut self, block: u16) {
-        if self.block(block).is_some() {
-            let others = self
-                .known_blocks
-                .iter()
-                .filter(|(b, _)| *b != block)
-                .copied();
-            self.known_blocks = others.collect();
+        if self.0.is_some() {
+            self.change(|known| {
+                known.blocks.retain(|(b, _)| *b != block);
+                // A block that became unknown may not be empty.
+                known.unread_empty &= block != 0;
+            });
         }
-        // A block that became unknown may not be empty.
-        self.unread_empty &= block != 0;
     }
 
     /// Marks all blocks as unknown.
     pub fn invalidate(&mut self) {
-        *self = Self::default();
+        self.0 = None;
     }
 
     /// Whether no block is known.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
-        self.known_blocks.is_empty()
+        self.known_blocks().is_empty()
     }
 
     /// Sets whether unread blocks are known to be empty.
-    pub const fn set_unread_empty(&mut self, yes: bool) {
-        self.unread_empty = yes;
+    pub fn set_unread_empty(&mut self, yes: bool) {
+        if self.is_unread_empty() != yes {
+            self.change(|known| known.unread_empty = yes);
+        }
     }
 
     /// Whether unread blocks are known to be empty.
     #[must_use]
-    pub const fn is_unread_empty(&self) -> bool {
-        self.unread_empty
+    pub fn is_unread_empty(&self) -> bool {
+        self.0.as_ref().is_some_and(|known| known.unread_empty)
     }
 
     /// Unknown blocks of a table with `entries` entries.
     pub fn unknown_blocks(&self, entries: u16) -> impl Iterator<Item = u16> + '_ {
-        let unread_empty = self.unread_empty;
+        let unread_empty = self.is_unread_empty();
         (0..num_blocks(entries))
             .filter(move |b| self.block(*b).is_none() && !(unread_empty && *b > 0))
     }
@@ -102,7 +125,7 @@ impl PKeyTable {
             return None;
         }
         let mut all = vec![PKey(0); usize::from(entries)];
-        for (block, keys) in &*self.known_blocks {
+        for (block, keys) in self.known_blocks() {
             let first = usize::from(*block) * PKEY_BLOCK_LEN;
             for (entry, key) in all.iter_mut().skip(first).zip(keys) {
                 *entry = *key;
@@ -142,6 +165,24 @@ mod tests {
         table.invalidate_block(0);
         assert_eq!(table.entries(3), None);
         assert_eq!(table.unknown_blocks(70).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn equal_tables_share_memory_until_one_changes() {
+        let mut tables = [PKeyTable::default(), PKeyTable::default()];
+        for table in &mut tables {
+            table.set_block(0, PKeyTable::block_of(&[PKey::DEFAULT_FULL], 0));
+        }
+        let [first, mut second] = tables;
+        second.share_with(&first);
+        let memory = |table: &PKeyTable| table.0.as_ref().map(Arc::as_ptr);
+        assert_eq!(memory(&first), memory(&second));
+        second.set_block(0, PKeyTable::block_of(&[PKey::DEFAULT_LIMITED], 0));
+        assert_ne!(first, second);
+        second.invalidate_block(0);
+        assert_eq!(second, PKeyTable::default());
+        second.share_with(&first);
+        assert_eq!(memory(&second), None);
     }
 
     #[test]

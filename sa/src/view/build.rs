@@ -23,6 +23,7 @@ use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
+use crate::tables::vl_arbitration::VlArbitrationBlocks;
 use crate::vl_tables::ReadVlTables;
 
 /// A node as the SM observed it.
@@ -66,7 +67,7 @@ pub struct ObservedPort<'a> {
     /// A switch port that enforces partitions.
     pub enforces_partitions: bool,
     /// Known blocks of VLArbitrationTable.
-    pub vl_arbitration: &'a Arc<[(u8, [u8; 64])]>,
+    pub vl_arbitration: &'a VlArbitrationBlocks,
     /// The port at the other end of the link.
     pub peer: Option<PortIdx>,
 }
@@ -377,7 +378,7 @@ fn port_view<P>(node: &ObservedNode<'_, P>, (num, port): (PortNum, ObservedPort<
         rate_rank: rate_rank(info.mbps(port.fdr10), is_switch_port_0),
         pkeys: port.pkeys.clone(),
         enforces_partitions: port.enforces_partitions,
-        vl_arbitration: Arc::clone(port.vl_arbitration),
+        vl_arbitration: port.vl_arbitration.clone(),
         peer: port.peer.unwrap_or(PortIdx::NONE),
         fdr10: port.fdr10,
     }

@@ -35,6 +35,7 @@ use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
+use crate::tables::vl_arbitration::VlArbitrationBlocks;
 
 /// An end port of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -159,12 +160,15 @@ pub struct PortView {
     /// A switch port that enforces partitions.
     pub enforces_partitions: bool,
     /// Known blocks of VLArbitrationTable.
-    pub vl_arbitration: Arc<[(u8, [u8; 64])]>,
+    pub vl_arbitration: VlArbitrationBlocks,
     /// The port at the other end of the link.
     peer: PortIdx,
     /// The link runs at FDR10, which `rate_rank` includes and PortInfo does not report.
     fdr10: bool,
 }
+
+// A fabric of 10,000 hosts has 80,000 ports, and two views while one replaces the other.
+const _: () = assert!(size_of::<PortView>() <= 40);
 
 /// An end port: owner of LIDs.
 #[derive(Debug, Clone, PartialEq, Eq)]

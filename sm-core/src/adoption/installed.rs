@@ -76,7 +76,7 @@ impl InstalledState {
         let view = self.view.as_ref()?;
         let guid = node.info.node_guid;
         let was = view.node(view.by_node_guid(guid)?);
-        let arbitration = was.ports().map(|port| Arc::clone(&port.vl_arbitration));
+        let arbitration = was.ports().map(|port| port.vl_arbitration.clone());
         is_unchanged(node, was, announced).then(|| InheritedVls::Known {
             sl_to_vl: was.sl_to_vl.clone(),
             vl_arbitration: arbitration.collect(),

@@ -135,7 +135,7 @@ impl SubnetManager {
 
     /// Switch ports connected to the node whose GUID a node behind `p` uses as well.
     fn rivals_of(&self, p: PortRef) -> Vec<PortRef> {
-        let why = |p: PortRef| self.subnet.port(p).and_then(|port| port.quarantine.clone());
+        let why = |p: PortRef| self.subnet.port(p)?.quarantine.as_deref().cloned();
         let owner = match why(p).or_else(|| self.subnet.peer(p).and_then(why)) {
             Some(QuarantineReason::DuplicatePortGuid(guid)) => {
                 self.subnet.port_by_guid(guid).map(|p| p.node)

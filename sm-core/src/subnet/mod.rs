@@ -7,6 +7,8 @@ mod node;
 mod paths;
 pub mod plausible;
 
+use core::num::NonZeroU32;
+
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use petgraph::stable_graph::{EdgeIndex, NodeIndex, StableUnGraph};
 use rustc_hash::FxHashMap;
@@ -15,13 +17,14 @@ use crate::location::PortName;
 
 pub use mft::Mft;
 pub use node::{Node, Port, VlTableOrigin};
+pub(crate) use paths::STABLE_AFTER;
 
 /// A node of the subnet. It becomes invalid when the node is removed, also if another node reuses its slot. So late responses never
 /// apply to another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIdx {
     slot: u32,
-    generation: u32,
+    generation: NonZeroU32,
 }
 
 impl NodeIdx {
@@ -280,8 +283,9 @@ impl Subnet {
     /// Adds a node; its GUID must be new.
     pub fn add_node(&mut self, mut node: Node) -> NodeIdx {
         let guid = node.info.node_guid;
-        self.last_generation = self.last_generation.wrapping_add(1);
-        node.generation = self.last_generation;
+        let next = NonZeroU32::new(self.last_generation.wrapping_add(1));
+        node.generation = next.unwrap_or(NonZeroU32::MIN);
+        self.last_generation = node.generation.get();
         self.revisions += 1;
         node.revision = self.revisions;
         self.guids_revision += 1;

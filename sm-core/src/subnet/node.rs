@@ -1,5 +1,6 @@
 //! Nodes and ports, as devices reported them last.
 
+use core::num::{NonZeroU32, NonZeroU64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,10 +15,12 @@ use ferrosm_routing::Lft;
 use super::LinkIdx;
 use super::mft::Mft;
 use crate::location::NodeName;
+use crate::report::QuarantineReason;
 use crate::sa::vl_tables::NodeVlTables;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
+use crate::tables::vl_arbitration::VlArbitrationBlocks;
 
 /// A switch, CA or router.
 #[derive(Debug, Clone)]
@@ -55,7 +58,7 @@ pub struct Node {
     /// The epoch of the last sweep that reached it.
     pub seen: u32,
     /// Distinguishes nodes that use the same slot.
-    pub(super) generation: u32,
+    pub(super) generation: NonZeroU32,
     /// See [`Self::revision`].
     pub(super) revision: u64,
     /// Whether `description` is current.
@@ -86,13 +89,13 @@ pub struct Port {
     pub link: Option<LinkIdx>,
     /// The peer before the link went down, or was removed for lack of a valid response.
     pub last_peer: Option<super::PortRef>,
-    /// When the link was last observed down or in Initialize.
-    pub link_lost_at: Option<Instant>,
+    /// When the link counts as stable again, after its state fell.
+    pub stable_from: Instant,
     /// The epoch of the last sweep that reached it.
     pub seen: u32,
     /// Fingerprint of the last Set and of the PortInfo after it: a value that the device does not accept is not written again until
     /// something changes.
-    pub written_fingerprint: Option<u64>,
+    pub written_fingerprint: Option<NonZeroU64>,
     /// The port was armed after its peer was queried. After a change of state the peer is queried again, because a cable that was exchanged in
     /// between leaves no trace.
     pub peer_unverified: bool,
@@ -105,10 +108,13 @@ pub struct Port {
     /// Its P_Key table covers the end port behind it, so that it may enforce P_Keys.
     pub enforces_p_keys: bool,
     /// Blocks of VLArbitrationTable that this SM has written.
-    pub vl_arbitration: Arc<[(u8, [u8; 64])]>,
+    pub vl_arbitration: VlArbitrationBlocks,
     /// Why it is quarantined, if it is.
-    pub quarantine: Option<crate::report::QuarantineReason>,
+    pub quarantine: Option<Box<QuarantineReason>>,
 }
+
+// A fabric of 10,000 hosts has 80,000 ports.
+const _: () = assert!(size_of::<Port>() <= 88);
 
 impl Default for Port {
     fn default() -> Self {
@@ -118,7 +124,7 @@ impl Default for Port {
             known: false,
             link: None,
             last_peer: None,
-            link_lost_at: None,
+            stable_from: Instant::START,
             seen: 0,
             written_fingerprint: None,
             peer_unverified: false,
@@ -126,27 +132,13 @@ impl Default for Port {
             bounces: 0,
             keys: PKeyTable::default(),
             enforces_p_keys: false,
-            vl_arbitration: Arc::default(),
+            vl_arbitration: VlArbitrationBlocks::default(),
             quarantine: None,
         }
     }
 }
 
 impl Port {
-    /// Stores a block of VLArbitrationTable that this SM has written.
-    pub(crate) fn put_vl_arbitration(&mut self, block: u8, table: [u8; 64]) {
-        let others = self.vl_arbitration.iter().filter(|(b, _)| *b != block);
-        self.vl_arbitration = others.copied().chain([(block, table)]).collect();
-    }
-
-    /// Discards a block of VLArbitrationTable.
-    pub(crate) fn forget_vl_arbitration(&mut self, block: u8) {
-        if self.vl_arbitration.iter().any(|(b, _)| *b == block) {
-            let others = self.vl_arbitration.iter().filter(|(b, _)| *b != block);
-            self.vl_arbitration = others.copied().collect();
-        }
-    }
-
     /// The last PortInfo; all zero until it is read.
     #[must_use]
     pub fn info(&self) -> PortInfo {
@@ -208,7 +200,7 @@ impl Node {
             vl_fingerprint: None,
             rejects_optimized_sl_to_vl: false,
             seen: 0,
-            generation: 0,
+            generation: NonZeroU32::MIN,
             revision: 0,
             is_description_current: false,
         }
@@ -254,7 +246,7 @@ impl Node {
         self.vl_origin = VlTableOrigin::Unknown;
         self.vl_fingerprint = None;
         for port in &mut self.ports {
-            port.vl_arbitration = Arc::default();
+            port.vl_arbitration = VlArbitrationBlocks::default();
             port.keys.invalidate();
         }
     }

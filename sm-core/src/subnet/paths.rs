@@ -10,7 +10,7 @@ use petgraph::visit::{EdgeRef, NodeIndexable};
 use super::{LinkIdx, NodeIdx, PortRef, Subnet};
 
 /// Time after which a link that was down counts as stable.
-const STABLE_AFTER: Duration = Duration::from_secs(5);
+pub(crate) const STABLE_AFTER: Duration = Duration::from_secs(5);
 
 impl Subnet {
     /// Shortest DR paths from the SM to every node over the known links, by node index; `None` for unreachable nodes. Links that `avoid`
@@ -68,9 +68,7 @@ impl Subnet {
 
     /// Whether a link was down recently, so that SMPs over it may be lost.
     fn is_unstable(&self, link: LinkIdx, now: Instant) -> bool {
-        let lost_at = |end: PortRef| self.port(end)?.link_lost_at;
-        let recent =
-            |end: PortRef| lost_at(end).is_some_and(|lost_at| now.since(lost_at) < STABLE_AFTER);
+        let recent = |end: PortRef| self.port(end).is_some_and(|port| now < port.stable_from);
         let link = self.graph.edge_weight(link);
         link.is_some_and(|link| recent(link.a) || recent(link.b))
     }

@@ -4,6 +4,7 @@
 //! and read again later; the others do not wait for it.
 
 use core::hash::{Hash, Hasher};
+use core::num::NonZeroU64;
 use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::{PortInfo, PortState, id};
@@ -102,12 +103,12 @@ fn fingerprint(
     cfg: &SmConfig,
     p: PortRef,
     address: Option<EndPortAddress>,
-) -> Option<u64> {
+) -> Option<NonZeroU64> {
     let wanted = port_settings::wanted_port_info(fabric, p, address, cfg, false)?;
     let mut h = rustc_hash::FxHasher::default();
     wanted.hash(&mut h);
     port_settings::current_port_info(fabric.port(p)?).hash(&mut h);
-    Some(h.finish())
+    NonZeroU64::new(h.finish().max(1))
 }
 
 /// The ports in scope that carry data or will, the SM's own first.

@@ -33,7 +33,7 @@ pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, why: QuarantineReason) 
     let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
     match ctx.fabric.port_mut(at).filter(|_| is_switch) {
         // Nothing is behind a port that went down meanwhile.
-        Some(port) => port.quarantine = Some(why).filter(|_| port.is_up()),
+        Some(port) => port.quarantine = port.is_up().then(|| Box::new(why)),
         None => ctx.effects.problem(at, ProblemKind::Quarantined(why)),
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn report_quarantined(ctx: &mut Ctx<'_>) {
             if let Some(why) = &port.quarantine {
                 // An end port is reported at the switch port that it is attached to.
                 let switch_port = fabric.peer(at).filter(|_| !node.is_switch());
-                let kind = ProblemKind::Quarantined(why.clone());
+                let kind = ProblemKind::Quarantined(QuarantineReason::clone(why));
                 ctx.effects.problem(switch_port.unwrap_or(at), kind);
             }
         }

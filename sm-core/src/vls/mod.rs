@@ -22,9 +22,7 @@ use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet, VlTableOrigin};
 use crate::tables::sl_to_vl::SlToVlSelector;
-
-/// The known blocks of a port's VLArbitrationTable, by number.
-type ArbitrationBlocks = Arc<[(u8, [u8; 64])]>;
+use crate::tables::vl_arbitration::VlArbitrationBlocks;
 
 /// What is known of a node's tables from an earlier run or another SM.
 #[derive(Debug)]
@@ -37,7 +35,7 @@ pub(crate) enum InheritedVls {
     Known {
         sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
         /// By port number.
-        vl_arbitration: Vec<ArbitrationBlocks>,
+        vl_arbitration: Vec<VlArbitrationBlocks>,
         /// The node did not accept all of its tables.
         is_incomplete: bool,
     },
@@ -229,7 +227,7 @@ impl VlTables {
         match outcome.check_set(id::VL_ARBITRATION, wanted) {
             Ok(()) => {
                 if let Some((table, port)) = wanted.zip(ctx.fabric.port_mut(p)) {
-                    port.put_vl_arbitration(block, table);
+                    port.vl_arbitration.insert(block, table);
                 }
             }
             Err(kind) => ctx.effects.port_problem(p, kind),
@@ -364,6 +362,6 @@ fn forget_table(fabric: &mut Subnet, set: SmpOp) {
     } else if let SmpOp::SetVlArbitration(_, block) = set
         && let Some(port) = node.ports.get_mut(p.port.index())
     {
-        port.forget_vl_arbitration(block);
+        port.vl_arbitration.remove(block);
     }
 }

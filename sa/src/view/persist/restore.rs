@@ -241,10 +241,8 @@ fn decode_port(num: u8, record: &records::PortRecord<'_>) -> Option<PortView> {
         used.iter_mut().zip(list).for_each(|(e, k)| *e = PKey(*k));
         pkeys.set_block(*block, entries);
     }
-    let mut vl_arbitration = Vec::with_capacity(record.vl_arbitration.len());
-    for (block, table) in &record.vl_arbitration {
-        vl_arbitration.push((*block, table.padded()?));
-    }
+    let vl_arbitration = record.vl_arbitration.iter();
+    let vl_arbitration = vl_arbitration.map(|(block, table)| Some((*block, table.padded()?)));
     Some(PortView {
         raw: PortInfoBytes::from(record.raw.padded::<64>()?),
         has_port_info: has(flag::HAS_PORT_INFO),
@@ -254,7 +252,7 @@ fn decode_port(num: u8, record: &records::PortRecord<'_>) -> Option<PortView> {
         rate_rank: record.rate_rank,
         pkeys,
         enforces_partitions: has(flag::ENFORCES_PARTITIONS),
-        vl_arbitration: vl_arbitration.into(),
+        vl_arbitration: vl_arbitration.collect::<Option<_>>()?,
         peer: PortIdx::NONE,
         fdr10: has(flag::FDR10),
     })

@@ -283,7 +283,8 @@ fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
     let owner = fabric.port_by_guid(guid).filter(|owner| *owner != at);
     let is_duplicate = owner.is_some_and(is_current);
     if let Some(port) = fabric.port_mut(at) {
-        port.quarantine = is_duplicate.then_some(QuarantineReason::DuplicatePortGuid(guid));
+        let why = QuarantineReason::DuplicatePortGuid(guid);
+        port.quarantine = is_duplicate.then(|| Box::new(why));
     }
     if !is_duplicate {
         fabric.index_port_guid(guid, at);

@@ -11,7 +11,7 @@ use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
-use crate::subnet::{Node, PortRef, plausible};
+use crate::subnet::{Node, PortRef, STABLE_AFTER, plausible};
 use crate::sweep::ScopeKind;
 use crate::sweep::quarantine::{exclude_node, quarantine};
 
@@ -156,7 +156,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         port.keys.invalidate();
     }
     if port.known && new.port_state < port.state() {
-        port.link_lost_at = Some(ctx.now);
+        port.stable_from = ctx.now + STABLE_AFTER;
     }
     port.known = true;
     port.seen = epoch;
