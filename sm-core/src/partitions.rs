@@ -250,6 +250,7 @@ impl PartitionTables {
         {
             port.keys.set_block(block, PKeyBlock::decode(data).keys);
         }
+        share_equal_table(ctx.fabric, p);
         if let Err(kind) = outcome.check_set(id::PKEY_TABLE, self.payload(p, block)) {
             // A switch port with an incomplete table must not check packets: it would drop valid ones.
             if let Some(port) = ctx.fabric.port_mut(p) {
@@ -310,6 +311,24 @@ pub(crate) fn on_block_read(ctx: &mut Ctx<'_>, p: PortRef, block: u16, outcome: 
         port.keys.set_unread_empty(at_power_up);
         if !at_power_up {
             read_unknown_blocks(ctx, p);
+        }
+    }
+    share_equal_table(ctx.fabric, p);
+}
+
+/// Shares the memory of a port's table with the port before it, or with the same port of the node before it: most have equal tables.
+fn share_equal_table(fabric: &mut Subnet, p: PortRef) {
+    let before = |i: usize| u32::try_from(i).ok()?.checked_sub(1);
+    let port = before(p.port.index()).and_then(|num| u8::try_from(num).ok());
+    let node = before(p.node.index()).and_then(|index| fabric.node_at_index(index));
+    let candidates = [
+        port.map(|num| PortRef::new(p.node, PortNum(num))),
+        node.map(|n| PortRef::new(n, p.port)),
+    ];
+    for candidate in candidates.into_iter().flatten() {
+        let other = fabric.port(candidate).map(|port| port.keys.clone());
+        if let Some((other, port)) = other.zip(fabric.port_mut(p)) {
+            port.keys.share_with(&other);
         }
     }
 }

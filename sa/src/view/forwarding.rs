@@ -40,16 +40,13 @@ pub(super) struct ForwardingNode {
 impl ForwardingNode {
     /// Derives the data of a node. `previous` is the previous node in the slot and its data, which is shared if the ports are unchanged.
     pub(super) fn new(node: &NodeView, previous: Option<(&NodeView, &Self)>) -> Self {
-        let unchanged =
-            previous.filter(|(previous_node, _)| Arc::ptr_eq(&previous_node.ports, &node.ports));
+        let unchanged = previous.map(|(_, relay)| &relay.hops);
+        let unchanged = unchanged.filter(|before| before.iter().copied().eq(hops(node)));
         let switch = node.switch.as_ref();
         Self {
             is_switch: switch.is_some(),
             lft: switch.and_then(|s| s.lft.clone()),
-            hops: unchanged.map_or_else(
-                || hops(node),
-                |(_, forwarding)| Arc::clone(&forwarding.hops),
-            ),
+            hops: unchanged.map_or_else(|| hops(node).collect(), Arc::clone),
         }
     }
 
@@ -69,11 +66,10 @@ impl ForwardingNode {
     }
 }
 
-fn hops(node: &NodeView) -> Arc<[HopPort]> {
-    let hop = |port: &super::PortView| HopPort {
+fn hops(node: &NodeView) -> impl ExactSizeIterator<Item = HopPort> {
+    node.ports.iter().map(|port| HopPort {
         peer: port.peer,
         mtu: port.mtu,
         rate_rank: port.rate_rank,
-    };
-    node.ports.iter().map(hop).collect()
+    })
 }

@@ -87,7 +87,7 @@ fn used_blocks(registry: &Registry) -> BTreeSet<u16> {
 
 /// The data of a Set.
 pub(crate) fn payload(fabric: &Subnet, n: NodeIdx, at: MftBlockIdx) -> Option<[u8; 64]> {
-    let masks = *fabric.get(n)?.mft.sent.get(&at)?;
+    let masks = *fabric.get(n)?.mft.sent_block(at)?;
     Some(MftBlock { masks }.encode())
 }
 
@@ -222,7 +222,7 @@ impl MulticastTables {
         outcome: &SmpOutcome,
     ) {
         let node = ctx.fabric.get_mut(n);
-        let sent = node.and_then(|node| node.mft.sent.remove(&at));
+        let sent = node.and_then(|node| node.mft.take_sent(at));
         if sent.is_none() && !matches!(outcome, SmpOutcome::Unanswered) {
             return;
         }

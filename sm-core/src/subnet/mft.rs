@@ -15,7 +15,7 @@ pub struct Mft {
     /// Blocks as they should be. A block that is not listed should be empty.
     pub wanted: MftBlocks,
     /// Blocks whose Sets are outstanding.
-    pub sent: MftBlocks,
+    sent: MftBlocks,
     /// The table was read from the switch.
     pub read: bool,
 }
@@ -34,6 +34,22 @@ impl Mft {
             Arc::make_mut(&mut self.known).remove(&at);
         }
         self.sent.insert(at, masks);
+    }
+
+    /// The contents of a block whose Set is outstanding.
+    #[must_use]
+    pub fn sent_block(&self, at: MftBlockIdx) -> Option<&PortMasks> {
+        self.sent.get(&at)
+    }
+
+    /// The Set of a block is no longer outstanding. Returns what it wrote.
+    pub fn take_sent(&mut self, at: MftBlockIdx) -> Option<PortMasks> {
+        let masks = self.sent.remove(&at);
+        if self.sent.is_empty() {
+            // An empty map retains the memory of its last entries.
+            self.sent = MftBlocks::new();
+        }
+        masks
     }
 
     /// Records the contents of a block.
