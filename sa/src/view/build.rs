@@ -151,18 +151,15 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
     }
 
     fn nodes(&self) -> Vec<NodeSlot> {
-        let vacant = NodeSlot::new(Arc::new(NodeView::vacant()), 0, None);
-        let mut nodes: Vec<NodeSlot> = Vec::new();
+        let vacant = NodeSlot::new(Arc::new(NodeView::vacant()), Arc::default(), 0, None);
+        let slots = self.previous.map_or(0, |previous| previous.nodes.len());
+        let mut nodes: Vec<NodeSlot> = Vec::with_capacity(slots);
         for node in self.fabric.nodes() {
             let previous = self.previous_slot(node.slot);
             nodes.resize(node.slot as usize, vacant.clone());
             nodes.push(match previous {
                 Some(unchanged) if unchanged.revision == node.revision => unchanged.clone(),
-                _ => NodeSlot::new(
-                    updated_node(&node, previous.map(|p| &p.node)),
-                    node.revision,
-                    previous,
-                ),
+                _ => updated_slot(&node, previous),
             });
         }
         nodes
@@ -208,22 +205,17 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         let slot = node.slot as usize;
         let previous_end_ports = previous.end_ports.of_node(node.slot);
         let slots = previous.nodes.get(slot).zip(nodes.get(slot));
-        let Some((previous_node, current_node)) =
-            slots.map(|(previous_node, current_node)| (&previous_node.node, &current_node.node))
-        else {
+        let Some((before, now)) = slots else {
             return false;
         };
-        if system_images::system_image_guid(previous_node)
-            != system_images::system_image_guid(current_node)
+        if system_images::system_image_guid(&before.node)
+            != system_images::system_image_guid(&now.node)
         {
             return false;
         }
-        if !Arc::ptr_eq(&previous_node.ports, &current_node.ports)
-            || previous_node.info != current_node.info
-        {
-            return self
-                .end_ports_of(node)
-                .eq(previous_end_ports.iter().cloned());
+        if !Arc::ptr_eq(&before.ports, &now.ports) || before.node.info != now.node.info {
+            let end_ports = previous_end_ports.iter().cloned();
+            return self.end_ports_of(node).eq(end_ports);
         }
         let observed = end_ports(node).map(|(num, port)| (num, port.guid));
         observed.eq(previous_end_ports.iter().map(|e| (e.port.num(), e.guid)))
@@ -255,22 +247,23 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
     }
 }
 
-/// The view of a changed node, sharing unchanged parts with the previous view.
-fn updated_node<'n>(
+/// The slot of a changed node, sharing unchanged parts with the previous view.
+fn updated_slot<'n>(
     node: &ObservedNode<'n, impl Ports<'n>>,
-    previous: Option<&Arc<NodeView>>,
-) -> Arc<NodeView> {
+    previous: Option<&NodeSlot>,
+) -> NodeSlot {
     // Most nodes with a new revision have unchanged ports; this is detected without allocation.
     let reusable = previous.filter(|p| has_same_ports(node, &p.ports));
     let ports = reusable.map_or_else(
         || numbered(node).map(|p| port_view(node, p)).collect(),
         |p| Arc::clone(&p.ports),
     );
-    let view = node_view(node, ports);
-    match previous {
-        Some(previous) if view.has_same_contents(previous) => Arc::clone(previous),
+    let view = node_view(node);
+    let view = match previous {
+        Some(previous) if view.has_same_contents(&previous.node) => Arc::clone(&previous.node),
         _ => Arc::new(view),
-    }
+    };
+    NodeSlot::new(view, ports, node.revision, previous)
 }
 
 /// Whether the ports of a node equal those of the previous view.
@@ -316,10 +309,17 @@ fn end_ports<'n>(
 }
 
 impl NodeSlot {
-    pub(super) fn new(node: Arc<NodeView>, revision: u64, previous: Option<&Self>) -> Self {
-        let forwarding = ForwardingNode::new(&node, previous.map(|p| (&*p.node, &p.forwarding)));
+    pub(super) fn new(
+        node: Arc<NodeView>,
+        ports: Arc<[PortView]>,
+        revision: u64,
+        previous: Option<&Self>,
+    ) -> Self {
+        let previous = previous.map(|previous| &previous.forwarding);
+        let forwarding = ForwardingNode::new(&node, &ports, previous);
         Self {
             node,
+            ports,
             forwarding,
             revision,
         }
@@ -336,12 +336,11 @@ impl NodeView {
             description: [0; 64],
             switch: None,
             sl_to_vl: BTreeMap::new(),
-            ports: Arc::default(),
         }
     }
 }
 
-fn node_view<P>(node: &ObservedNode<'_, P>, ports: Arc<[PortView]>) -> NodeView {
+fn node_view<P>(node: &ObservedNode<'_, P>) -> NodeView {
     let mut info = [0; 40];
     info.copy_from_slice(&node.info.encode()[..40]);
     let switch = (node.info.node_type == NodeType::Switch).then(|| {
@@ -362,7 +361,6 @@ fn node_view<P>(node: &ObservedNode<'_, P>, ports: Arc<[PortView]>) -> NodeView 
         description: node.description.encode(),
         switch,
         sl_to_vl: node.sl_to_vl.clone(),
-        ports,
     }
 }
 

@@ -9,7 +9,7 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::Lft;
 
-use super::{NodeView, PortIdx};
+use super::{NodeView, PortIdx, PortView};
 
 /// Forwarding properties of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,15 +38,15 @@ pub(super) struct ForwardingNode {
 }
 
 impl ForwardingNode {
-    /// Derives the data of a node. `previous` is the previous node in the slot and its data, which is shared if the ports are unchanged.
-    pub(super) fn new(node: &NodeView, previous: Option<(&NodeView, &Self)>) -> Self {
-        let unchanged = previous.map(|(_, relay)| &relay.hops);
-        let unchanged = unchanged.filter(|before| before.iter().copied().eq(hops(node)));
+    /// Derives the data of a node; `previous` is the data of the previous node in the slot, which is shared if it is unchanged.
+    pub(super) fn new(node: &NodeView, ports: &[PortView], previous: Option<&Self>) -> Self {
+        let unchanged = previous.map(|previous| &previous.hops);
+        let unchanged = unchanged.filter(|before| before.iter().copied().eq(hops(ports)));
         let switch = node.switch.as_ref();
         Self {
             is_switch: switch.is_some(),
             lft: switch.and_then(|s| s.lft.clone()),
-            hops: unchanged.map_or_else(|| hops(node).collect(), Arc::clone),
+            hops: unchanged.map_or_else(|| hops(ports).collect(), Arc::clone),
         }
     }
 
@@ -66,8 +66,8 @@ impl ForwardingNode {
     }
 }
 
-fn hops(node: &NodeView) -> impl ExactSizeIterator<Item = HopPort> {
-    node.ports.iter().map(|port| HopPort {
+fn hops(ports: &[PortView]) -> impl ExactSizeIterator<Item = HopPort> {
+    ports.iter().map(|port| HopPort {
         peer: port.peer,
         mtu: port.mtu,
         rate_rank: port.rate_rank,

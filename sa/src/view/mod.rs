@@ -91,16 +91,9 @@ pub struct NodeView {
     pub switch: Option<SwitchView>,
     /// Known SLtoVLMappingTables.
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
-    /// Ports by number, from a switch's port 0 or an unused entry before port 1. Empty for an unused slot.
-    ports: Arc<[PortView]>,
 }
 
 impl NodeView {
-    /// Ports by number, from a switch's port 0 or an unused entry before port 1.
-    pub fn ports(&self) -> impl Iterator<Item = &PortView> {
-        self.ports.iter()
-    }
-
     /// Whether both give the same replies.
     fn has_same_contents(&self, other: &Self) -> bool {
         let switch = match (&self.switch, &other.switch) {
@@ -113,7 +106,6 @@ impl NodeView {
             && self.info == other.info
             && self.description == other.description
             && self.sl_to_vl == other.sl_to_vl
-            && Arc::ptr_eq(&self.ports, &other.ports)
     }
 }
 
@@ -220,6 +212,8 @@ pub struct View {
 #[derive(Debug, Clone)]
 struct NodeSlot {
     node: Arc<NodeView>,
+    /// By number, from a switch's port 0 or an unused entry before port 1. Empty for an unused slot.
+    ports: Arc<[PortView]>,
     forwarding: ForwardingNode,
     /// Changes whenever the observed node may have changed.
     revision: u64,
@@ -322,7 +316,7 @@ impl View {
 
     /// All nodes.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeView> {
-        let occupied = self.nodes.iter().filter(|p| !p.node.ports.is_empty());
+        let occupied = self.nodes.iter().filter(|p| !p.ports.is_empty());
         occupied.map(|p| &*p.node)
     }
 
@@ -346,13 +340,19 @@ impl View {
     /// A port.
     #[must_use]
     pub fn port(&self, at: PortIdx) -> &PortView {
-        &self.node(at.node()).ports[at.num().index()]
+        &self.ports(at.node())[at.num().index()]
     }
 
     /// The node in a slot.
     #[must_use]
     pub fn node(&self, node: u32) -> &NodeView {
         &self.nodes[node as usize].node
+    }
+
+    /// The ports of a node by number, from a switch's port 0 or an unused entry before port 1.
+    #[must_use]
+    pub fn ports(&self, node: u32) -> &[PortView] {
+        &self.nodes[node as usize].ports
     }
 
     /// Whether a node forwards packets.
@@ -375,9 +375,12 @@ impl View {
 
     /// The ports of a node that can have records: from port 0 of a switch, from port 1 of other nodes.
     pub fn ports_of_node(&self, node: u32) -> impl Iterator<Item = (PortIdx, &PortView)> {
-        let n = self.node(node);
-        let from = if n.switch.is_some() { 0 } else { 1 };
-        let ports = n.ports.iter().skip(from);
+        let from = if self.node(node).switch.is_some() {
+            0
+        } else {
+            1
+        };
+        let ports = self.ports(node).iter().skip(from);
         ports.map(move |p| (PortIdx::new(node, p.num), p))
     }
 
@@ -385,7 +388,7 @@ impl View {
     #[must_use]
     pub fn port_by_num(&self, node: u32, num: PortNum) -> Option<PortIdx> {
         let n = self.nodes.get(node as usize)?;
-        (num.index() < n.node.ports.len()).then(|| PortIdx::new(node, num))
+        (num.index() < n.ports.len()).then(|| PortIdx::new(node, num))
     }
 
     /// The port at the other end of the link.

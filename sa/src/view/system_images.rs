@@ -18,7 +18,7 @@ pub(super) struct SystemImageIndex {
 impl SystemImageIndex {
     fn new(view: &View) -> Self {
         let slots = (0u32..).zip(view.nodes.iter());
-        let occupied = slots.filter(|(_, p)| !p.node.ports.is_empty());
+        let occupied = slots.filter(|(_, p)| !p.ports.is_empty());
         let mut all: Vec<(u64, u32)> = occupied
             .map(|(at, p)| (system_image_guid(&p.node), at))
             .collect();

@@ -15,7 +15,7 @@ use crate::records::RestoredState;
 use crate::records::routing::RoutingRecord;
 use crate::routing_origin::SlToVlEpoch;
 use crate::sa::View;
-use crate::sa::view::NodeView;
+use crate::sa::view::PortView;
 use crate::subnet::{Node, NodeIdx, Port, Subnet};
 use crate::vls::InheritedVls;
 
@@ -75,10 +75,11 @@ impl InstalledState {
         let routing = self.routing.as_ref()?;
         let view = self.view.as_ref()?;
         let guid = node.info.node_guid;
-        let was = view.node(view.by_node_guid(guid)?);
-        let arbitration = was.ports().map(|port| port.vl_arbitration.clone());
+        let slot = view.by_node_guid(guid)?;
+        let was = view.ports(slot);
+        let arbitration = was.iter().map(|port| port.vl_arbitration.clone());
         is_unchanged(node, was, announced).then(|| InheritedVls::Known {
-            sl_to_vl: was.sl_to_vl.clone(),
+            sl_to_vl: view.node(slot).sl_to_vl.clone(),
             vl_arbitration: arbitration.collect(),
             is_incomplete: routing.has_incomplete_vl_tables(guid),
         })
@@ -157,14 +158,10 @@ impl Adoption {
 
 /// Whether a node was not reset or reconfigured since: it has its tables as long as it has its LID, and another master would have written its own
 /// LID to the node's ports.
-fn is_unchanged(node: &Node, was: &NodeView, announced: Option<Lid>) -> bool {
+fn is_unchanged(node: &Node, was: &[PortView], announced: Option<Lid>) -> bool {
     let mut any = false;
     for num in node.end_ports() {
-        let Some((port, was)) = node
-            .ports
-            .get(num.index())
-            .zip(was.ports().nth(num.index()))
-        else {
+        let Some((port, was)) = node.ports.get(num.index()).zip(was.get(num.index())) else {
             return false;
         };
         let (is, was) = (port.info(), PortInfo::decode(&was.raw));

@@ -20,7 +20,7 @@ use ferrosm_mad::ids::{GidPrefix, Lid, NodeGuid, PortGuid, PortNum};
 
 pub use restore::{RestoreError, ViewRestorer};
 
-use super::{EndPort, NodeView, View};
+use super::{EndPort, NodeView, PortView, View};
 use crate::settings::SaSettings;
 use crate::tables::mft::MftBlocks;
 use crate::vl_tables::NodeVlTables;
@@ -144,7 +144,7 @@ impl ViewSaver {
 /// Nodes that the index by node GUID refers to, with their slots.
 fn named(view: &View) -> impl Iterator<Item = (u32, &NodeView)> {
     let slots = (0u32..).zip(view.nodes.iter());
-    let there = slots.filter(|(_, p)| !p.node.ports.is_empty());
+    let there = slots.filter(|(_, p)| !p.ports.is_empty());
     let named = there.filter(|(slot, p)| view.by_node_guid(p.node.guid) == Some(*slot));
     named.map(|(slot, p)| (slot, &*p.node))
 }
@@ -157,6 +157,10 @@ struct NodeInView<'a> {
 }
 
 impl NodeInView<'_> {
+    fn ports(&self) -> &Arc<[PortView]> {
+        &self.view.nodes[self.slot as usize].ports
+    }
+
     fn end_ports(&self) -> &[EndPort] {
         self.view.end_ports.of_node(self.slot)
     }
@@ -187,7 +191,7 @@ impl NodeInView<'_> {
                     ends.collect::<Vec<_>>()
                 };
                 self.slot == other.slot
-                    && (Arc::ptr_eq(&a.ports, &b.ports) || a.ports == b.ports)
+                    && self.ports() == other.ports()
                     && contents(a) == contents(b)
                     && (Arc::ptr_eq(&self.view.end_ports, &other.view.end_ports)
                         || (self.end_ports() == other.end_ports() && named(self) == named(other)))

@@ -212,7 +212,7 @@ pub(super) fn encode_node(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
         info: Bytes(&node.info),
         description: Bytes::trimmed(&node.description),
         switch_info: node.switch.as_ref().map(|s| Bytes(&s.info)),
-        ports: node.ports.iter().map(port).collect(),
+        ports: of.ports().iter().map(port).collect(),
         ends: of
             .end_ports()
             .iter()

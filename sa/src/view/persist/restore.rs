@@ -154,12 +154,12 @@ impl ViewRestorer {
             if !parts.read.is_empty() {
                 read.push((guid, Arc::new(parts.read.clone())));
             }
-            let Some(node) = node.into_node_view(guid, slot, parts, &port_at) else {
+            let Some((node, ports)) = node.into_view(guid, slot, parts, &port_at) else {
                 return invalid(format!(
                     "node {guid} has a link to a port that does not exist"
                 ));
             };
-            nodes.push(NodeSlot::new(Arc::new(node), NO_REVISION, None));
+            nodes.push(NodeSlot::new(Arc::new(node), ports, NO_REVISION, None));
         }
         let local = match head.local.map(port_at) {
             None => None,
@@ -287,14 +287,14 @@ fn insert_end_ports(
 }
 
 impl DecodedNode {
-    /// Converts to a node in `slot`; `None` if a link leads to a port that does not exist.
-    fn into_node_view(
+    /// Converts to a node in `slot`, with its ports; `None` if a link leads to a port that does not exist.
+    fn into_view(
         self,
         guid: NodeGuid,
         slot: u32,
         parts: NodeRecords,
         port_at: &dyn Fn((u32, u8)) -> Option<PortIdx>,
-    ) -> Option<NodeView> {
+    ) -> Option<(NodeView, Arc<[PortView]>)> {
         let mut ports = Vec::with_capacity(self.ports.len());
         for (mut port, peer) in self.ports {
             port.node = slot;
@@ -303,7 +303,7 @@ impl DecodedNode {
             }
             ports.push(port);
         }
-        Some(NodeView {
+        let node = NodeView {
             guid,
             node_type: self.node_type,
             info: self.info,
@@ -314,8 +314,8 @@ impl DecodedNode {
                 mft: parts.mft,
             }),
             sl_to_vl: parts.sl_to_vl,
-            ports: ports.into(),
-        })
+        };
+        Some((node, ports.into()))
     }
 }
 
