@@ -4,6 +4,8 @@
 //! omits links that must not carry traffic. Link rates are optional and affect quality figures only. Invalid input (a
 //! nonexistent port, a port with two links, a LID with two owners) never panics: the first entry is valid, later ones are ignored.
 
+use std::sync::Arc;
+
 use ferrosm_mad::ids::{Lid, PortNum};
 
 /// Maximum number of data VLs of a port (VL15 is for management).
@@ -247,43 +249,43 @@ impl TopologyBuilder {
             end_base.push(end_ports.partition_point(|(s, _)| s.index() <= i));
         }
         Topology {
-            switches: self.switches,
-            port_base,
-            peers,
-            vls,
-            rates,
-            links,
-            link_base,
+            switches: self.switches.into(),
+            port_base: port_base.into(),
+            peers: peers.into(),
+            vls: vls.into(),
+            rates: rates.into(),
+            links: links.into(),
+            link_base: link_base.into(),
             end_ports: end_ports.into_iter().map(|(_, e)| e).collect(),
-            end_base,
-            destinations,
-            by_switch,
-            dest_base,
+            end_base: end_base.into(),
+            destinations: destinations.into(),
+            by_switch: by_switch.into(),
+            dest_base: dest_base.into(),
             top_lid,
         }
     }
 }
 
-/// An immutable graph of switches, in compressed sparse rows.
+/// An immutable graph of switches, in compressed sparse rows. Clones share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
-    switches: Vec<SwitchSpec>,
+    switches: Arc<[SwitchSpec]>,
     /// First flat port number of each switch (its port 0), and the total.
-    port_base: Vec<usize>,
-    peers: Vec<Option<(SwitchIdx, PortNum)>>,
+    port_base: Arc<[usize]>,
+    peers: Arc<[Option<(SwitchIdx, PortNum)>]>,
     /// Data VLs by flat port number.
-    vls: Vec<u8>,
+    vls: Arc<[u8]>,
     /// Mb/s by flat port number; 0: unknown.
-    rates: Vec<u32>,
-    links: Vec<Link>,
-    link_base: Vec<usize>,
-    end_ports: Vec<EndPort>,
-    end_base: Vec<usize>,
+    rates: Arc<[u32]>,
+    links: Arc<[Link]>,
+    link_base: Arc<[usize]>,
+    end_ports: Arc<[EndPort]>,
+    end_base: Arc<[usize]>,
     /// By LID.
-    destinations: Vec<Destination>,
+    destinations: Arc<[Destination]>,
     /// By switch, port, LID.
-    by_switch: Vec<Destination>,
-    dest_base: Vec<usize>,
+    by_switch: Arc<[Destination]>,
+    dest_base: Arc<[usize]>,
     top_lid: Lid,
 }
 
