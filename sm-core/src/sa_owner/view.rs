@@ -49,7 +49,9 @@ pub(crate) fn build_view(
 /// The SLtoVL and VLArb tables that were read on behalf of clients.
 pub(super) fn read_vl_tables(fabric: &Subnet) -> ReadVlTables {
     let nodes = fabric.nodes();
-    ReadVlTables::new(nodes.map(|(_, n)| (n.info.node_guid, &n.read_vl_tables)))
+    ReadVlTables::new(
+        nodes.filter_map(|(_, n)| Some((n.info.node_guid, n.read_vl_tables.as_ref()?))),
+    )
 }
 
 /// The SMInfoRecord of an SM, without its SM_Key.

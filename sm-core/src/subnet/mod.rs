@@ -79,7 +79,8 @@ impl Link {
 /// Nodes and links, and the port of the SM.
 #[derive(Debug, Clone, Default)]
 pub struct Subnet {
-    graph: StableUnGraph<Node, Link>,
+    /// Nodes are boxed, so that the spare capacity of the graph is small.
+    graph: StableUnGraph<Box<Node>, Link>,
     by_node_guid: FxHashMap<NodeGuid, NodeIdx>,
     by_port_guid: FxHashMap<PortGuid, PortRef>,
     local: Option<PortRef>,
@@ -126,16 +127,10 @@ impl Subnet {
         self.guids_revision
     }
 
-    /// The graph itself, for general graph algorithms.
-    #[must_use]
-    pub const fn graph(&self) -> &StableUnGraph<Node, Link> {
-        &self.graph
-    }
-
     /// All nodes, by index.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeIdx, &Node)> {
         self.graph.node_indices().map(|i| {
-            let node = &self.graph[i];
+            let node: &Node = &self.graph[i];
             (Self::idx(i, node), node)
         })
     }
@@ -185,9 +180,8 @@ impl Subnet {
     /// A node, if it is present.
     #[must_use]
     pub fn get(&self, node: NodeIdx) -> Option<&Node> {
-        self.graph
-            .node_weight(node.graph_index())
-            .filter(|n| n.generation == node.generation)
+        let found = self.graph.node_weight(node.graph_index())?;
+        (found.generation == node.generation).then_some(found)
     }
 
     /// A node for modification, if it is present. Increments its revision.
@@ -289,7 +283,7 @@ impl Subnet {
         self.revisions += 1;
         node.revision = self.revisions;
         self.guids_revision += 1;
-        let index = self.graph.add_node(node);
+        let index = self.graph.add_node(Box::new(node));
         let idx = Self::idx(index, &self.graph[index]);
         self.by_node_guid.insert(guid, idx);
         idx
@@ -328,7 +322,7 @@ impl Subnet {
         if self.local.is_some_and(|p| p.node == idx) {
             self.local = None;
         }
-        Some(node)
+        Some(*node)
     }
 
     /// Adds a link, after removing the links of both ports.

@@ -8,7 +8,6 @@
 //! fails before the routing of that epoch is persisted, its successor treats all tables as unknown.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, Sl};
@@ -356,7 +355,7 @@ fn forget_table(fabric: &mut Subnet, set: SmpOp) {
         return;
     };
     node.vl_origin = VlTableOrigin::Foreign;
-    node.read_vl_tables = Arc::default();
+    node.read_vl_tables = None;
     if let SmpOp::SetSlToVl(_, at) = set {
         node.sl_to_vl.remove(&at);
     } else if let SmpOp::SetVlArbitration(_, block) = set
