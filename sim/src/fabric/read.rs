@@ -215,12 +215,6 @@ impl Fabric {
         Some(VlArb::decode(&port.vl_arb_block(if high { 2 } else { 0 })))
     }
 
-    /// An entry of an end port's GUID table; 0 if empty.
-    #[must_use]
-    pub fn guid(&self, at: PortAt, index: usize) -> PortGuid {
-        PortGuid(self.ports[self.end_slot(at)].guid_at(index))
-    }
-
     /// Times that ClientReregister was set at an end port.
     #[must_use]
     pub fn client_reregisters(&self, at: PortAt) -> u32 {

@@ -3,6 +3,7 @@
 use ferrosm_mad::ids::PortNum;
 
 use crate::ctx::Ctx;
+use crate::event::Event;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 
@@ -18,8 +19,16 @@ pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, why: &QuarantineReason
     for peer in peers {
         quarantine(ctx, peer, why.clone());
     }
-    ctx.fabric.remove_node(n);
-    ctx.effects.routing_stale = true;
+    remove_node(ctx, n);
+}
+
+/// Removes a node from the fabric, and reports it.
+pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx) {
+    if let Some(node) = ctx.fabric.remove_node(n) {
+        ctx.effects.routing_stale = true;
+        ctx.effects.removed_nodes.push(n);
+        ctx.outbox.emit(Event::NodeRemoved(node.name()));
+    }
 }
 
 /// Removes the link at a port. On a switch port the reason is recorded; it is about whatever is behind the port.

@@ -17,7 +17,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
 use super::ScopeKind;
-use super::quarantine::{exclude_node, quarantine};
+use super::quarantine::{exclude_node, quarantine, remove_node};
 use crate::ctx::Ctx;
 use crate::event::{Event, NoLinkReason};
 use crate::plan::port_settings;
@@ -178,10 +178,10 @@ impl Discovery {
                 .filter(|(_, n)| n.seen != ctx.fabric.epoch())
                 .map(|(i, _)| i)
                 .collect();
-            remove_nodes(ctx, &absent);
+            absent.into_iter().for_each(|n| remove_node(ctx, n));
         }
         let unreachable = ctx.fabric.refresh_paths(ctx.now);
-        remove_nodes(ctx, &unreachable);
+        unreachable.into_iter().for_each(|n| remove_node(ctx, n));
         remove_unlinked_end_ports(ctx);
     }
 
@@ -221,7 +221,7 @@ impl Discovery {
                 return Some(idx);
             }
             // Another node has the GUID since the last sweep.
-            ctx.fabric.remove_node(idx);
+            remove_node(ctx, idx);
         }
         Some(self.add_node(ctx, info, path))
     }
@@ -442,17 +442,6 @@ pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>)
         let ports = node.physical_ports().map(|p| PortRef::new(*n, p));
         let unwritten = ports.filter(|p| !port_settings::is_live(fabric, *p));
         ctx.effects.reread_ports.extend(unwritten);
-    }
-}
-
-fn remove_nodes(ctx: &mut Ctx<'_>, absent: &[NodeIdx]) {
-    for n in absent {
-        let Some(node) = ctx.fabric.remove_node(*n) else {
-            continue;
-        };
-        ctx.effects.routing_stale = true;
-        ctx.effects.removed_nodes.push(*n);
-        ctx.outbox.emit(Event::NodeRemoved(node.name()));
     }
 }
 
