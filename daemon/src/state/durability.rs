@@ -93,6 +93,11 @@ impl DurabilityTracker {
         self.wake();
     }
 
+    /// Whether there is an observer.
+    pub(super) fn is_observed(&self) -> bool {
+        locked(&self.observer).is_some()
+    }
+
     pub(super) fn committed(&self, number: u64, batch: &RecordBatch) {
         let observer = locked(&self.observer).clone();
         if let Some(observer) = observer {

@@ -26,7 +26,7 @@ pub(super) const FILE: &str = "store.redb";
 /// Version of the file layout, in addition to that of the records.
 const LAYOUT: u32 = 2;
 /// Page cache in bytes; records are read once, sequentially.
-const CACHE: usize = 16 << 20;
+const CACHE: usize = 4 << 20;
 
 /// Chunk size for reading the file into memory.
 const CHUNK: usize = 1 << 20;
@@ -173,7 +173,17 @@ impl Store {
         at: Position,
         now: SystemTime,
     ) -> Result<(), StoreError> {
-        let done = self.attempt("written", |store| store.write(batch, at, now));
+        self.commit_each(|apply| batch.changes.iter().try_for_each(apply), at, now)
+    }
+
+    /// The same for changes that `produce` passes on one by one.
+    pub(super) fn commit_each(
+        &mut self,
+        produce: impl FnOnce(&mut ApplyChange<'_>) -> Result<(), StoreError>,
+        at: Position,
+        now: SystemTime,
+    ) -> Result<(), StoreError> {
+        let done = self.attempt("written", |store| store.write(produce, at, now));
         self.verified = done.is_ok();
         if done.is_err() {
             self.close();
@@ -220,13 +230,13 @@ impl Store {
 
     fn write(
         &mut self,
-        batch: &RecordBatch,
+        produce: impl FnOnce(&mut ApplyChange<'_>) -> Result<(), StoreError>,
         at: Position,
         now: SystemTime,
     ) -> Result<(), StoreError> {
         let led = self.led_epoch;
         let transaction = self.open()?.begin_write().map_err(redb_error)?;
-        write_batch(&transaction, batch, (at, led), now)?;
+        write_changes(&transaction, produce, (at, led), now)?;
         transaction.commit().map_err(redb_error)
     }
 }
@@ -421,9 +431,12 @@ fn format_bytes() -> [u8; 2] {
     [low(LAYOUT), low(VERSION)]
 }
 
-fn write_batch(
+/// Applies a change to the records of a transaction.
+type ApplyChange<'a> = dyn FnMut(&RecordChange) -> Result<(), StoreError> + 'a;
+
+fn write_changes(
     transaction: &WriteTransaction,
-    batch: &RecordBatch,
+    produce: impl FnOnce(&mut ApplyChange<'_>) -> Result<(), StoreError>,
     (at, led): (Position, u64),
     now: SystemTime,
 ) -> Result<(), StoreError> {
@@ -434,7 +447,7 @@ fn write_batch(
         .map(|v| RecordChecksum::from_bytes(v.value()))
         .unwrap_or_default();
     let mut value = Vec::new();
-    for change in &batch.changes {
+    produce(&mut |change| {
         match change {
             RecordChange::Clear(kind) => {
                 let (first, end) = ([*kind as u8], [*kind as u8 + 1]);
@@ -461,7 +474,8 @@ fn write_batch(
                 }
             }
         }
-    }
+        Ok(())
+    })?;
     let unix_s = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     put_metadata(&mut metadata, FORMAT, &format_bytes())?;
     put_metadata(&mut metadata, CHECKSUM, &checksum.bytes())?;

@@ -22,7 +22,7 @@ use tracing::{error, info, warn};
 use super::durability::DurabilityTracker;
 use super::request::StoreRequest;
 use super::store::StoreError;
-use super::{ReplicaStore, StateDir, is_view_record, unix_s};
+use super::{ReplicaStore, StateDir, is_view, is_view_record, unix_s};
 
 /// Interval between attempts after a failed write.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -281,11 +281,42 @@ impl StoreThread {
         }
         if let Some(view) = self.view.take() {
             self.last_view.clone_from(&view);
-            let batch = self.keeper.batch(view.as_ref(), unix_s(SystemTime::now()));
-            if self.commit_next(batch).is_err() {
+            if self.commit_view(view.as_ref()).is_err() {
                 self.view = Some(view);
             }
         }
+    }
+
+    /// Writes a view record by record, because all of them take as much memory as the LFTs of the fabric. Standbys get them as a batch.
+    fn commit_view(&mut self, view: Option<&Arc<View>>) -> io::Result<()> {
+        let now = SystemTime::now();
+        let is_direct = !self.needs_rewrite && !self.durable.is_observed();
+        if is_direct {
+            let at = self.dir.contents.next();
+            let mut in_memory = Vec::new();
+            let keeper = &mut self.keeper;
+            let written = self.dir.store.commit_each(
+                |apply| {
+                    keeper.save(view, unix_s(now), &mut |change| {
+                        apply(&change)?;
+                        in_memory.extend(Some(change).filter(is_kept_in_memory));
+                        Ok(())
+                    })
+                },
+                at,
+                now,
+            );
+            if written.is_ok() {
+                RecordBatch { changes: in_memory }.apply(&mut self.records);
+                (self.dir.contents.epoch, self.dir.contents.sequence) = (at.epoch, at.seq);
+                self.log_write_recovered();
+                return Ok(());
+            }
+            // The batch below reports the error, or rewrites the store.
+            self.keeper.forget();
+        }
+        let batch = self.keeper.batch(view, unix_s(now));
+        self.commit_next(batch)
     }
 
     fn commit_next(&mut self, batch: RecordBatch) -> io::Result<()> {
@@ -386,11 +417,8 @@ impl StoreThread {
 
     /// Applies a batch to the records in memory, without those of the view.
     fn apply_in_memory(&mut self, batch: &RecordBatch) {
-        let records = batch.changes.iter().filter(|change| match change {
-            RecordChange::Clear(kind) => !matches!(kind, RecordKind::View | RecordKind::ViewHead),
-            RecordChange::Put(key, _) | RecordChange::Remove(key) => !is_view_record(key),
-        });
-        let changes = records.cloned().collect();
+        let records = batch.changes.iter();
+        let changes = records.filter(|c| is_kept_in_memory(c)).cloned().collect();
         RecordBatch { changes }.apply(&mut self.records);
     }
 
@@ -437,6 +465,14 @@ impl StoreThread {
             changes.push(RecordChange::Put(key.clone(), value.clone()));
         }
         RecordBatch { changes }
+    }
+}
+
+/// Whether a change is applied to the records in memory: those of the view are only on disk.
+fn is_kept_in_memory(change: &RecordChange) -> bool {
+    match change {
+        RecordChange::Clear(kind) => !is_view(*kind),
+        RecordChange::Put(key, _) | RecordChange::Remove(key) => !is_view_record(key),
     }
 }
 

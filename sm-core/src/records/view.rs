@@ -25,46 +25,76 @@ pub struct ViewPersister {
 impl ViewPersister {
     /// The changes from the previous view to `view`; `None` removes the persisted view. `unix_s` is the current Unix time.
     pub fn batch(&mut self, view: Option<&Arc<View>>, unix_s: u64) -> RecordBatch {
-        let clear =
-            [RecordKind::View, RecordKind::ViewHead, RecordKind::Routing].map(RecordChange::Clear);
         let mut changes = Vec::new();
-        let Some(view) = view else {
-            self.forget();
-            changes.extend(clear);
-            return RecordBatch { changes };
-        };
-        let head = &mut self.head;
-        let Ok(()) = self.saver.save(view, &mut |change| {
-            match change {
-                persist::ViewRecordUpdate::Clear => changes.extend(clear.iter().take(2).cloned()),
-                persist::ViewRecordUpdate::Put(guid, part, bytes) => {
-                    changes.push(RecordChange::Put(key(guid, part), bytes.into()));
-                }
-                persist::ViewRecordUpdate::Remove(guid, part) => {
-                    changes.push(RecordChange::Remove(key(guid, part)))
-                }
-                persist::ViewRecordUpdate::Head(bytes) => *head = bytes.to_vec(),
-            }
+        let Ok(()) = self.save(view, unix_s, &mut |change| {
+            changes.push(change);
             Ok::<(), Infallible>(())
         });
+        RecordBatch { changes }
+    }
+
+    /// Passes the changes to `apply` one by one: all of them together take as much memory as the LFTs of the fabric.
+    ///
+    /// # Errors
+    /// The first error of `apply`. The next batch contains all records.
+    pub fn save<E>(
+        &mut self,
+        view: Option<&Arc<View>>,
+        unix_s: u64,
+        apply: &mut dyn FnMut(RecordChange) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let saved = self.save_changes(view, unix_s, apply);
+        if saved.is_err() {
+            self.forget();
+        }
+        saved
+    }
+
+    fn save_changes<E>(
+        &mut self,
+        view: Option<&Arc<View>>,
+        unix_s: u64,
+        apply: &mut dyn FnMut(RecordChange) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(view) = view else {
+            self.forget();
+            let kinds = [RecordKind::View, RecordKind::ViewHead, RecordKind::Routing];
+            return kinds
+                .map(RecordChange::Clear)
+                .into_iter()
+                .try_for_each(apply);
+        };
+        let head = &mut self.head;
+        self.saver.save(view, &mut |change| match change {
+            persist::ViewRecordUpdate::Clear => {
+                apply(RecordChange::Clear(RecordKind::View))?;
+                apply(RecordChange::Clear(RecordKind::ViewHead))
+            }
+            persist::ViewRecordUpdate::Put(guid, part, bytes) => {
+                apply(RecordChange::Put(key(guid, part), bytes.into()))
+            }
+            persist::ViewRecordUpdate::Remove(guid, part) => {
+                apply(RecordChange::Remove(key(guid, part)))
+            }
+            persist::ViewRecordUpdate::Head(bytes) => {
+                *head = bytes.to_vec();
+                Ok(())
+            }
+        })?;
         let mut value = unix_s.to_be_bytes().to_vec();
         value.extend_from_slice(&self.head);
-        changes.push(RecordChange::Put(
-            RecordKey::new(RecordKind::ViewHead, &[]),
-            value.into(),
-        ));
+        let key = RecordKey::new(RecordKind::ViewHead, &[]);
+        apply(RecordChange::Put(key, value.into()))?;
         let known = self.routing.as_ref();
         if !known.is_some_and(|known| view.shares_routing_with(known))
             && let Some(routing) = RoutingRecord::of_view(view)
         {
             let value = routing.encode().into();
-            changes.push(RecordChange::Put(
-                RecordKey::new(RecordKind::Routing, &[]),
-                value,
-            ));
+            let key = RecordKey::new(RecordKind::Routing, &[]);
+            apply(RecordChange::Put(key, value))?;
             self.routing = Some(Arc::clone(view));
         }
-        RecordBatch { changes }
+        Ok(())
     }
 
     /// A batch was not stored: the next batch contains all records.

@@ -196,8 +196,9 @@ fn node_replaced_because_of_a_duplicate_guid_is_reported_as_removed() {
             _ => None,
         })
         .collect();
-    assert!(removed.contains(&stolen), "{removed:?}");
-    assert!(removed.contains(&own), "{removed:?}");
+    // The switch that had the GUID in the last sweep, the host that has it now, and the host under its own GUID.
+    let with_stolen = removed.iter().filter(|guid| **guid == stolen).count();
+    assert!(with_stolen >= 2 && removed.contains(&own), "{removed:?}");
     lab.world.fabric_mut().set_node_guid(near_sm, own);
     lab.run_until_correct(60);
 }
