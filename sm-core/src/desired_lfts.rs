@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use ferrosm_routing::Lft;
 
-use crate::plan::routes::NodeLfts;
 use crate::subnet::NodeIdx;
+
+/// LFTs by node.
+pub(crate) type NodeLfts = Vec<(NodeIdx, Arc<Lft>)>;
 
 /// The desired LFT of each switch, with the switch's position in the order of the engine that computed the LFTs.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use ferrosm_routing::{LastRun, Proof};
 
 use crate::config::SmConfig;
-use crate::desired_lfts::DesiredLfts;
+use crate::desired_lfts::{DesiredLfts, NodeLfts};
 use crate::plan::lids::LidPlan;
 use crate::plan::messages::EngineMessage;
-use crate::plan::routes::{NodeLfts, RoutingJob, RoutingJobResult, RoutingStart};
+use crate::plan::routes::{RoutingJob, RoutingJobResult, RoutingStart};
 use crate::plan::vls::FabricVlPlan;
 use crate::report::SweepReport;
 use crate::routing_origin::RoutingInputs;
@@ -189,8 +189,8 @@ impl RoutingState {
         self.job = Some(self.jobs);
         self.job_start = core::mem::take(&mut self.start);
         let last = self.installed.as_ref();
-        let previous = (last, &self.desired);
-        let mut job = RoutingJob::new(self.jobs, fabric, lids, cfg, previous, self.job_start);
+        let (id, start) = (self.jobs, self.job_start);
+        let mut job = RoutingJob::new(id, fabric, lids, cfg, last, &self.desired, start);
         job.generation = self.configuration;
         job
     }

@@ -24,8 +24,7 @@ use super::routing_hints::{self, HintWarning};
 use super::switch_names::SwitchNames;
 use super::vls::{FabricVlPlan, operated_vls};
 use crate::config::{SmConfig, work_units};
-use crate::desired_lfts::DesiredLfts;
-use crate::routing_state::InstalledRouting;
+use crate::desired_lfts::{DesiredLfts, NodeLfts};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
 /// The inputs of a routing computation. It contains no reference to the subnet.
@@ -106,9 +105,6 @@ pub enum RoutingStart {
     Scratch,
 }
 
-/// LFTs by node.
-pub type NodeLfts = Vec<(NodeIdx, Arc<Lft>)>;
-
 /// The order in which LFTs are written so that no mixture of old and new entries loops or deadlocks.
 #[derive(Debug, Default)]
 pub enum LftWriteOrder {
@@ -150,7 +146,8 @@ impl RoutingJob {
         subnet: &Subnet,
         lids: &LidPlan,
         cfg: &SmConfig,
-        (last, desired): (Option<&InstalledRouting>, &DesiredLfts),
+        last: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
+        desired: &DesiredLfts,
         start: RoutingStart,
     ) -> Self {
         let mut graph = GraphBuilder::default();

@@ -14,9 +14,9 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
-use crate::desired_lfts::DesiredLfts;
+use crate::desired_lfts::{DesiredLfts, NodeLfts};
 use crate::plan::messages::EngineMessage;
-use crate::plan::routes::{LftWriteOrder, NodeLfts, blocks_to_write};
+use crate::plan::routes::{LftWriteOrder, blocks_to_write};
 use crate::routing_state::{AbortedUpdate, NewRouting};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
