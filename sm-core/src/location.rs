@@ -5,7 +5,7 @@ use core::fmt;
 use ferrosm_mad::attr::NodeDescription;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
 
-/// A node: `"description" (GUID)`.
+/// A node: `"description" (GUID)`, or only the GUID if its NodeDescription was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeName {
     /// Its NodeDescription.
@@ -16,6 +16,10 @@ pub struct NodeName {
 
 impl fmt::Display for NodeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A node that is removed before its description is read has none.
+        if self.description == NodeDescription::default() {
+            return self.guid.fmt(f);
+        }
         write!(f, "\"{}\" ({})", self.description, self.guid)
     }
 }
