@@ -61,7 +61,7 @@ pub(crate) struct RoutingState {
     aborted: Option<AbortedUpdate>,
     /// What the next job starts from.
     start: RoutingStart,
-    /// What the current job started from.
+    /// What the current job started from, and the next one starts from at least; [`RoutingStart::Incremental`] once its routing is in force.
     job_start: RoutingStart,
     /// The ID of the current job.
     job: Option<u64>,
@@ -187,7 +187,8 @@ impl RoutingState {
     ) -> RoutingJob {
         self.jobs += 1;
         self.job = Some(self.jobs);
-        self.job_start = core::mem::take(&mut self.start);
+        // A job whose routing did not come into force leaves its start to the next one.
+        self.job_start = core::mem::take(&mut self.start).max(self.job_start);
         let last = self.installed.as_ref();
         let (id, start) = (self.jobs, self.job_start);
         let mut job = RoutingJob::new(id, fabric, lids, cfg, last, &self.desired, start);
@@ -200,11 +201,10 @@ impl RoutingState {
         self.installed.is_none() && self.job_start == RoutingStart::Incremental
     }
 
-    /// Discards the current job: the next one starts where it would have started.
+    /// Discards the current job.
     pub(crate) fn cancel_job(&mut self) {
-        if self.job.take().is_some() || self.result.take().is_some() {
-            self.start = self.start.max(self.job_start);
-        }
+        self.job = None;
+        self.result = None;
     }
 
     /// Takes the result of the current job; that of a cancelled one is dropped.
@@ -219,15 +219,14 @@ impl RoutingState {
         self.result.take()
     }
 
-    /// Whether a result is used. One of another configuration never is; an outdated one only if earlier ones were discarded. If not, the
-    /// next job starts where this one did.
+    /// Whether a result is used. One of another configuration never is; an outdated one only if earlier ones were discarded.
     pub(crate) fn accept(&mut self, result: &RoutingJobResult) -> bool {
         let of_other = result.generation != self.configuration;
         if of_other || (self.is_stale && self.stale_results < STALE_RESULTS_MAX) {
             if !of_other {
                 self.stale_results += 1;
             }
-            self.reroute_from(self.job_start);
+            self.is_stale = true;
             return false;
         }
         self.stale_results = 0;
@@ -249,6 +248,7 @@ impl RoutingState {
         };
         self.installed = Some(routing);
         self.aborted = None;
+        self.job_start = RoutingStart::Incremental;
         // Computing the digest of long routing input files takes time.
         let current = self.configuration;
         if self

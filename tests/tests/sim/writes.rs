@@ -210,6 +210,22 @@ fn routing_of_an_old_configuration_is_never_installed() {
     assert!(report.is_clean(), "{report:?}");
 }
 
+/// No engine of a new configuration routes the fabric: later sweeps fail as well, until a configuration routes it.
+#[test]
+fn configuration_without_a_routing_is_not_replaced_by_the_old_routing() {
+    let mut lab = bring_up("ring:6,2", "updn", 1);
+    config(&mut lab, "torus-2QoS", 1);
+    for sweep in 0..3 {
+        let report = lab.next_sweep(600);
+        assert!(report.failed, "sweep {sweep}: {report:?}");
+        command(&mut lab, Command::Sweep.with_id(1 + sweep));
+    }
+    config(&mut lab, "updn", 1);
+    let report = lab.next_sweep(600);
+    assert!(!report.failed, "{report:?}");
+    assert_eq!(report.engine, "updn");
+}
+
 /// Change of engines, and lost and restored links: after each table write no packet loops, and the channel
 /// dependencies have no cycle, on the SLs that paths have at that moment.
 #[test]
