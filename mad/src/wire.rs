@@ -253,7 +253,7 @@ impl<T: Bits + Default, const N: usize> WireField for [T; N] {
     }
 }
 
-/// Declares a layout. See the [module](crate::wire).
+/// Declares a layout. See the [module](mod@crate::wire).
 ///
 /// In SA records, the component mask bits follow the width:
 /// * `cm 3`: bit 3 selects the field; `cm 0 | 1`: either of two bits does.

@@ -51,7 +51,7 @@ pub struct SmConfig {
     pub lmc_esp0: bool,
     /// Whether LID assignment ignores persisted and present LIDs.
     pub reassign_lids: bool,
-    /// Whether hosts are sent ClientReregister when the SM is new to them.
+    /// Whether ClientReregister is set at hosts whose registrations may be missing.
     pub client_reregister: bool,
     /// PortInfo.SubnetTimeout: 4.096 µs × 2^n.
     pub subnet_timeout: u8,
@@ -101,17 +101,17 @@ pub struct SmConfig {
     pub max_outstanding_per_node: u16,
     /// Interval at which a standby polls the master.
     pub sm_poll_interval: Duration,
-    /// Polls that may go unanswered before a standby takes over.
+    /// Further polls that may go unanswered before a standby starts discovery and takes over.
     pub sm_poll_retries: u8,
-    /// Ports of other ferrosm SMs, which respond in every state and are polled at the following interval.
+    /// Ports of other ferrosm SMs, which respond in every state and are polled at `peer_poll_interval`.
     pub peer_sms: Arc<BTreeSet<PortGuid>>,
     /// Interval at which a standby polls such a master.
     pub peer_poll_interval: Duration,
-    /// Polls of such a master that may go unanswered before a standby takes over.
+    /// Further polls of such a master that may go unanswered before a standby starts discovery and takes over.
     pub peer_poll_retries: u8,
     /// Attempts to send HANDOVER to an SM that does not respond.
     pub handover_tries: u8,
-    /// Polls during which an outranking SM may stay standby, or an outranked one master.
+    /// Polls to wait for a higher-ranked standby to become master, or for a lower-ranked master to hand over.
     pub patience: u8,
     /// Ports at which other SMs are accepted; `None` for all.
     pub allowed_sms: Option<Arc<BTreeSet<PortGuid>>>,

@@ -20,7 +20,7 @@ pub(crate) struct Paths<'a> {
     lid_trees: &'a LidTrees,
     /// Index of each switch's first column in `columns`, and the total.
     first: Vec<usize>,
-    /// Columns with distinct paths among those of their switch, and whether they carry management packets only.
+    /// Columns of each switch with distinct paths, and whether the LID is the switch's own (management packets only).
     columns: Vec<(usize, bool)>,
 }
 
@@ -71,15 +71,15 @@ impl<'a> Paths<'a> {
         &self.columns[self.first[dest]..self.first[dest + 1]]
     }
 
-    /// Whether one switch sends packets to a LID that may be for management only.
-    fn real(&self, from: usize, management: bool) -> bool {
+    /// Whether a switch sends packets to a LID. Only switches with end ports send to management LIDs.
+    fn sends_packets(&self, from: usize, management: bool) -> bool {
         !management || self.graph.hosts[from] > 0
     }
 
     /// Adds the dependencies of all packets from one switch to the LIDs on another.
     pub(crate) fn between(&self, from: usize, dest: usize, found: &mut Vec<Dependency>) {
         for &(column, management) in self.columns_on(dest) {
-            if self.real(from, management) {
+            if self.sends_packets(from, management) {
                 self.walk(from, dest, column, found);
             }
         }
@@ -105,7 +105,9 @@ impl<'a> Paths<'a> {
             let mut found = Vec::new();
             for &(column, management) in self.columns_on(dest) {
                 if management {
-                    for from in (0..self.graph.len()).filter(|&v| v != dest && self.real(v, true)) {
+                    for from in
+                        (0..self.graph.len()).filter(|&v| v != dest && self.sends_packets(v, true))
+                    {
                         self.walk(from, dest, column, &mut found);
                     }
                     continue;

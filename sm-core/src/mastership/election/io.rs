@@ -185,7 +185,7 @@ impl Decision {
     }
 }
 
-/// RoleChangeReason the state changed. `Display` is a part of a line.
+/// Why the SM state changed. `Display` is a part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RoleChangeReason {
     /// No other SM is master or outranks this one.

@@ -154,7 +154,7 @@ impl Election {
         }
     }
 
-    /// When [`ElectionInput::Timer`] is due.
+    /// When [`ElectionInput::Timer`](super::ElectionInput::Timer) is due.
     #[must_use]
     pub const fn poll_timeout(&self) -> Option<Instant> {
         self.due

@@ -95,9 +95,9 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, reassign: bool) -> A
         }
         // A map without any present port belongs to another subnet: its entries of absent ports yield to the present LIDs of all ports.
         let others = || demands.iter().filter(|d| !d.is_own);
-        let is_foconfirmed_lids_map =
+        let is_map_of_other_subnet =
             others().next().is_some() && !others().any(|d| map.contains_key(&d.guid));
-        if !is_foconfirmed_lids_map {
+        if !is_map_of_other_subnet {
             reserve(&mut space, &mut after, &absent(false));
         }
         for (i, (slot, demand)) in assigned.iter_mut().zip(demands).enumerate() {
@@ -111,7 +111,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, reassign: bool) -> A
                 }
             }
         }
-        if is_foconfirmed_lids_map {
+        if is_map_of_other_subnet {
             reserve(&mut space, &mut after, &absent(false));
         }
     }
