@@ -97,7 +97,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             log,
             process: Process {
                 runtime,
-                ear: SignalListener::Own(signals),
+                signal_listener: SignalListener::Own(signals),
                 serves: Box::new(|| ()),
                 is_all: true,
             },

@@ -188,7 +188,7 @@ impl FabricThread {
         let reports = self.reports.clone();
         let process = Process {
             runtime: signals::runtime()?,
-            ear: SignalListener::Relay(self.relay.clone()),
+            signal_listener: SignalListener::Relay(self.relay.clone()),
             // Fails only at exit.
             serves: Box::new(move || drop(reports.send(FabricReport::Served))),
             is_all: false,

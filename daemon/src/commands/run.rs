@@ -48,7 +48,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let process = Process {
         runtime,
-        ear: SignalListener::Own(signals),
+        signal_listener: SignalListener::Own(signals),
         serves: Box::new(|| ()),
         is_all: args.fabric.is_none(),
     };

@@ -83,7 +83,7 @@ pub struct Process {
     /// The runtime of the service, on this thread.
     pub runtime: Runtime,
     /// Signals.
-    pub ear: SignalListener,
+    pub signal_listener: SignalListener,
     /// Called when everything that the service needs at its start is available.
     pub serves: Box<dyn FnOnce()>,
     /// All fabrics of the file are served, and this is the only one: fabrics added to the file are logged.
@@ -114,7 +114,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     } = what;
     let Process {
         runtime,
-        ear,
+        signal_listener,
         serves,
         is_all,
     } = process;
@@ -153,7 +153,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         dumps: DumpWorker::default(),
         dump_dir: settings.dump_dir.clone(),
         source,
-        is_one_of_several: matches!(ear, SignalListener::Relay(_)),
+        is_one_of_several: matches!(signal_listener, SignalListener::Relay(_)),
         is_all,
         overlay,
         running: settings.raw.clone(),
@@ -169,7 +169,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     };
     let end = runtime.block_on(async {
         let (control, control_inbox) = mpsc::channel(16);
-        ear.forward_to(control.clone());
+        signal_listener.forward_to(control.clone());
         watch_device(local.as_ref(), &control);
         let (requests, inbox) = mpsc::channel(CLIENTS_MAX);
         let socket = settings.state_dir.as_deref().and_then(|dir| {

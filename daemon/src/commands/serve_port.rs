@@ -41,7 +41,7 @@ pub(super) fn serve_one(
     (terminal, log, metrics): (&Terminal, &log::Handle, &FabricMetrics),
     mut process: Process,
 ) -> Result<(), Failure> {
-    let limits = match &process.ear {
+    let limits = match &process.signal_listener {
         _ if args.sm.once => WaitLimits::ONCE,
         SignalListener::Own(_) => WaitLimits::SERVICE,
         SignalListener::Relay(_) => WaitLimits::ONE_OF_SEVERAL,
@@ -50,7 +50,7 @@ pub(super) fn serve_one(
     let port = process.runtime.block_on(async {
         tokio::select! {
             port = port => Some(port),
-            () = process.ear.stopped() => None,
+            () = process.signal_listener.stopped() => None,
         }
     });
     let Some(local) = port.transpose()? else {
