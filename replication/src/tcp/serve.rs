@@ -121,9 +121,17 @@ async fn serve_follower(
         let serves = |l: &Leader| l.serves(conn);
         !shared.with(|core, _| core.leader.as_ref().is_some_and(serves))
     };
+    let receiving = receive_messages(shared, conn, BufReader::with_capacity(CHUNK, reader));
+    tokio::pin!(receiving);
     let done = tokio::select! {
-        done = receive_messages(shared, conn, BufReader::with_capacity(CHUNK, reader)) => done,
-        done = send_messages(shared, conn, BufWriter::with_capacity(CHUNK, writer)) => done,
+        done = &mut receiving => done,
+        done = send_messages(shared, conn, BufWriter::with_capacity(CHUNK, writer)) => {
+            if done.is_ok() {
+                // Closing a socket with unread pings or acknowledgements resets the connection, and the follower may lose Goodbye.
+                let _ = timeout(shared.settings.timing.lease, &mut receiving).await;
+            }
+            done
+        }
         // A write may hang with the peer; the leader closes such connections.
         () = shared.node.wait_until(is_over) => Err(ConnectionError::Closed),
     };
