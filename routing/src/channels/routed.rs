@@ -112,7 +112,7 @@ impl<'a> RoutedDependencies<'a> {
 
     /// Removes the dependencies added by the last [`Self::admit`].
     pub(crate) fn remove_last(&mut self) {
-        // A removed dependency may also be one of the tables: the tables of its channels must be looked up again.
+        // A removed dependency may also be one of the tables: look up the tables of its channels again.
         if self.reader.lookup.is_some() {
             for &(x, y) in self.graph.last_added() {
                 self.reader.known_from[self.channels.channel(x)] = false;

@@ -77,7 +77,7 @@ fn follow_packet(
         .extend(path.windows(2).map(|w| (w[0], w[1])));
 }
 
-/// Removes dependencies on channels that depend on nothing, until none is left (no cycle) or none can be removed.
+/// Removes dependencies on channels that depend on nothing, until no dependency remains (no cycle) or none can be removed.
 fn has_cycle(mut dependencies: BTreeSet<(Channel, Channel)>) -> bool {
     loop {
         let waiting: BTreeSet<Channel> = dependencies.iter().map(|(a, _)| *a).collect();

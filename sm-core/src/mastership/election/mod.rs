@@ -99,7 +99,7 @@ struct Refusal {
 }
 
 /// The replica of the master's records.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Replica {
     /// It lacks records, as far as replication knows.
     is_incomplete: bool,

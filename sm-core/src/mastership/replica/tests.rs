@@ -263,7 +263,7 @@ fn late_replica_is_ignored() {
     );
 }
 
-/// An outdated load is abandoned, and its result is not taken for that of the next one.
+/// An outdated load is abandoned, and its result does not end the next one.
 #[test]
 fn result_of_an_abandoned_load_is_ignored() {
     let mut node = Node::in_states(&[SmState::Standby]);
