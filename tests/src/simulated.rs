@@ -10,7 +10,7 @@ use std::time::Duration;
 use ferrosm_core::event::Notice;
 use ferrosm_core::plan::routes::RoutingJobResult;
 use ferrosm_core::recording::RecordedManager;
-use ferrosm_core::records::{RecordKey, RecordKind, RecordRestorer};
+use ferrosm_core::records::{RecordKind, RecordRestorer};
 use ferrosm_core::{
     CommandId, CommandReply, DurabilityEvent, Event, Input, LoadedReplica, Output, Persisted,
     PortRef, ReplicaEvent, ReplicationRole, RestoredState, SmConfig, SubnetManager, SweepReport,
@@ -27,7 +27,7 @@ use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
 use ferrosm_sim::world::{HostedSm, SmId, World};
 
 use crate::recording;
-use crate::store::{SimulatedStore, StoreFault};
+use crate::store::{Records, SimulatedStore, StoreFault};
 
 /// Unix time in the simulation, which starts at 0.
 fn unix_s(now: Instant) -> u64 {
@@ -74,7 +74,7 @@ pub struct Sm {
     /// Replies to commands, in order.
     pub command_replies: Vec<(CommandId, CommandReply)>,
     /// Durable records of LIDs and registrations.
-    pub persisted_records: BTreeMap<RecordKey, Box<[u8]>>,
+    pub persisted_records: Records,
     /// Durable view.
     pub persisted_view: Option<Arc<View>>,
     /// Holds results of routing jobs until [`Self::deliver_job_result`] is called.
@@ -214,12 +214,7 @@ impl Sm {
     }
 
     /// Replaces the durable records by a replica of another SM's. Changes that are not durable yet are dropped.
-    pub fn replace_records(
-        &mut self,
-        records: BTreeMap<RecordKey, Box<[u8]>>,
-        view: Option<Arc<View>>,
-        now: Instant,
-    ) {
+    pub fn replace_records(&mut self, records: Records, view: Option<Arc<View>>, now: Instant) {
         self.set_now(now);
         (self.persisted_records, self.persisted_view) = (records, view);
         let before = self.store.durable();

@@ -26,7 +26,7 @@ pub enum StoreFault {
 }
 
 /// Records by key.
-type Records = BTreeMap<RecordKey, Box<[u8]>>;
+pub type Records = BTreeMap<RecordKey, Box<[u8]>>;
 
 /// A batch that is not durable yet.
 #[derive(Debug)]

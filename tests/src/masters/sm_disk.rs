@@ -1,14 +1,11 @@
 //! The records on an SM's disk and what a restart reads of them, as in the daemon but without files.
 
-use std::collections::BTreeMap;
-
 use crate::simulated::{Clock, Lab, Sm};
-use ferrosm_core::records::{RecordKey, RecordKind, RecordRestorer, ViewPersister};
+use ferrosm_core::records::{RecordKind, RecordRestorer, ViewPersister};
 use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::time::Instant;
 
-/// Records by their keys.
-pub(crate) type Records = BTreeMap<RecordKey, Box<[u8]>>;
+pub(crate) use crate::store::Records;
 
 /// Damage to a store before an SM starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

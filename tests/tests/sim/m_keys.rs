@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ferrosm_core::records::{Record, RecordKey, RecordKind, RecordRestorer};
+use ferrosm_core::records::{Record, RecordKind, RecordRestorer};
 use ferrosm_core::{Input, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, Tid};
@@ -15,6 +15,7 @@ use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::store::Records;
 
 const SPEC: &str = "fat-tree:4";
 
@@ -45,7 +46,7 @@ fn has(lab: &Lab, key: u64) -> (bool, usize) {
 }
 
 /// M_Keys in the persisted records, by port.
-fn keys_of(records: &BTreeMap<RecordKey, Box<[u8]>>) -> BTreeMap<PortGuid, u64> {
+fn keys_of(records: &Records) -> BTreeMap<PortGuid, u64> {
     let all = records.iter();
     let all = all.filter_map(|(key, value)| match Record::decode(key, value, 0) {
         Ok(Some(Record::MKey { port, m_key })) => Some((port, m_key.expose())),

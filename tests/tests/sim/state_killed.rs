@@ -6,17 +6,15 @@
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use ferrosm::state::StateDir;
-use ferrosm_core::records::{RecordBatch, RecordKey};
+use ferrosm_core::records::RecordBatch;
 use ferrosm_tests::record_changes::{changes, last_change};
 use ferrosm_tests::scratch::Scratch;
 use ferrosm_tests::simulated::TestRng;
-
-type Records = BTreeMap<RecordKey, Box<[u8]>>;
+use ferrosm_tests::store::Records;
 
 #[test]
 fn acknowledged_records_survive_kill_9() {
