@@ -108,13 +108,13 @@ impl FabricServer {
     ///
     /// # Panics
     /// If the server rejects the command.
-    pub fn tell(&self, statement: &str) -> String {
-        self.try_tell(statement).expect_success().stdout
+    pub fn execute(&self, statement: &str) -> String {
+        self.try_execute(statement).expect_success().stdout
     }
 
-    /// As [`FabricServer::tell`], for commands that the server may reject.
+    /// As [`FabricServer::execute`], for commands that the server may reject.
     #[must_use]
-    pub fn try_tell(&self, statement: &str) -> Finished {
+    pub fn try_execute(&self, statement: &str) -> Finished {
         let binary = programs::ferrosm();
         Launch::new(&binary)
             .args(&[

@@ -66,7 +66,7 @@ impl PathQueryClient {
     /// If the file of GUIDs cannot be written.
     #[must_use]
     pub fn start(sim: &FabricServer, program: &str, node: &str) -> Self {
-        let lids = sim.tell("lids");
+        let lids = sim.execute("lids");
         let guids: Vec<&str> = lids.lines().filter_map(|l| l.split(' ').next()).collect();
         let path = sim.dir().join("guids");
         std::fs::write(&path, guids.join("\n")).unwrap_or_else(|e| panic!("guids: {e}"));
@@ -284,7 +284,7 @@ pub fn query_registrations(
 /// SMPs processed by agents so far, by attribute: Gets, Sets.
 #[must_use]
 pub fn count_smps(sim: &FabricServer) -> BTreeMap<String, (u64, u64)> {
-    let output = sim.tell("smps");
+    let output = sim.execute("smps");
     let counts = output.lines().filter_map(|line| {
         let words: Vec<&str> = line.split(' ').collect();
         let [name, gets, "gets", sets, "sets"] = words[..] else {

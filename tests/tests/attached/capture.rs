@@ -78,19 +78,19 @@ fn session() -> (FabricServer, u64) {
     for args in [&["-x", &lid, "1"][..], &[&lid, "1"]] {
         let _ = sim.run("perfquery", args).expect_success();
     }
-    sim.tell("cut \"host-1 mlx5_0\"[1]");
+    sim.execute("cut \"host-1 mlx5_0\"[1]");
     sm.wait_until_up(2);
     // OpenSM keeps running, otherwise traps would remain without a response. The server flushes the file when idle: the capture is used
     // once two consecutive readings agree in counters and content.
     let mut last = None;
     let sent = poll_until(DEADLINE, PAUSE, || {
-        let before = packets(&sim.tell("status"));
+        let before = packets(&sim.execute("status"));
         let length = std::fs::copy(
             sim.dir().join("live.pcapng"),
             sim.dir().join("session.pcapng"),
         )
         .map_err(|e| e.to_string())?;
-        let seen = Some((before, packets(&sim.tell("status")), length));
+        let seen = Some((before, packets(&sim.execute("status")), length));
         if seen == last && seen.is_some_and(|(before, after, _)| before == after) {
             return Ok(before);
         }

@@ -98,7 +98,7 @@ fn ibnetdiscover_reproduces_unusual_node_names() {
         .replace("host-0 mlx5_0", names[2])
         .replace(&format!("\"{switch}\""), &format!("\"{}\"", names[0]));
     let sim = FabricServer::serve(&text);
-    sim.tell(&format!("rename \"host-1 mlx5_0\" {:?}", names[1]));
+    sim.execute(&format!("rename \"host-1 mlx5_0\" {:?}", names[1]));
     let found = sim.run("ibnetdiscover", &[]).expect_success().stdout;
     let net = Net::parse(&found).unwrap();
     let descriptions: BTreeSet<&str> = net.nodes.values().map(|n| &*n.description).collect();
@@ -185,7 +185,7 @@ fn iblinkinfo_and_ibqueryerrors_agree_with_the_fabric() {
         clean.contains("36 nodes checked, 0 bad nodes found"),
         "{clean}"
     );
-    fabric.sim.tell("count leaf-1-1[3] symbol_errors 77");
+    fabric.sim.execute("count leaf-1-1[3] symbol_errors 77");
     let bad = fabric.sim.run("ibqueryerrors", &[]).stdout;
     // While OpenSM started, switches sent traps before they had a route to it, which port 0 counts. AllPortSelect, by which the program
     // clears a switch, does not include port 0.
@@ -247,7 +247,7 @@ fn perfquery_counts_the_packets_sent() {
     assert!(counter(&all, "PortXmitPkts") >= 10, "{all}");
 
     // A node's port counts packets that it cannot send.
-    fabric.sim.tell("cut leaf-3-1[1]");
+    fabric.sim.execute("cut leaf-3-1[1]");
     let text = fabric.run("perfquery", &[&leaf, "1"]);
     assert_eq!(counter(&text, "LinkDownedCounter"), 1, "{text}");
 }
@@ -349,7 +349,7 @@ fn ibping_and_ibsysstat_reach_their_servers() {
     let _servers = (start("ibping"), start("ibsysstat"));
     // A program connects before it opens its device; only an open device has a receive queue.
     poll_until(TIMEOUT, PAUSE, || {
-        let clients = fabric.sim.tell("clients");
+        let clients = fabric.sim.execute("clients");
         let open = |program: &str| {
             clients.lines().any(|line| {
                 line.starts_with(program) && line.contains(FAR) && line.contains(" waiting")
@@ -386,7 +386,7 @@ fn ibportstate_changes_both_ends() {
     let leaf = fabric.lid("leaf-3-1");
     let cable = |words: &[&str]| {
         poll_until(TIMEOUT, PAUSE, || {
-            let links = fabric.sim.tell("links");
+            let links = fabric.sim.execute("links");
             let line = links
                 .lines()
                 .find(|l| l.contains("\"leaf-3-1\"[1]"))
@@ -527,7 +527,7 @@ fn ibdiagnet_checks_the_fabric() {
         .collect();
     assert_eq!(stages, healthy, "{output}");
 
-    sim.tell("guid \"host-2 mlx5_0\" 0x0002c90400000020");
+    sim.execute("guid \"host-2 mlx5_0\" 0x0002c90400000020");
     let (output, _) = ibdiagnet(&sim);
     assert!(
         output.contains("2 Devices with identical NodeGUID=0x0002c90400000020"),

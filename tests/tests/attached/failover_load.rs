@@ -175,7 +175,7 @@ impl LoadTest {
         let log = self.pair.log(n);
         let mut words = log.split_whitespace();
         let guid = words.find_map(|word| word.strip_prefix("port_guid="));
-        let lids = self.pair.sim.tell("lids");
+        let lids = self.pair.sim.execute("lids");
         let own = |line: &&str| guid.is_some_and(|guid| line.starts_with(guid));
         let line = lids.lines().find(own);
         let lid = line.and_then(|line| line.split(' ').nth(1)?.parse().ok());
@@ -422,7 +422,7 @@ fn new_master_on_an_unchanged_fabric_writes_no_tables() {
     test.register("joins");
     test.stop_registering();
     test.wait_quiet();
-    let lids = test.pair.sim.tell("lids");
+    let lids = test.pair.sim.execute("lids");
     test.register("services");
     let spent = test.kill(0, 1, "calm");
     test.stop_registering();
@@ -433,5 +433,5 @@ fn new_master_on_an_unchanged_fabric_writes_no_tables() {
         let sets = spent.get(name).map_or(0, |(_, sets)| *sets);
         assert_eq!(sets, 0, "{name}: {spent:?}");
     }
-    assert_eq!(test.pair.sim.tell("lids"), lids);
+    assert_eq!(test.pair.sim.execute("lids"), lids);
 }

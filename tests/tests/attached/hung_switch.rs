@@ -38,8 +38,8 @@ fn paths_through_a_hung_switch_remain() {
     let between_hosts = || paths(&lab).into_iter().filter(are_hosts).count();
     let all = between_hosts();
     assert!(all >= hosts.len() * (hosts.len() - 1), "{all}");
-    lab.sim.tell("hang core-0");
-    lab.sim.tell("cut leaf-3-1[3]");
+    lab.sim.execute("hang core-0");
+    lab.sim.execute("cut leaf-3-1[3]");
     poll_until(REPAIRED, PAUSE, || {
         let log = lab.log();
         let is_known = log.contains("no response to LinearForwardingTable");

@@ -46,7 +46,7 @@ fn assert_fails(done: &Finished, status: i32, words: &[&str]) {
 
 /// Asserts that the fabric is unchanged for other programs.
 fn assert_fabric_serves(sim: &FabricServer) {
-    let status = sim.tell("status");
+    let status = sim.execute("status");
     assert!(status.contains(" switches, "), "{status}");
     let net = sim.run("ibnetdiscover", &[]).expect_success();
     assert!(net.stdout.contains("Switch\t"), "{}", net.describe());
@@ -258,7 +258,7 @@ fn invalid_statements_are_rejected() {
         ("judge", "no SM has configured the fabric"),
         ("cut \"open", "unterminated quoted text"),
     ] {
-        assert_fails(&sim.try_tell(statement), 1, &[word]);
+        assert_fails(&sim.try_execute(statement), 1, &[word]);
         assert_fabric_serves(&sim);
     }
 }
@@ -335,7 +335,7 @@ fn client_killed_during_a_transfer_disturbs_no_other() {
     let mut sm = OpenSm::start(&sim, None, &[]);
     sm.wait_until_up(1);
     // Without the delay all records arrive before a busy machine has read the packet count.
-    sim.tell("latency 1ms \"host-9 mlx5_0\"");
+    sim.execute("latency 1ms \"host-9 mlx5_0\"");
     let mut seed = 17_u64;
     let mut midway = 0;
     for _ in 0..12 {
@@ -364,7 +364,7 @@ fn client_killed_during_a_transfer_disturbs_no_other() {
         ports * ports
     );
     poll_until(LONG, PAUSE, || {
-        let clients = sim.tell("clients");
+        let clients = sim.execute("clients");
         if clients.contains("saquery") {
             Err(clients)
         } else {
@@ -463,13 +463,13 @@ fn garbage_in_shared_memory_disconnects_the_client() {
         memory.write_all_at(&garbage, 0).unwrap();
         // The seals forbid shrinking the file, which would kill a server that reads it.
         assert!(memory.set_len(0).is_err());
-        sim.tell("status");
+        sim.execute("status");
         // A request is pending: the server replies or disconnects, and does not hang.
         let _ = request_reply(&stream, &Request::ListFiles);
     }
     assert_fabric_serves(&sim);
     poll_until(LONG, PAUSE, || {
-        let clients = sim.tell("clients");
+        let clients = sim.execute("clients");
         if clients.contains("hostile") {
             Err(clients)
         } else {
@@ -560,7 +560,7 @@ fn clients_report_a_killed_server() {
         assert_eq!(done.status.code(), Some(3), "{}", done.describe());
     }
     assert_eq!(control.read(&mut [0; 8]).unwrap_or(0), 0);
-    assert_fails(&sim.try_tell("status"), 1, &["no simulated fabric"]);
+    assert_fails(&sim.try_execute("status"), 1, &["no simulated fabric"]);
 }
 
 /// Concurrent threads receive the replies to their own requests.

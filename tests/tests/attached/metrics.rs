@@ -158,7 +158,7 @@ fn failover_appears_in_metrics() {
         ("ferrosm_links{}", None),
         ("ferrosm_nodes{type=\"ca\"}", None),
     ]);
-    pair.sim.tell("cut core-0[1]");
+    pair.sim.execute("cut core-0[1]");
     endpoints[0].wait_for(&[
         ("ferrosm_links{}", Some(47.0)),
         ("ferrosm_events_total{event=\"link-down\"}", Some(1.0)),

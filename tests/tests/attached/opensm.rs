@@ -50,7 +50,7 @@ fn opensm_brings_up_every_topology_without_errors() {
         for complaint in complaints(&log) {
             failures.push(format!("{spec}: {complaint}"));
         }
-        for link in sim.tell("links").lines() {
+        for link in sim.execute("links").lines() {
             if link.matches(" Active").count() != 2 {
                 failures.push(format!("{spec}: {link}"));
             }
@@ -199,26 +199,26 @@ fn two_opensms_elect_a_master_and_fail_over() {
 #[test]
 fn opensm_receives_traps_for_link_changes_and_reboots() {
     let (sim, mut sm, far) = managed("fat-tree:4");
-    let links = sim.tell("links");
+    let links = sim.execute("links");
     let cable = links
         .lines()
         .find(|l| l.matches("leaf").count() == 1 && l.contains("spine"))
         .unwrap();
     let (end, _) = cable.split_once("] ").unwrap();
     let end = format!("{end}]");
-    sim.tell(&format!("cut {end}"));
+    sim.execute(&format!("cut {end}"));
     sm.wait_until_up(2);
-    assert_eq!(sim.tell("status").matches("1 down").count(), 1);
-    sim.tell(&format!("restore {end}"));
+    assert_eq!(sim.execute("status").matches("1 down").count(), 1);
+    sim.execute(&format!("restore {end}"));
     sm.wait_until_up(3);
-    sim.tell(&format!("reboot {far:?}"));
+    sim.execute(&format!("reboot {far:?}"));
     poll_until(TIMEOUT, PAUSE, || {
-        let links = sim.tell("links");
+        let links = sim.execute("links");
         let not_active = links.lines().find(|l| l.matches(" Active").count() != 2);
         not_active.map_or(Ok(()), |l| Err(l.to_owned()))
     })
     .unwrap();
-    let verdict = sim.tell("judge");
+    let verdict = sim.execute("judge");
     assert!(verdict.starts_with("no violations:"), "{verdict}");
 }
 

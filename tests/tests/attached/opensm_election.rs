@@ -294,7 +294,7 @@ fn joined_subnet_fragments_elect_one_master() {
         let sim = FabricServer::shape(SPEC);
         let cables = ["switch-0-0[2]", "switch-0-1[3]"];
         for cable in cables {
-            let _ = sim.tell(&format!("cut {cable}"));
+            let _ = sim.execute(&format!("cut {cable}"));
         }
         let ferrosm = Ferrosm::start(&sim, LOW, &format!("priority = {ours_at}"));
         ferrosm.wait("role changed role=Master", 1);
@@ -303,7 +303,7 @@ fn joined_subnet_fragments_elect_one_master() {
         assert_master(&sim, QUERIER, LOW);
         assert_master(&sim, OTHER_QUERIER, HIGH);
         for cable in cables {
-            let _ = sim.tell(&format!("restore {cable}"));
+            let _ = sim.execute(&format!("restore {cable}"));
         }
         assert_master(&sim, QUERIER, priority);
         assert_master(&sim, OTHER_QUERIER, priority);

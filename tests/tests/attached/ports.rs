@@ -144,12 +144,12 @@ fn ambiguous_port_is_rejected_and_named_port_is_served_as_standby() {
 fn links_that_train_in_turn_are_rejected_like_two_active_links() {
     let rails = Rails::new();
     for node in [HOST, RAIL_2] {
-        rails.0.tell(&format!("cut \"{node}\"[1]"));
+        rails.0.execute(&format!("cut \"{node}\"[1]"));
     }
     let mut sm = rails.ferrosm(&["run", "--state-dir", "state"]);
     wait_for_log(&mut sm, "waiting for local port");
-    rails.0.tell(&format!("restore \"{RAIL_2}\"[1]"));
-    rails.0.tell(&format!("after 1s restore \"{HOST}\"[1]"));
+    rails.0.execute(&format!("restore \"{RAIL_2}\"[1]"));
+    rails.0.execute(&format!("after 1s restore \"{HOST}\"[1]"));
     let refused = sm.wait(GUARD);
     assert_eq!(refused.status.code(), Some(78), "{}", refused.describe());
     let words = "cannot choose between 2 ports with a link";
@@ -204,12 +204,12 @@ impl Host {
     }
 
     fn unplug(&self) {
-        self.sim.tell(&format!("unplug \"{HOST}\"[1]"));
+        self.sim.execute(&format!("unplug \"{HOST}\"[1]"));
     }
 
     fn plug(&self) {
         self.sim
-            .tell(&format!("plug \"{HOST}\"[1] \"switch-0\"[1] 4x hdr"));
+            .execute(&format!("plug \"{HOST}\"[1] \"switch-0\"[1] 4x hdr"));
     }
 
     /// Hides a directory of device attributes, as if the driver were not loaded.

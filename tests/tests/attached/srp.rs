@@ -65,15 +65,15 @@ fn new_hosts_and_targets_are_reported() {
     wait("subscriptions", &["--smkey", "1", "-I"], &|output| {
         subscribed(output, ".64") && subscribed(output, ".144")
     });
-    let links = lab.sim.tell("links");
+    let links = lab.sim.execute("links");
     let cable = links.lines().find(|l| l.contains(OTHER)).unwrap();
     let (end, _) = cable.split_once("] ").unwrap();
-    lab.sim.tell(&format!("cut {end}]"));
+    lab.sim.execute(&format!("cut {end}]"));
     wait("host removed", &["-D"], &|output| {
         !output.contains(OTHER) && output.contains(INITIATOR)
     });
     let found = target(&lab.sim, 3);
-    lab.sim.tell(&format!("restore {end}]"));
+    lab.sim.execute(&format!("restore {end}]"));
     wait("host restored", &["-D"], &|output| output.contains(OTHER));
     let wait_until_printed = |target: &str| {
         let waited = poll_until(TIMEOUT, PAUSE, || {
@@ -105,7 +105,7 @@ fn new_hosts_and_targets_are_reported() {
 
 /// Makes a host a target and returns the line that srp_daemon prints for it. IDs derive from the node GUID, the GID from the port GUID.
 fn target(sim: &FabricServer, host: u8) -> String {
-    sim.tell(&format!("srp-target \"host-{host} mlx5_0\""));
+    sim.execute(&format!("srp-target \"host-{host} mlx5_0\""));
     // The switch is the first node.
     let nth = host + 1;
     let node = format!("0002c904000000{nth}0");
@@ -139,7 +139,7 @@ fn targets_are_found_with_either_sm() {
 
     let lab = ManagedFabric::on(sim, &[]);
     assert_found(&lab.sim, &expected, "ferrosm");
-    lab.sim.tell(&format!("srp-off \"{OTHER}\""));
+    lab.sim.execute(&format!("srp-off \"{OTHER}\""));
     expected.pop();
     let waited = poll_until(TIMEOUT, PAUSE, || {
         let output = lines(&lab.sim, "ibsrpdm", &IBSRPDM);
