@@ -78,6 +78,17 @@ pub(super) async fn send<W: AsyncWrite + Unpin>(
     Ok(to.write_all(&encode(message)?).await?)
 }
 
+/// Sends the last message of a connection and ends the stream. The caller then reads until the peer has closed the connection: closing a
+/// socket while the peer still sends resets the connection, and the peer, whose writes fail, may not read the message.
+pub(super) async fn send_last<W: AsyncWrite + Unpin>(
+    to: &mut W,
+    message: &Message<'_>,
+) -> Result<(), ConnectionError> {
+    send(to, message).await?;
+    to.flush().await?;
+    Ok(to.shutdown().await?)
+}
+
 /// Reads one frame into `frame`.
 pub(super) async fn receive<R: AsyncRead + Unpin>(
     from: &mut R,

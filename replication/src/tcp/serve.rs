@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::frames::{ConnectionError, exchange_preambles, receive, send};
+use super::frames::{ConnectionError, exchange_preambles, receive, send, send_last};
 use super::shared::{NextAction, Shared};
 use crate::follower::{ProtocolError, RawRecord};
 use crate::leader::{ConnectionId, Leader, Outgoing};
@@ -98,14 +98,19 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
         let refusal = Refusal::Fabric(own_fabric.clone());
         (refusal, Refusal::Fabric(hello.fabric))
     };
-    let refused = async {
-        send(&mut stream, &Message::Refused(refusal)).await?;
-        stream.flush().await?;
-        Ok::<_, ConnectionError>(())
-    };
     // A peer that found the reason in the hello may have closed the connection.
-    let _ = refused.await;
+    let _ = timeout(CONNECT_TIMEOUT, refuse(stream, refusal)).await;
     Err(why.into())
+}
+
+/// Sends a refusal, and closes the connection after the peer has.
+async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    why: Refusal,
+) -> Result<(), ConnectionError> {
+    send_last(&mut stream, &Message::Refused(why)).await?;
+    tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+    Ok(())
 }
 
 /// Serves a follower until the connection ends.
@@ -126,8 +131,8 @@ async fn serve_follower(
     let done = tokio::select! {
         done = &mut receiving => done,
         done = send_messages(shared, conn, BufWriter::with_capacity(CHUNK, writer)) => {
-            if done.is_ok() {
-                // Closing a socket with unread pings or acknowledgements resets the connection, and the follower may lose Goodbye.
+            if matches!(done, Ok(()) | Err(ConnectionError::Refused(Refusal::NoRecords))) {
+                // See `send_last`.
                 let _ = timeout(shared.settings.timing.lease, &mut receiving).await;
             }
             done
@@ -198,10 +203,7 @@ async fn send_messages<W: AsyncWrite + Unpin>(
                 }
             }
             NextAction::Goodbye(leaving) => {
-                send(&mut to, &Message::Goodbye(leaving)).await?;
-                to.flush().await?;
-                to.shutdown().await?;
-                return Ok(());
+                return send_last(&mut to, &Message::Goodbye(leaving)).await;
             }
             NextAction::End => return Err(Refusal::Replaced.into()),
         }
@@ -220,8 +222,7 @@ async fn send_snapshot<W: AsyncWrite + Unpin>(
         .ok()
         .and_then(|e| history_position(shared, e.at));
     let (Ok(snapshot), Some(at)) = (snapshot, position) else {
-        send(to, &Message::Refused(Refusal::NoRecords)).await?;
-        to.flush().await?;
+        send_last(to, &Message::Refused(Refusal::NoRecords)).await?;
         return Err(Refusal::NoRecords.into());
     };
     let records = u64::try_from(snapshot.records.len()).unwrap_or(u64::MAX);
@@ -280,4 +281,32 @@ fn next_chunk<'a>(rest: &mut &'a [RawRecord]) -> Option<Vec<(Bytes<'a>, Bytes<'a
         .iter()
         .map(|(key, value)| (Bytes(key.bytes()), Bytes(value)));
     (count > 0).then(|| pieces.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[test]
+    fn refused_peer_can_still_send_what_it_had_begun() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (here, mut peer) = tokio::io::duplex(64);
+            let closing = tokio::spawn(refuse(here, Refusal::NoRecords));
+            let mut frame = Vec::new();
+            receive(&mut peer, &mut frame, HELLO_MAX).await.unwrap();
+            assert_eq!(
+                decode(&frame).unwrap(),
+                Message::Refused(Refusal::NoRecords)
+            );
+            assert_eq!(peer.read(&mut [0]).await.unwrap(), 0, "the stream ends");
+            peer.write_all(&[0; 1024]).await.unwrap();
+            drop(peer);
+            closing.await.unwrap().unwrap();
+        });
+    }
 }
