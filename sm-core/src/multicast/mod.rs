@@ -10,10 +10,12 @@
 //! | module | contents |
 //! |---|---|
 //! | [`trees`] | the tree of each MLID, from its members |
+//! | [`desired`] | the tables that the trees give |
 //! | [`steps`] | which blocks are written in which step |
 //! | [`update`] | writes them |
 //! | [`readback`] | reads the tables that another SM may have written |
 
+mod desired;
 mod readback;
 mod steps;
 mod trees;
@@ -27,7 +29,6 @@ use ferrosm_mad::attr::{MftBlock, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
-use ferrosm_routing::multicast::PortSet;
 
 use crate::ctx::Ctx;
 use crate::plan::installed_groups::installed_entries;
@@ -36,7 +37,8 @@ use crate::sa::View;
 use crate::sa::registry::Registry;
 use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
-use crate::tables::mft::{MftBlockIdx, mft_index, num_positions};
+use crate::tables::mft::{MftBlockIdx, mft_index};
+use desired::DesiredMfts;
 pub(crate) use readback::MftReadback;
 use trees::{ForestChange, Members, MulticastTrees};
 use update::fdb_top;
@@ -59,6 +61,7 @@ pub(crate) struct TreeInputs<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct MulticastTables {
     trees: MulticastTrees,
+    desired: DesiredMfts,
     /// MLIDs whose members changed since their trees were computed.
     changed: BTreeSet<Lid>,
     /// Block 0, and blocks with an MLID in use when trees were computed last.
@@ -159,11 +162,7 @@ impl MulticastTables {
     }
 
     /// Computes the trees of changed MLIDs, or of all after a change of the routing. Returns the blocks that may change; `None` for all.
-    fn compute_trees(
-        &mut self,
-        fabric: &mut Subnet,
-        inputs: TreeInputs<'_>,
-    ) -> Option<BTreeSet<u16>> {
+    fn compute_trees(&mut self, fabric: &Subnet, inputs: TreeInputs<'_>) -> Option<BTreeSet<u16>> {
         let mut mlids = core::mem::take(&mut self.changed);
         let Some((run, nodes)) = inputs.routing else {
             return Some(BTreeSet::new());
@@ -172,14 +171,10 @@ impl MulticastTables {
         let is_new_forest = matches!(change, ForestChange::Replaced | ForestChange::First);
         if is_new_forest {
             self.has_old_trees = true;
-            let all: Vec<NodeIdx> = fabric.node_indices().collect();
-            for n in all {
-                if let Some(node) = fabric.get_mut(n) {
-                    node.mft.wanted.clear();
-                }
-            }
+            self.desired = DesiredMfts::default();
         }
         if change != ForestChange::Unchanged {
+            self.desired.remove_absent(fabric);
             mlids.extend(inputs.registry.groups().used_mlids());
             mlids.extend(self.trees.mlids());
         }
@@ -187,12 +182,14 @@ impl MulticastTables {
         if change == ForestChange::First {
             let installed = installed_entries(fabric, nodes);
             for (mlid, entries) in installed.iter().filter(|(mlid, _)| mlids.contains(mlid)) {
-                want_entries(fabric, *mlid, self.trees.import(*mlid, entries));
+                let entries = self.trees.import(*mlid, entries);
+                self.desired.set_entries(fabric, *mlid, entries);
             }
         }
         for mlid in &mlids {
             let members = self.members(fabric, inputs, *mlid);
-            want_entries(fabric, *mlid, self.trees.set_members(*mlid, members));
+            let entries = self.trees.set_members(*mlid, members);
+            self.desired.set_entries(fabric, *mlid, entries);
         }
         (!is_new_forest).then(|| mlids.iter().map(|mlid| mft_index(*mlid).0).collect())
     }
@@ -244,15 +241,5 @@ impl MulticastTables {
     /// The MulticastFDBTop that a switch should have.
     pub(crate) fn fdb_top(&self, fabric: &Subnet, n: NodeIdx, info: &SwitchInfo) -> u16 {
         fdb_top(fabric, &self.used, n, info)
-    }
-}
-
-/// Sets the desired entries of an MLID.
-fn want_entries(fabric: &mut Subnet, mlid: Lid, entries: Vec<(NodeIdx, PortSet)>) {
-    for (n, ports) in entries {
-        if let Some(node) = fabric.get_mut(n) {
-            let positions = num_positions(node.info.num_ports);
-            node.mft.set_wanted(mlid, ports, positions);
-        }
     }
 }

@@ -23,7 +23,7 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::SwitchIdx;
 use ferrosm_routing::multicast::{PortSet, SpanningForest};
 
-use crate::subnet::{Mft, NodeIdx};
+use crate::subnet::NodeIdx;
 use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, PortMasks};
 
 /// A switch with an MFT.
@@ -32,7 +32,8 @@ pub(super) struct SwitchMft<'a> {
     pub(super) node: NodeIdx,
     /// Its index in the routing; `None` if it is not routed.
     pub(super) routed: Option<SwitchIdx>,
-    pub(super) mft: &'a Mft,
+    pub(super) installed: &'a MftBlocks,
+    pub(super) desired: &'a MftBlocks,
     /// Number of positions: groups of 16 ports.
     pub(super) positions: u8,
     /// Number of blocks of the table.
@@ -68,9 +69,10 @@ impl MftSteps {
         if frozen.is_empty() {
             return;
         }
-        let known: BTreeMap<NodeIdx, &Mft> = switches.iter().map(|s| (s.node, s.mft)).collect();
+        let by_node: BTreeMap<NodeIdx, &MftBlocks> =
+            switches.iter().map(|s| (s.node, s.installed)).collect();
         for w in self.first.iter_mut().chain(&mut self.second) {
-            let installed = known.get(&w.node).and_then(|mft| mft.known.get(&w.at));
+            let installed = by_node.get(&w.node).and_then(|blocks| blocks.get(&w.at));
             for (_, i) in frozen.iter().filter(|(block, _)| *block == w.at.block) {
                 w.masks[*i] = installed.map_or(0, |masks| masks[*i]);
             }
@@ -115,8 +117,8 @@ pub(super) fn plan(
     let mut unknown = BTreeSet::new();
     for switch in switches {
         for at in blocks_of(switch, used, only) {
-            let installed = switch.mft.known.get(&at).copied();
-            let desired = switch.mft.wanted_block(at);
+            let installed = switch.installed.get(&at).copied();
+            let desired = switch.desired.get(&at).copied().unwrap_or(EMPTY_BLOCK);
             if installed.is_none() {
                 unknown.insert(at.block);
             }
@@ -134,7 +136,7 @@ pub(super) fn plan(
     if has_old_trees {
         let is_stale = |&&(block, i): &&MftEntryIdx| {
             let installed =
-                |switch: &SwitchMft<'_>, at: MftBlockIdx| mask_of(&switch.mft.known, at, i);
+                |switch: &SwitchMft<'_>, at: MftBlockIdx| mask_of(switch.installed, at, i);
             !forest.is_some_and(|f| is_tree(switches, f, block, installed))
         };
         let stale: BTreeSet<MftEntryIdx> = changes.keys().filter(is_stale).copied().collect();
@@ -146,7 +148,7 @@ pub(super) fn plan(
     for (&(block, i), change) in &changes {
         let is_reshaped = change.gains_ports && change.loses_ports;
         let union = |switch: &SwitchMft<'_>, at: MftBlockIdx| {
-            mask_of(&switch.mft.known, at, i) | mask_of(&switch.mft.wanted, at, i)
+            mask_of(switch.installed, at, i) | mask_of(switch.desired, at, i)
         };
         let may_coexist = !unknown.contains(&block)
             && (!is_reshaped || forest.is_some_and(|f| is_tree(switches, f, block, union)));
@@ -209,13 +211,13 @@ fn blocks_of(
     if let Some(only) = only {
         let is_relevant = |at: &MftBlockIdx| {
             used.contains(&at.block)
-                || switch.mft.known.contains_key(at)
-                || switch.mft.wanted.contains_key(at)
+                || switch.installed.contains_key(at)
+                || switch.desired.contains_key(at)
         };
         let only = only.iter().copied().filter(|b| *b < switch.blocks);
         return only.flat_map(all).filter(is_relevant).collect();
     }
-    let listed = switch.mft.known.keys().chain(switch.mft.wanted.keys());
+    let listed = switch.installed.keys().chain(switch.desired.keys());
     let blocks = listed.copied().chain(used.iter().copied().flat_map(all));
     blocks.filter(|at| at.block < switch.blocks).collect()
 }

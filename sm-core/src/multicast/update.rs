@@ -75,7 +75,8 @@ impl MulticastTables {
                 switches.push(SwitchMft {
                     node: n,
                     routed: self.trees.switch(n),
-                    mft: &node.mft,
+                    installed: &node.mft.known,
+                    desired: self.desired.blocks(n),
                     positions: num_positions(node.info.num_ports),
                     blocks,
                 });

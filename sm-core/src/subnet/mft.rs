@@ -1,19 +1,14 @@
-//! The multicast forwarding table of a switch: known, desired and outstanding contents.
+//! The multicast forwarding table of a switch: known and outstanding contents.
 
 use std::sync::Arc;
 
-use ferrosm_mad::ids::Lid;
-use ferrosm_routing::multicast::PortSet;
-
-use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, PortMasks, mft_index};
+use crate::tables::mft::{MftBlockIdx, MftBlocks, PortMasks};
 
 /// The multicast forwarding table of a switch.
 #[derive(Debug, Clone, Default)]
 pub struct Mft {
     /// Contents of the blocks that are known.
     pub known: Arc<MftBlocks>,
-    /// Blocks as they should be. A block that is not listed should be empty.
-    pub wanted: MftBlocks,
     /// Blocks whose Sets are outstanding.
     sent: MftBlocks,
     /// The table was read from the switch.
@@ -55,29 +50,6 @@ impl Mft {
     /// Records the contents of a block.
     pub fn set_known(&mut self, at: MftBlockIdx, masks: PortMasks) {
         Arc::make_mut(&mut self.known).insert(at, masks);
-    }
-
-    /// The desired contents of a block.
-    #[must_use]
-    pub fn wanted_block(&self, at: MftBlockIdx) -> PortMasks {
-        self.wanted.get(&at).copied().unwrap_or(EMPTY_BLOCK)
-    }
-
-    /// Sets the desired entry of an MLID.
-    pub fn set_wanted(&mut self, mlid: Lid, ports: PortSet, positions: u8) {
-        let (block, i) = mft_index(mlid);
-        for position in 0..positions {
-            let at = MftBlockIdx { block, position };
-            let mask = ports.position(position);
-            if mask == 0 && !self.wanted.contains_key(&at) {
-                continue;
-            }
-            let masks = self.wanted.entry(at).or_insert(EMPTY_BLOCK);
-            masks[i] = mask;
-            if *masks == EMPTY_BLOCK {
-                self.wanted.remove(&at);
-            }
-        }
     }
 
     /// Whether all of a block is known.
