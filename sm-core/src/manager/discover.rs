@@ -8,6 +8,7 @@ use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
+use crate::ctx::Ctx;
 use crate::event::{Event, NoLinkReason, Notice};
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
@@ -76,16 +77,38 @@ impl SubnetManager {
     }
 
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
+        self.discover(|discovery, ctx| Some(discovery.on_node_info(ctx, from, status, data)));
+    }
+
+    /// All responses of discovery are in: locates nodes whose GUIDs were contested, until there are further requests.
+    pub(super) fn locate_contested(&mut self) {
+        while self.smps.is_idle()
+            && self.discover(|discovery, ctx| {
+                let (from, info) = discovery.take_contested()?;
+                Some(discovery.locate(ctx, Some(from), &info))
+            })
+        {}
+    }
+
+    /// Applies what discovery concludes from a NodeInfo; returns whether there was one.
+    fn discover(
+        &mut self,
+        step: impl FnOnce(&mut Discovery, &mut Ctx<'_>) -> Option<NodeInfoOutcome>,
+    ) -> bool {
         let Some(discovery) = self.activity.discovery() else {
-            return;
+            return false;
         };
         let (outcome, is_local_found) = with_ctx!(self, |ctx| {
-            let outcome = discovery.on_node_info(ctx, from, status, data);
-            let local = ctx.fabric.local().filter(|local| from == Some(*local));
+            let outcome = step(discovery, ctx);
+            let local = ctx.fabric.local();
             (outcome, local.is_some_and(|p| discovery.has_queried(p)))
         });
         self.last_sweep.has_queried_local |= is_local_found;
-        self.finish_node_info(outcome);
+        let found = outcome.is_some();
+        if let Some(outcome) = outcome {
+            self.finish_node_info(outcome);
+        }
+        found
     }
 
     pub(super) fn on_node_info_failed(&mut self, from: Option<PortRef>) {

@@ -35,6 +35,12 @@ use crate::sweep::quarantine::{is_in_fabric, report_quarantined};
 impl SubnetManager {
     /// The request queue is idle: ends the current phase, or continues it.
     pub(super) fn step_sweep(&mut self) {
+        if self.activity.is_full_discovery() {
+            self.locate_contested();
+            if !self.smps.is_idle() {
+                return;
+            }
+        }
         let Some(sweep) = self.activity.sweep_mut() else {
             return;
         };

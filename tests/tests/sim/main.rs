@@ -2,6 +2,7 @@
 
 mod aliases;
 mod bringup;
+mod clones;
 mod commands;
 mod election;
 mod events;

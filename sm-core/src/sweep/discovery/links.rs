@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::PortState;
+use ferrosm_mad::ids::PortGuid;
 
-use super::Discovery;
+use super::{Discovery, set_port_guid};
 use crate::ctx::Ctx;
 use crate::io::Event;
 use crate::report::{ProblemKind, QuarantineReason};
@@ -31,7 +32,13 @@ pub(super) fn has_moved(fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
 
 impl Discovery {
     /// `to` is behind `from`.
-    pub(super) fn on_neighbour(&mut self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
+    pub(super) fn on_neighbour(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        from: PortRef,
+        to: PortRef,
+        guid: PortGuid,
+    ) {
         if ctx.fabric.peer(from) == Some(to) {
             // An active link is unchanged; one that came up again may have a rebooted switch behind it.
             let port = ctx.fabric.port(from);
@@ -43,7 +50,7 @@ impl Discovery {
         }
         if let Some(other) = ctx.fabric.peer(to).filter(|other| *other != from) {
             ctx.effects.link_conflict = true;
-            self.conflicts.insert((from, to));
+            self.conflicts.insert((from, to), guid);
             if self.is_local() {
                 self.verify_link(ctx, to, other);
             }
@@ -77,7 +84,7 @@ impl Discovery {
     /// Two ports report the same far end. The older link is preserved if it is still reported: the node behind the other port uses a GUID
     /// that is not its own. If only one port still reports the far end, the cable was moved.
     pub(super) fn resolve_conflicts(&mut self, ctx: &mut Ctx<'_>) {
-        for (from, to) in core::mem::take(&mut self.conflicts) {
+        for ((from, to), guid) in core::mem::take(&mut self.conflicts) {
             if self.neighbours.get(&from) != Some(&to) {
                 continue;
             }
@@ -89,15 +96,15 @@ impl Discovery {
                         if other_reports {
                             reject(ctx, other, to);
                         }
-                        self.reconnect(ctx, from, to);
+                        self.reconnect(ctx, from, to, guid);
                     } else if other_reports || far_end == Some(&other) {
                         reject(ctx, from, to);
                     } else {
-                        self.reconnect(ctx, from, to);
+                        self.reconnect(ctx, from, to, guid);
                     }
                 }
                 Some(_) => {}
-                None => self.reconnect(ctx, from, to),
+                None => self.reconnect(ctx, from, to, guid),
             }
         }
     }
@@ -156,9 +163,10 @@ impl Discovery {
 
     /// Connects a link after a conflict. A CA or router port at its far end was read over the earlier link, so it is read again: another one may
     /// have answered.
-    fn reconnect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
+    fn reconnect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef, guid: PortGuid) {
         self.connect(ctx, from, to);
         if !ctx.fabric.get(to.node).is_some_and(Node::is_switch) {
+            set_port_guid(ctx, to, guid);
             ctx.smps.enqueue(SmpOp::PortInfo(to));
         }
     }

@@ -25,7 +25,7 @@ use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
-use crate::subnet::{Node, NodeIdx, PortRef, plausible};
+use crate::subnet::{Node, NodeIdx, PortRef, Subnet, plausible};
 
 pub(crate) use port_info::{
     check_port_info, on_ext_port_info, on_port_info_failed, read_fdr10, store_port_info,
@@ -72,8 +72,12 @@ pub(crate) struct Discovery {
     reports_changes: bool,
     /// The port behind each port, as reported by NodeInfo in this sweep.
     neighbours: BTreeMap<PortRef, PortRef>,
-    /// Links whose far end is already linked to another port.
-    conflicts: BTreeSet<(PortRef, PortRef)>,
+    /// Links whose far end is already linked to another port, with the port GUID that was reported over them.
+    conflicts: BTreeMap<(PortRef, PortRef), PortGuid>,
+    /// NodeInfos, and the ports that they were received over, whose GUIDs belong to a known node that this sweep has not reached yet.
+    contested: Vec<(PortRef, NodeInfo)>,
+    /// Nodes that this sweep added.
+    added: BTreeSet<NodeIdx>,
     /// Ports whose known link must be verified by a NodeInfo query.
     unverified: BTreeSet<PortRef>,
     /// Switches that were read because they are at the far end of a changed link.
@@ -93,7 +97,9 @@ impl Discovery {
             scope,
             reports_changes,
             neighbours: BTreeMap::new(),
-            conflicts: BTreeSet::new(),
+            conflicts: BTreeMap::new(),
+            contested: Vec::new(),
+            added: BTreeSet::new(),
             unverified: BTreeSet::new(),
             far_ends: BTreeSet::new(),
         }
@@ -131,12 +137,37 @@ impl Discovery {
             on_no_neighbour(ctx, from, why, Some(self.scope));
             return NodeInfoOutcome::Done;
         }
+        if let Some(from) = from
+            && !self.is_local()
+            && has_absent_owner(ctx.fabric, from, &info)
+        {
+            self.contested.push((from, info));
+            return NodeInfoOutcome::Done;
+        }
+        self.locate(ctx, from, &info)
+    }
+
+    /// Takes a contested NodeInfo, and the port that it was received over. Call it when all responses of discovery are in: a known
+    /// node that has not been reached by then is gone. Switches precede, because known nodes may be behind them.
+    pub(crate) fn take_contested(&mut self) -> Option<(PortRef, NodeInfo)> {
+        let is_switch = |(_, info): &(_, NodeInfo)| info.node_type == NodeType::Switch;
+        let next = self.contested.iter().position(is_switch).unwrap_or(0);
+        (next < self.contested.len()).then(|| self.contested.remove(next))
+    }
+
+    /// Locates a node at the other end of the link of `from`.
+    pub(crate) fn locate(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        from: Option<PortRef>,
+        info: &NodeInfo,
+    ) -> NodeInfoOutcome {
         let Some(path) = from.map_or(Some(DrPath::LOCAL), |p| {
             route::shortest(ctx.fabric, p).and_then(|path| path.extend(p.port))
         }) else {
             return NodeInfoOutcome::Done;
         };
-        let Some(idx) = self.visit(ctx, from, &info, path) else {
+        let Some(idx) = self.visit(ctx, from, info, path) else {
             return NodeInfoOutcome::Done;
         };
         let to = PortRef::new(idx, info.local_port_num);
@@ -158,10 +189,12 @@ impl Discovery {
                     }
                 }
                 self.neighbours.insert(from, to);
-                self.on_neighbour(ctx, from, to);
+                self.on_neighbour(ctx, from, to, info.port_guid);
             }
         }
-        if info.node_type != NodeType::Switch {
+        // A node at a conflicting link may be another one than the known node.
+        let conflicts = from.is_some_and(|from| self.conflicts.contains_key(&(from, to)));
+        if info.node_type != NodeType::Switch && !(self.is_local() && conflicts) {
             self.visit_end_port(ctx, to, info.port_guid);
         }
         outcome
@@ -187,7 +220,7 @@ impl Discovery {
 
     /// The node that responded, added if it is new; `None` if another node of this sweep has its GUID.
     fn visit(
-        &self,
+        &mut self,
         ctx: &mut Ctx<'_>,
         from: Option<PortRef>,
         info: &NodeInfo,
@@ -200,8 +233,10 @@ impl Discovery {
                 if is_same_node(&node.info, info) {
                     return Some(idx);
                 }
-                // A switch has precedence over a CA with its GUID: more is attached to it.
-                let switch_came_second = !node.is_switch() && info.node_type == NodeType::Switch;
+                // A switch has precedence over a CA with its GUID, because more is attached to it, except over one that was in use before.
+                let switch_came_second = self.added.contains(&idx)
+                    && !node.is_switch()
+                    && info.node_type == NodeType::Switch;
                 let is_own = ctx.fabric.local().is_some_and(|l| l.node == idx);
                 let why = QuarantineReason::DuplicateNodeGuid(info.node_guid);
                 if !switch_came_second || is_own {
@@ -226,10 +261,11 @@ impl Discovery {
         Some(self.add_node(ctx, info, path))
     }
 
-    fn add_node(&self, ctx: &mut Ctx<'_>, info: &NodeInfo, path: DrPath) -> NodeIdx {
+    fn add_node(&mut self, ctx: &mut Ctx<'_>, info: &NodeInfo, path: DrPath) -> NodeIdx {
         let mut node = Node::new(*info, path);
         node.seen = ctx.fabric.epoch();
         let idx = ctx.fabric.add_node(node);
+        self.added.insert(idx);
         ctx.effects.routing_stale = true;
         if self.reports_changes {
             ctx.outbox.emit(Event::NodeAdded(info.node_guid));
@@ -246,14 +282,49 @@ impl Discovery {
         if port.seen == epoch && !self.is_local() {
             return;
         }
-        port.seen = epoch;
-        if port.guid != guid {
-            port.guid = guid;
-            ctx.effects.routing_stale = true;
-        }
-        index_port(ctx, at, guid);
+        set_port_guid(ctx, at, guid);
         ctx.smps.enqueue(SmpOp::PortInfo(at));
     }
+}
+
+/// A CA or router port was reached, and has this GUID.
+fn set_port_guid(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
+    let epoch = ctx.fabric.epoch();
+    let Some(port) = ctx.fabric.port_mut(at) else {
+        return;
+    };
+    port.seen = epoch;
+    if port.guid != guid {
+        port.guid = guid;
+        ctx.effects.routing_stale = true;
+    }
+    index_port(ctx, at, guid);
+}
+
+/// Whether a sweep has reached an end port.
+fn is_reached(fabric: &Subnet, p: PortRef) -> bool {
+    let epoch = fabric.epoch();
+    fabric.get(p.node).is_some_and(|node| {
+        let port = node.ports.get(p.port.index());
+        node.seen == epoch && (node.is_switch() || port.is_some_and(|port| port.seen == epoch))
+    })
+}
+
+/// Whether a NodeInfo received over `from` has a GUID of a known node, or of its port, that was elsewhere before this sweep and has not been
+/// reached yet. If it still is elsewhere, the node behind `from` uses a GUID that is not its own.
+fn has_absent_owner(fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
+    let is_elsewhere = |p: PortRef| fabric.peer(p).is_some_and(|peer| peer != from);
+    let is_absent = |n: NodeIdx| {
+        let is_here = fabric.peer(PortRef::new(n, info.local_port_num)) == Some(from);
+        fabric.get(n).is_some_and(|node| {
+            let mut ports = node.physical_ports().map(|p| PortRef::new(n, p));
+            node.seen != fabric.epoch() && !is_here && ports.any(is_elsewhere)
+        })
+    };
+    let owner = fabric.port_by_guid(info.port_guid);
+    let nodes = [fabric.node_by_guid(info.node_guid), owner.map(|p| p.node)];
+    nodes.into_iter().flatten().any(is_absent)
+        || owner.is_some_and(|p| !is_reached(fabric, p) && is_elsewhere(p))
 }
 
 fn read_node(ctx: &mut Ctx<'_>, idx: NodeIdx) {
@@ -275,11 +346,8 @@ fn read_node(ctx: &mut Ctx<'_>, idx: NodeIdx) {
 /// Indexes a port GUID, or quarantines the port if another port of this sweep has it.
 fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
     let fabric = &mut *ctx.fabric;
-    let epoch = fabric.epoch();
-    let is_current = |p: PortRef| {
-        fabric.port(p).is_some_and(|port| port.guid == guid)
-            && fabric.get(p.node).is_some_and(|n| n.seen == epoch)
-    };
+    let is_current =
+        |p: PortRef| fabric.port(p).is_some_and(|port| port.guid == guid) && is_reached(fabric, p);
     let owner = fabric.port_by_guid(guid).filter(|owner| *owner != at);
     let is_duplicate = owner.is_some_and(is_current);
     if let Some(port) = fabric.port_mut(at) {
