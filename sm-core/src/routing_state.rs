@@ -233,6 +233,11 @@ impl RoutingState {
         true
     }
 
+    /// Whether the fabric changes faster than it can be routed: the current job's result is used if no other configuration takes effect.
+    pub(crate) const fn is_outpaced(&self) -> bool {
+        self.stale_results >= STALE_RESULTS_MAX
+    }
+
     /// The routing in force from now on.
     pub(crate) fn install(
         &mut self,

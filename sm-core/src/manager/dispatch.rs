@@ -264,9 +264,15 @@ impl SubnetManager {
         }
     }
 
+    /// Whether a local sweep reads at once what is scheduled to be read again. One that is outpaced by changes ends first, because nodes that
+    /// it finds would delay it.
+    pub(super) fn rereads_at_once(&self) -> bool {
+        self.activity.is_local_discovery() && !self.routing.is_outpaced()
+    }
+
     /// Reads the scheduled ports: at once if a local sweep is discovering or routing, otherwise in a local sweep when the SM is idle.
     pub(super) fn want_local(&mut self) {
-        if self.activity.is_local_discovery() {
+        if self.rereads_at_once() {
             self.read_again();
         } else {
             self.schedule.request(SweepKind::Local);

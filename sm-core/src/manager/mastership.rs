@@ -304,8 +304,9 @@ impl SubnetManager {
     }
 
     /// The SMInfo scan of a sweep.
-    pub(super) fn begin_querying_sms(&mut self, discovery: Discovery) -> SweepPhase {
+    pub(super) fn begin_querying_sms(&mut self, mut discovery: Discovery) -> SweepPhase {
         self.begin_phase(Phase::OtherSms);
+        discovery.begin_sm_scan();
         let local = self.activity.is_local_sweep();
         with_ctx!(self, |ctx| self.mastership.query_sms_in_sweep(ctx, local));
         SweepPhase::SmScan(discovery)

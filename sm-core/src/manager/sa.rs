@@ -146,7 +146,7 @@ impl SubnetManager {
 
     /// Forwards a trap that is not part of a storm to subscribers. Call it before the re-reads that the trap causes.
     pub(super) fn forward(&mut self, notice: &Notice, at: Option<PortRef>) {
-        let is_reread_now = self.activity.is_local_discovery();
+        let is_reread_now = self.rereads_at_once();
         let sweep = self.last_sweep.number + u32::from(!is_reread_now);
         with_ctx!(self, |ctx| self.sa.forward_trap(ctx, notice, at, sweep));
     }

@@ -192,16 +192,23 @@ impl SubnetManager {
             .collect()
     }
 
-    /// Takes the result of the routing job, if it is there and neither the fabric nor the settings have changed since.
+    /// Takes the result of the routing job, if it is there and neither the fabric nor the settings have changed since. Nodes that were found
+    /// meanwhile may belong to the subnet of another master: SMs are scanned and tables read back again before anything is written.
     fn continue_routing(&mut self, mut discovery: Discovery) -> Option<SweepPhase> {
         let Some(computed) = self.routing.take_result() else {
             return Some(SweepPhase::Routing(discovery));
         };
-        if self.routing.accept(&computed) {
+        let is_accepted = self.routing.accept(&computed);
+        let has_unscanned_nodes = discovery.has_unscanned_nodes();
+        if is_accepted && !has_unscanned_nodes {
             return self.install(computed);
         }
         with_ctx!(self, |ctx| discovery.remove_absent(ctx));
-        Some(self.begin_routing(discovery))
+        Some(if has_unscanned_nodes {
+            self.begin_querying_sms(discovery)
+        } else {
+            self.begin_routing(discovery)
+        })
     }
 
     /// Installs the routes of a job; `None` if it found none.

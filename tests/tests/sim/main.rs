@@ -10,6 +10,7 @@ mod faults;
 mod handover;
 mod ipoib;
 mod isolated_sm;
+mod joined_subnets;
 mod lids;
 mod m_keys;
 mod masters;

@@ -78,6 +78,8 @@ pub(crate) struct Discovery {
     contested: Vec<(PortRef, NodeInfo)>,
     /// Nodes that this sweep added.
     added: BTreeSet<NodeIdx>,
+    /// Nodes were added since the last SMInfo scan.
+    has_unscanned_nodes: bool,
     /// Ports whose known link must be verified by a NodeInfo query.
     unverified: BTreeSet<PortRef>,
     /// Switches that were read because they are at the far end of a changed link.
@@ -100,6 +102,7 @@ impl Discovery {
             conflicts: BTreeMap::new(),
             contested: Vec::new(),
             added: BTreeSet::new(),
+            has_unscanned_nodes: false,
             unverified: BTreeSet::new(),
             far_ends: BTreeSet::new(),
         }
@@ -112,6 +115,16 @@ impl Discovery {
     /// Whether this sweep has queried the node behind a port.
     pub(crate) fn has_queried(&self, p: PortRef) -> bool {
         self.neighbours.contains_key(&p)
+    }
+
+    /// Whether nodes were added since the last SMInfo scan: another SM may have configured them.
+    pub(crate) const fn has_unscanned_nodes(&self) -> bool {
+        self.has_unscanned_nodes
+    }
+
+    /// An SMInfo scan begins.
+    pub(crate) const fn begin_sm_scan(&mut self) {
+        self.has_unscanned_nodes = false;
     }
 
     /// A NodeInfo response; `from` is the port that the node is behind.
@@ -266,6 +279,7 @@ impl Discovery {
         node.seen = ctx.fabric.epoch();
         let idx = ctx.fabric.add_node(node);
         self.added.insert(idx);
+        self.has_unscanned_nodes = true;
         ctx.effects.routing_stale = true;
         if self.reports_changes {
             ctx.outbox.emit(Event::NodeAdded(info.node_guid));
