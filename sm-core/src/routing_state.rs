@@ -32,8 +32,8 @@ pub(crate) struct NewRouting {
 /// What an aborted LFT update left in the switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AbortedUpdate {
-    /// LFTs of the routing in force, without the routes that were to change.
-    Drained,
+    /// LFTs of the routing in force.
+    Restored,
     /// Entries of the routing in force and of the one before.
     Mixed,
 }
@@ -59,6 +59,8 @@ pub(crate) struct RoutingState {
     is_stale: bool,
     /// The last LFT update was aborted: the next sweep computes routes again, and no sweep is requested for it.
     aborted: Option<AbortedUpdate>,
+    /// No LFT update is complete since the last one was aborted.
+    has_aborted_before: bool,
     /// What the next job starts from.
     start: RoutingStart,
     /// What the current job started from, and the next one starts from at least; [`RoutingStart::Incremental`] once its routing is in force.
@@ -84,6 +86,7 @@ impl Default for RoutingState {
             computed_for: None,
             is_stale: true,
             aborted: None,
+            has_aborted_before: false,
             start: RoutingStart::Incremental,
             job_start: RoutingStart::Incremental,
             job: None,
@@ -135,9 +138,15 @@ impl RoutingState {
         self.is_stale
     }
 
-    /// The LFT update was aborted.
-    pub(crate) const fn on_aborted(&mut self, left: AbortedUpdate) {
+    /// The LFT update was aborted. Returns whether the one before was complete.
+    pub(crate) const fn on_aborted(&mut self, left: AbortedUpdate) -> bool {
         self.aborted = Some(left);
+        !core::mem::replace(&mut self.has_aborted_before, true)
+    }
+
+    /// All LFTs are written.
+    pub(crate) const fn on_tables_written(&mut self) {
+        self.has_aborted_before = self.aborted.is_some();
     }
 
     /// Whether LFTs have entries of another routing than the one in force, with which its multicast trees may deadlock.

@@ -80,19 +80,7 @@ impl SubnetManager {
         let lfts = &mut update.lfts;
         let precondition = lfts.take_precondition();
         if let Some(port) = lfts.take_blocking_port(&self.subnet) {
-            let vls = precondition == LftPrecondition::VlTablesWritten;
-            let left = with_ctx!(self, |ctx| lfts.abort(
-                ctx,
-                port,
-                vls,
-                self.routing.desired()
-            ));
-            self.routing.on_aborted(left);
-            self.finish_tables(*update);
-            return match left {
-                AbortedUpdate::Drained => self.begin_multicast(),
-                AbortedUpdate::Mixed => self.begin_arming(),
-            };
+            return self.abort_tables(update, port, precondition);
         }
         match precondition {
             LftPrecondition::None => {}
@@ -111,6 +99,7 @@ impl SubnetManager {
                 if !self.smps.is_idle() {
                     return SweepPhase::Tables(update);
                 }
+                self.routing.on_tables_written();
                 self.finish_tables(*update);
                 self.begin_multicast()
             }
@@ -122,6 +111,30 @@ impl SubnetManager {
                 self.begin_tables(update, Vec::new())
             }
         }
+    }
+
+    /// The rejected write of `port` blocks the update. Routes that it only dropped are written back; otherwise, if it dropped any, the next
+    /// sweep begins at once, unless that was tried before.
+    fn abort_tables(
+        &mut self,
+        mut update: Box<TableUpdate>,
+        port: PortRef,
+        precondition: LftPrecondition,
+    ) -> SweepPhase {
+        let vls = precondition == LftPrecondition::VlTablesWritten;
+        let mut lfts = core::mem::take(&mut update.lfts);
+        let desired = self.routing.desired();
+        if let Some(before) = with_ctx!(self, |ctx| lfts.abort(ctx, port, vls, desired)) {
+            self.routing.on_aborted(AbortedUpdate::Restored);
+            self.routing.replace_desired(before);
+            return self.begin_tables(update, Vec::new());
+        }
+        let is_first = self.routing.on_aborted(AbortedUpdate::Mixed);
+        if is_first && lfts.drops_routes() {
+            self.want_local();
+        }
+        self.finish_tables(*update);
+        self.begin_arming()
     }
 
     /// No table is written any more: reports their usage.

@@ -17,7 +17,7 @@ use crate::ctx::Ctx;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
 use crate::plan::messages::EngineMessage;
 use crate::plan::routes::{LftWriteOrder, blocks_to_write};
-use crate::routing_state::{AbortedUpdate, NewRouting};
+use crate::routing_state::NewRouting;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
@@ -35,8 +35,8 @@ pub(crate) struct AfterDrain {
     /// The routing in force from then on.
     pub(crate) routing: NewRouting,
     stages: Vec<Vec<LftBlockRef>>,
-    /// The first part only drops routes. It also writes new ones to switches with unknown tables.
-    only_drops: bool,
+    /// The tables before the first part, if it only drops routes; `None` if it also writes new ones to switches with unknown tables.
+    before: Option<NodeLfts>,
 }
 
 /// What a table update does when its requests are complete and no stage remains.
@@ -68,6 +68,8 @@ pub(crate) struct LftUpdate {
     order: LftWriteOrder,
     /// Traffic depends on the order of writes.
     is_ordered: bool,
+    /// Routes are dropped before those that replace them are written.
+    drops_routes: bool,
     precondition: LftPrecondition,
     /// Stages that are not written yet.
     stages: VecDeque<Vec<LftBlockRef>>,
@@ -96,15 +98,15 @@ impl LftUpdate {
     ) -> (Self, NodeLfts, Option<NewRouting>) {
         match order {
             LftWriteOrder::Drain { first, then } => {
-                let only_drops = first.iter().all(|(n, lft)| is_reduced(fabric, *n, lft));
                 let after = AfterDrain {
                     tables,
                     routing,
                     stages: then,
-                    only_drops,
+                    before: tables_before(fabric, &first),
                 };
                 let update = Self {
                     is_ordered: true,
+                    drops_routes: true,
                     drain: Some(after),
                     ..Self::default()
                 };
@@ -124,6 +126,11 @@ impl LftUpdate {
     /// Whether traffic depends on the order of writes.
     pub(crate) const fn is_ordered(&self) -> bool {
         self.is_ordered
+    }
+
+    /// Whether routes are dropped before those that replace them are written.
+    pub(crate) const fn drops_routes(&self) -> bool {
+        self.drops_routes
     }
 
     /// Tables are not written before `precondition` is met.
@@ -223,14 +230,15 @@ impl LftUpdate {
     }
 
     /// Leaves the remaining stages unwritten, because `port` rejected what they depend on. The tables as they are neither loop nor deadlock;
-    /// links are armed, and the next sweep computes routes from what is installed.
+    /// links are armed, and the next sweep computes routes from what is installed. Returns the tables before the drain, which have to be written
+    /// back, if the update has only dropped routes of the routing in force.
     pub(crate) fn abort(
         &mut self,
         ctx: &mut Ctx<'_>,
         port: PortRef,
         vls_unwritten: bool,
         desired: &DesiredLfts,
-    ) -> AbortedUpdate {
+    ) -> Option<NodeLfts> {
         let waiting: BTreeSet<LftBlockRef> = self.stages.drain(..).flatten().collect();
         let drain = self.drain.take();
         for (n, _) in core::mem::take(&mut self.outstanding) {
@@ -251,11 +259,7 @@ impl LftUpdate {
             blocks: (!vls_unwritten && drain.is_none()).then_some(waiting.len()),
             port: ctx.fabric.port_name(port),
         });
-        if drain.is_some_and(|after| after.only_drops) {
-            AbortedUpdate::Drained
-        } else {
-            AbortedUpdate::Mixed
-        }
+        drain?.before
     }
 
     /// The sweep is abandoned: tables with blocks whose Sets have no response are unknown.
@@ -348,17 +352,21 @@ fn packet_life(code: u8) -> Duration {
     }
 }
 
-/// Whether a switch has all entries of a table, apart from those that drop packets.
-fn is_reduced(fabric: &Subnet, n: NodeIdx, lft: &Lft) -> bool {
-    let installed = fabric.get(n).and_then(|node| node.installed.as_ref());
-    installed.is_some_and(|installed| {
-        let blocks = lft.entries().len().div_ceil(LFT_BLOCK_LEN);
-        (0..u16::try_from(blocks).unwrap_or(u16::MAX)).all(|block| {
-            let entries = lft.block(block).into_iter().zip(installed.block(block));
-            entries
-                .into_iter()
-                .all(|(new, old)| new == old || new == PortNum::DROP.0)
-        })
+/// The installed tables of all switches, if they have all entries of `tables`, apart from those that drop packets.
+fn tables_before(fabric: &Subnet, tables: &NodeLfts) -> Option<NodeLfts> {
+    let installed = |(n, lft): &(NodeIdx, Arc<Lft>)| {
+        let installed = fabric.get(*n)?.installed.as_ref()?;
+        is_reduced(lft, installed).then(|| (*n, Arc::clone(installed)))
+    };
+    tables.iter().map(installed).collect()
+}
+
+/// Whether `installed` has all entries of `lft`, apart from those that drop packets.
+fn is_reduced(lft: &Lft, installed: &Lft) -> bool {
+    let blocks = lft.entries().len().div_ceil(LFT_BLOCK_LEN);
+    (0..u16::try_from(blocks).unwrap_or(u16::MAX)).all(|block| {
+        let mut entries = lft.block(block).into_iter().zip(installed.block(block));
+        entries.all(|(new, old)| new == old || new == PortNum::DROP.0)
     })
 }
 

@@ -12,6 +12,7 @@ use ferrosm_core::plan::routes::LftWriteOrder;
 use ferrosm_core::{Command, Input, LocalPortEvent, NodeIdx, Phase, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::mad::Status;
+use ferrosm_routing::Lft;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{DeliveryFailure, Violation, judge_fabric};
@@ -137,6 +138,66 @@ fn rejected_lft_block_delays_later_stages() {
         }
     }
     assert!(found >= 4, "only {found} staged updates");
+}
+
+/// A switch rejects a block while routes are dropped that the next tables replace. The routes are in force again when the sweep ends, also
+/// without light sweeps.
+#[test]
+fn dropped_routes_are_written_back_after_an_aborted_update() {
+    let cfg = |engine: &str| SmConfig {
+        sweep_interval: Duration::ZERO,
+        ..with(engine, 1)
+    };
+    let mut aborted = 0;
+    for (spec, from, to) in [
+        ("torus:4,4,1", "updn", "dnup"),
+        ("mesh:4,4,1", "updn", "dnup"),
+        ("mesh:4,4,1", "dor", "updn"),
+        ("ring:6,2", "updn", "dnup"),
+    ] {
+        let mut lab = Lab::with(spec, 7, cfg(from));
+        assert!(lab.next_sweep(600).is_clean());
+        set_slow(&mut lab, true);
+        command(&mut lab, Input::Config(Box::new(cfg(to))));
+        lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
+        let Ok(routes) = &lab.manager().deferred_jobs[0].result else {
+            continue;
+        };
+        let LftWriteOrder::Drain { first, .. } = &routes.order else {
+            continue;
+        };
+        let subnet = lab.manager().core().subnet();
+        let changes = |(n, lft): &&(NodeIdx, Arc<Lft>)| {
+            let installed = subnet.get(*n).and_then(|node| node.installed.as_ref());
+            installed.is_some_and(|installed| installed.block(0) != lft.block(0))
+        };
+        let changing: Vec<usize> = first
+            .iter()
+            .filter(changes)
+            .map(|(n, _)| switch_of(&lab, *n))
+            .collect();
+        let [.., bad] = changing[..] else { continue };
+        let what = format!("{spec} from {from} to {to}, {} drop routes", changing.len());
+        set_slow(&mut lab, false);
+        lab.world
+            .set_node_faults(bad, Some(Faults::refusing(Status::BAD_FIELD)));
+        release_job(&mut lab);
+        let report = lab.next_sweep(60);
+        let is_aborted =
+            |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { blocks: None, .. });
+        assert!(report.engine_messages.iter().any(is_aborted), "{what}");
+        aborted += 1;
+        lab.assert_correct();
+        assert_eq!(lab.last_report().engine, from, "{what}");
+        // The switch is read again, and the next update is complete.
+        lab.world.set_node_faults(bad, None);
+        lab.until("the new routing", 60, |lab| {
+            let last = lab.last_report();
+            last.is_clean() && last.engine == to
+        });
+        lab.assert_correct();
+    }
+    assert_ne!(aborted, 0);
 }
 
 /// A sweep ends while it writes LFTs, because the port driver reports a lost link, and the configuration is reverted. Blocks that switches
