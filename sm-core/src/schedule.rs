@@ -14,6 +14,9 @@ use crate::subnet::{NodeIdx, PortRef};
 /// Minimum time between light sweeps that traps cause, and between re-reads on behalf of trap storm sources.
 pub(crate) const LIGHT_SPACING: Duration = Duration::from_secs(1);
 
+/// Time until the next local sweep of what was put off until after a light sweep, if no light sweep is due.
+const REREAD_DELAY: Duration = Duration::from_secs(10);
+
 /// Kinds of sweep, the most thorough last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SweepKind {
@@ -112,6 +115,8 @@ pub(crate) struct SweepSchedule {
     /// When the next light sweep is due; without a link, when the port is read again.
     timer: Option<Instant>,
     last_light: Instant,
+    /// When a local sweep reads `after_light`, if no light sweep is due.
+    reread_due: Option<Instant>,
     consistency: ConsistencyCheck,
 }
 
@@ -131,6 +136,11 @@ impl SweepSchedule {
     /// Whether a sweep is requested.
     pub(crate) const fn is_requested(&self) -> bool {
         self.wanted.is_some()
+    }
+
+    /// Whether a sweep is requested, or a light sweep is due.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.is_requested() || self.timer.is_some_and(|due| due <= now)
     }
 
     /// Whether a full sweep is requested.
@@ -209,6 +219,7 @@ impl SweepSchedule {
     const fn begin_sweep(&mut self) {
         self.wanted = None;
         self.timer = None;
+        self.reread_due = None;
     }
 
     /// A full or local sweep is complete; `interval` is that of light sweeps, zero for none. `light_due` is when the next one was due before
@@ -248,8 +259,8 @@ impl SweepSchedule {
         self.timer = None;
     }
 
-    pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
-        self.timer
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        [self.timer, self.reread_due].into_iter().flatten().min()
     }
 
     /// What an idle SM does next. `may_sweep` is whether it is the master and has a link; otherwise only full sweeps begin, which
@@ -266,6 +277,14 @@ impl SweepSchedule {
                 self.timer = Some(self.timer.map_or(soon, |t| t.min(soon)));
             }
             _ => {}
+        }
+        if self.timer.is_none() && may_sweep && !self.after_light.is_empty() {
+            // Light sweeps are disabled.
+            let due = *self.reread_due.get_or_insert(now + REREAD_DELAY);
+            if due <= now {
+                self.next.append(&mut self.after_light);
+                return Due::Local;
+            }
         }
         if self.timer.is_none_or(|due| due > now) {
             return Due::Nothing;

@@ -167,7 +167,7 @@ impl SubnetManager {
 
     /// Between sweeps: starts a round of SMPs on behalf of clients. Returns whether there are any.
     pub(super) fn begin_deferred_reads(&mut self) -> bool {
-        if !self.is_master() || self.schedule.is_requested() {
+        if !self.is_master() || self.schedule.is_due(self.now) {
             return false;
         }
         let Some(view) = self.sa.view().cloned() else {
