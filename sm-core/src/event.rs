@@ -11,7 +11,7 @@ use ferrosm_mad::ids::{NodeGuid, PortGuid};
 use crate::election::{self, RoleChangeReason};
 use crate::location::{Location, NodeName, PortName};
 use crate::plan::failure::RoutingFailure;
-use crate::report::{Phase, SweepReport};
+use crate::report::{Phase, Problem, SweepReport};
 use crate::sa::registry::multicast::MlidExhaustion;
 
 pub use about_sm::{AboutSm, SmLocation};
@@ -75,6 +75,8 @@ pub enum Event {
     PhaseStarted(Phase),
     /// A sweep is complete; the report lists what is not up.
     SweepCompleted(Box<SweepReport>),
+    /// A problem was found while no sweep ran, and is not in the report of the last sweep.
+    ProblemFound(Problem),
     /// The SM's own port is down or the local node does not respond. The SM waits until the port is up.
     LocalPortUnusable(NoLinkReason),
     /// The SMInfo state of this SM changed.
@@ -129,6 +131,7 @@ impl fmt::Display for Event {
                 "sweep {} complete: {} switches, {} CAs, {} routers, {} links",
                 r.number, r.switches, r.cas, r.routers, r.links
             ),
+            Self::ProblemFound(problem) => write!(f, "problem found: {problem}"),
             Self::LocalPortUnusable(why) => write!(f, "local port unusable: {why}"),
             Self::RoleChanged { state, why } => write!(f, "role changed to {state}: {why}"),
             Self::TrapReceived { number, location } => {

@@ -111,6 +111,7 @@ const fn kind(event: &Event) -> &'static str {
     match event {
         Event::PhaseStarted(_) => "phase",
         Event::SweepCompleted(_) => "sweep-done",
+        Event::ProblemFound(_) => "problem-found",
         Event::LocalPortUnusable(_) => "no-link",
         Event::RoleChanged { .. } => "role",
         Event::TrapReceived { .. } => "trap",

@@ -338,6 +338,7 @@ impl Shell for Operator {
             }
             Event::Durability(_)
             | Event::LocalPortUnusable(_)
+            | Event::ProblemFound(_)
             | Event::RoutingFailed(_)
             | Event::RoleChanged { .. }
             | Event::PhaseStarted(_)

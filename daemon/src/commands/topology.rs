@@ -124,6 +124,7 @@ impl Shell for DiscoveryShell {
                 "Choose another port: `ferrosm ports` lists them.",
             ))),
             Event::PhaseStarted(_)
+            | Event::ProblemFound(_)
             | Event::RoleChanged { .. }
             | Event::TrapReceived { .. }
             | Event::RoutingFailed(_)

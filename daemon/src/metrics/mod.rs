@@ -45,10 +45,11 @@ const NODES: [&str; 3] = ["switch", "ca", "router"];
 const SEVERITIES: [&str; 2] = ["problem", "note"];
 
 /// Label values of events. Each series exists with 0 before the first event.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "alarm",
     "link-down",
     "link-up",
+    "problem-found",
     "no-link",
     "node-added",
     "node-removed",
@@ -354,6 +355,7 @@ impl Drop for ServiceMetrics {
 /// Label value of an event; `None` for events with a metric of their own.
 const fn event_label(event: &Event) -> Option<&'static str> {
     Some(match event {
+        Event::ProblemFound(_) => "problem-found",
         Event::LocalPortUnusable(_) => "no-link",
         Event::RoutingFailed(_) => "routing-failed",
         Event::Notice(_) => "notice",
@@ -385,7 +387,7 @@ mod tests {
     use ferrosm_core::election::{self, RoleChangeReason};
     use ferrosm_core::event::{AboutSm, NoLinkReason, Notice};
     use ferrosm_core::plan::failure::RoutingFailure;
-    use ferrosm_core::{Location, NodeName, PortName};
+    use ferrosm_core::{Location, NodeName, PortName, Problem, ProblemKind};
     use ferrosm_mad::attr::NodeDescription;
     use ferrosm_mad::ids::{NodeGuid, PortNum};
     use ferrosm_sa::registry::multicast::MlidExhaustion;
@@ -439,7 +441,12 @@ mod tests {
             node: Some(node),
             port: PortNum(1),
         };
+        let problem = Problem {
+            location: Location::LocalNode,
+            kind: ProblemKind::NoLid,
+        };
         let events = [
+            Event::ProblemFound(problem),
             Event::LocalPortUnusable(NoLinkReason::LocalNodeUnknown),
             Event::RoutingFailed(failure),
             Event::Notice(Notice::ProcessStalled),

@@ -58,6 +58,9 @@ pub fn event(event: &Event, role: SmState) {
     match event {
         Event::PhaseStarted(phase) => debug!(%phase, "phase started"),
         Event::SweepCompleted(report) => sweep(report, role),
+        Event::ProblemFound(problem) => {
+            warn!(problem = problem.to_string(), "problem found");
+        }
         Event::LocalPortUnusable(why) => warn!(reason = why.to_string(), "no link"),
         Event::RoleChanged { state, why } => {
             info!(role = %state, reason = why.to_string(), "role changed")

@@ -78,9 +78,17 @@ impl SubnetManager {
         self.announce_phase();
     }
 
+    /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last sweep reported it.
     pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
         if let Some(sweep) = self.activity.sweep_mut() {
             sweep.add_problem(at, kind);
+            return;
+        }
+        for problem in self.locate_problems(vec![(at, kind)]) {
+            let last = self.last_sweep.report.as_ref();
+            if last.is_none_or(|report| !report.problems.contains(&problem)) {
+                self.emit(Event::ProblemFound(problem));
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ferrosm_core::report::QuarantineReason;
-use ferrosm_core::{Command, Input, Location, Problem, ProblemKind, SmConfig};
+use ferrosm_core::{Command, Event, Input, Location, Problem, ProblemKind, SmConfig};
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, NodeGuid, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_sim::faults::{Faults, Garbage};
@@ -342,4 +342,44 @@ fn garbage_on_qp0_is_harmless() {
         sm.command(Command::Sweep.with_id(0), now + Duration::from_secs(60))
     });
     lab.run_until_correct(60);
+}
+
+/// A host rejects Sets at bring-up and accepts them later. Without light sweeps, it is read again and configured as well.
+#[test]
+fn rejecting_host_is_read_again_without_light_sweeps() {
+    let cfg = SmConfig {
+        sweep_interval: Duration::ZERO,
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::with(SPEC, 3, cfg);
+    let faults = Faults::refusing(Status::BAD_FIELD);
+    lab.world.set_node_faults(HOST, Some(faults));
+    assert!(!lab.next_sweep(8).is_clean());
+    lab.world.set_node_faults(HOST, None);
+    lab.run_until_correct(30);
+}
+
+/// A switch hangs in operation: the light sweep that finds it reports it at once.
+#[test]
+fn problem_found_by_a_light_sweep_is_an_event() {
+    let mut lab = Lab::new(SPEC, 3);
+    assert!(lab.next_sweep(8).is_clean());
+    let core = lab.node("core-1");
+    let guid = lab.world.fabric().node_guid(core);
+    lab.world.set_node_faults(core, Some(Faults::HUNG));
+    let is_reported = |lab: &Lab| {
+        let events = &lab.manager().events;
+        events.iter().any(|event| {
+            let Event::ProblemFound(problem) = event else {
+                return false;
+            };
+            let Location::Port(port) = problem.location else {
+                return false;
+            };
+            port.node.is_some_and(|node| node.guid == guid)
+        })
+    };
+    let sweeps = lab.manager().reports().len();
+    lab.until("the problem is reported", 30, is_reported);
+    assert_eq!(lab.manager().reports().len(), sweeps);
 }
