@@ -15,7 +15,12 @@ use crate::ctx::Ctx;
 use crate::lid_map::LidMap;
 use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::smp::op::Target;
+use crate::smp::queue::MAX_RETRIES;
 use crate::subnet::{Port, PortRef, Subnet};
+
+/// Keys that one port may have.
+const CANDIDATES_MAX: usize = 6;
+const _: () = assert!(CANDIDATES_MAX <= MAX_RETRIES as usize + 1);
 
 /// The keys that ports may have, besides those that they report.
 #[derive(Debug, Default)]
@@ -75,6 +80,25 @@ impl MKeyRing {
     /// The M_Key that the target of a request is expected to have. Retries try the other keys that it may have: after a key change, or
     /// if a response was lost, the expected key can be wrong. `own` is the configured key.
     pub(crate) fn key_for(&self, fabric: &Subnet, own: MKey, target: Target, attempt: u8) -> MKey {
+        let (keys, count) = self.candidates(fabric, own, target);
+        keys[usize::from(attempt) % count.max(1)]
+    }
+
+    /// Retries after which each key that the target of a request may have was tried, if there are several. Up to [`MAX_RETRIES`] each is
+    /// tried twice, because their order may change between attempts.
+    pub(crate) fn retries_for_all_keys(&self, fabric: &Subnet, own: MKey, target: Target) -> u8 {
+        let (_, count) = self.candidates(fabric, own, target);
+        let attempts = if count > 1 { 2 * count } else { 1 };
+        u8::try_from(attempts - 1).unwrap_or(u8::MAX)
+    }
+
+    /// The keys that the target of a request may have, the most likely first, and how many there are.
+    fn candidates(
+        &self,
+        fabric: &Subnet,
+        own: MKey,
+        target: Target,
+    ) -> ([MKey; CANDIDATES_MAX], usize) {
         let (port, guid) = self.target_port(fabric, target);
         let reported = port.map_or(MKey::NONE, |p| reported_key(fabric, p));
         let exception = guid.and_then(|guid| self.exceptions.get(&guid).copied());
@@ -88,7 +112,7 @@ impl MKeyRing {
             self.previous,
             if unknown { self.fallback } else { MKey::NONE },
         ];
-        let mut distinct = [MKey::NONE; 6];
+        let mut distinct = [MKey::NONE; CANDIDATES_MAX];
         let mut count = 0;
         for key in candidates {
             if key != MKey::NONE && !distinct[..count].contains(&key) {
@@ -96,7 +120,7 @@ impl MKeyRing {
                 count += 1;
             }
         }
-        distinct[usize::from(attempt) % count.max(1)]
+        (distinct, count)
     }
 
     /// The port that a request reaches, and its GUID, as far as they are known.

@@ -61,7 +61,8 @@ impl SubnetManager {
 
     pub(super) fn on_timeout(&mut self, tid: Tid) {
         let tid = Tid(tid.0 & u64::from(u32::MAX));
-        let outcome = self.smps.time_out(tid, self.now);
+        let min_retries = self.smps.peek(tid).map_or(0, |t| self.min_retries(t.op));
+        let outcome = self.smps.time_out(tid, self.now, min_retries);
         let (TimedOut::Retrying(SmpTransaction { op, .. })
         | TimedOut::Failed(SmpTransaction { op, .. })) = outcome
         else {
@@ -78,6 +79,16 @@ impl SubnetManager {
                 self.on_unanswered(op);
             }
         }
+    }
+
+    /// Retries of a request however few are configured: each M_Key that its target may have is tried, except in polls of a master, whose
+    /// port was read and whose failure is to be detected soon.
+    fn min_retries(&self, op: SmpOp) -> u8 {
+        if matches!(op, SmpOp::SmInfoPoll(_)) {
+            return 0;
+        }
+        let (own, target) = (self.cfg.m_key, op.spec().target);
+        self.keys.retries_for_all_keys(&self.subnet, own, target)
     }
 
     fn on_unanswered(&mut self, op: SmpOp) {

@@ -106,8 +106,13 @@ impl Smps {
         self.queue.peek(tid).copied()
     }
 
-    pub(crate) fn time_out(&mut self, tid: Tid, now: Instant) -> TimedOut<SmpTransaction> {
-        self.queue.time_out(tid, now)
+    pub(crate) fn time_out(
+        &mut self,
+        tid: Tid,
+        now: Instant,
+        min_retries: u8,
+    ) -> TimedOut<SmpTransaction> {
+        self.queue.time_out(tid, now, min_retries)
     }
 
     pub(crate) fn on_busy(&mut self, tid: Tid) {

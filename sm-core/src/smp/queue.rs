@@ -320,8 +320,9 @@ impl<I: Copy> SmpQueue<I> {
         self.slots[self.slot_of(tid)?].item.as_ref()
     }
 
-    /// An attempt timed out or could not be sent: schedules a retry, or removes the request after the last one.
-    pub(crate) fn time_out(&mut self, tid: Tid, now: Instant) -> TimedOut<I> {
+    /// An attempt timed out or could not be sent: schedules a retry, or removes the request after the last one. `min_retries`
+    /// are made even if the configuration allows fewer.
+    pub(crate) fn time_out(&mut self, tid: Tid, now: Instant, min_retries: u8) -> TimedOut<I> {
         let Some(index) = self.in_flight_slot(tid) else {
             return TimedOut::Unknown;
         };
@@ -343,7 +344,7 @@ impl<I: Copy> SmpQueue<I> {
         let Some(item) = item else {
             return TimedOut::Unknown;
         };
-        if attempt < self.limits.retries.min(MAX_RETRIES) {
+        if attempt < self.limits.retries.max(min_retries).min(MAX_RETRIES) {
             self.retries_due.push_back(tid);
             TimedOut::Retrying(item)
         } else {

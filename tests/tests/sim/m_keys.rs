@@ -16,6 +16,7 @@ use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
 use ferrosm_tests::store::Records;
+use rstest::rstest;
 
 const SPEC: &str = "fat-tree:4";
 
@@ -108,9 +109,9 @@ fn abandoned_m_key_is_forgotten() {
 }
 
 /// The master dies while it changes the M_Key, and its successor is configured with a third one. The successor knows the keys that each
-/// port may have.
-#[test]
-fn interrupted_m_key_change_is_completed() {
+/// port may have, and tries all of them, however few retries are configured.
+#[rstest]
+fn interrupted_m_key_change_is_completed(#[values(0, 3)] smp_retries: u8) {
     let mut mixed = 0;
     for steps in (0..).step_by(4) {
         let mut lab = protected_lab(steps);
@@ -127,7 +128,11 @@ fn interrupted_m_key_change_is_completed() {
         let (done, count) = has(&lab, 0xBBBB);
         mixed += usize::from(!done && count > 1);
         let restored = kill(&mut lab);
-        lab.restart_sm(with(0xCCCC), restored);
+        let cfg = SmConfig {
+            smp_retries,
+            ..with(0xCCCC)
+        };
+        lab.restart_sm(cfg, restored);
         lab.next_sweep(60);
         lab.run_until_correct(60);
         assert!(has(&lab, 0xCCCC).0, "after {steps} steps");

@@ -49,7 +49,7 @@ fn device_window_grows_with_responses_and_halves_on_timeout() {
     assert_eq!(in_flight.len(), 8);
     let lost = in_flight.remove(0);
     assert_eq!(
-        r.time_out(lost.tid, Instant::START),
+        r.time_out(lost.tid, Instant::START, 0),
         TimedOut::Failed(lost.item)
     );
     for d in &in_flight[..3] {
@@ -71,12 +71,18 @@ fn requests_fail_after_the_last_retry() {
     let first = r.next(Instant::START, |_| true).unwrap();
     assert_eq!(r.expired(Instant::START + 199 * MS), None);
     assert_eq!(r.expired(Instant::START + 200 * MS), Some(first.tid));
-    assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Retrying(7));
+    assert_eq!(
+        r.time_out(first.tid, Instant::START, 0),
+        TimedOut::Retrying(7)
+    );
     let second = r.next(Instant::START + 200 * MS, |_| true).unwrap();
     assert_eq!((second.item, second.attempt), (7, 1));
     assert_ne!(second.tid, first.tid);
     assert!(!r.is_idle());
-    assert_eq!(r.time_out(second.tid, Instant::START), TimedOut::Failed(7));
+    assert_eq!(
+        r.time_out(second.tid, Instant::START, 0),
+        TimedOut::Failed(7)
+    );
     assert!(r.is_idle());
     assert_eq!(
         (r.complete(first.tid), r.complete(second.tid)),
@@ -91,7 +97,10 @@ fn late_responses_complete_the_request() {
         let mut r = smp_queue(10, 4, 3);
         r.enqueue(DeviceId(0), 7);
         let first = r.next(Instant::START, |_| true).unwrap();
-        assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Retrying(7));
+        assert_eq!(
+            r.time_out(first.tid, Instant::START, 0),
+            TimedOut::Retrying(7)
+        );
         let second = retry_sent.then(|| r.next(Instant::START, |_| true).unwrap());
         assert_eq!(r.complete(first.tid), Some(7));
         assert!(r.is_idle());
@@ -101,7 +110,7 @@ fn late_responses_complete_the_request() {
             "no retry is pending"
         );
         assert_eq!(second.and_then(|s| r.complete(s.tid)), None);
-        assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Unknown);
+        assert_eq!(r.time_out(first.tid, Instant::START, 0), TimedOut::Unknown);
     }
 }
 
@@ -119,7 +128,7 @@ fn common_window_halves_on_loss_and_recovers() {
         assert_eq!(sent.len(), last);
         now = now + 200 * MS;
         for d in sent {
-            r.time_out(d.tid, now);
+            r.time_out(d.tid, now, 0);
         }
         last = expected;
     }
@@ -170,7 +179,7 @@ fn requests_to_a_dead_device_fail_together() {
         }
         now = now + 200 * MS;
         while let Some(tid) = r.expired(now) {
-            if let TimedOut::Failed(_) = r.time_out(tid, now) {
+            if let TimedOut::Failed(_) = r.time_out(tid, now, 0) {
                 failed += 1;
                 while r.take_hopeless(DeviceId(0)).is_some() {
                     failed += 1;
@@ -188,7 +197,10 @@ fn requests_and_retries_wait_until_they_are_allowed() {
     let mut q = smp_queue(100, 16, 3);
     q.enqueue(DeviceId(0), 1);
     let first = q.next(Instant::START, |_| true).unwrap();
-    assert_eq!(q.time_out(first.tid, Instant::START), TimedOut::Retrying(1));
+    assert_eq!(
+        q.time_out(first.tid, Instant::START, 0),
+        TimedOut::Retrying(1)
+    );
     q.enqueue(DeviceId(0), 3);
     q.enqueue(DeviceId(0), 2);
     let even = |n: &u32| n.is_multiple_of(2);
@@ -221,7 +233,7 @@ fn busy_agent_is_retried_after_the_timeout() {
         assert_eq!(r.expired(now + 199 * MS), None);
         now = now + 200 * MS;
         while let Some(tid) = r.expired(now) {
-            if let TimedOut::Failed(_) = r.time_out(tid, now) {
+            if let TimedOut::Failed(_) = r.time_out(tid, now, 0) {
                 failed += 1;
                 assert_eq!(r.take_hopeless(DeviceId(0)), None);
             }
