@@ -215,7 +215,7 @@ impl Registry {
         self.notify(view, &notice, view.gid(local), pkey, now);
     }
 
-    /// Removes the memberships, aliases and pending reports of a port that left the subnet (docs/sm-behaviour.md 1.23, 10.18).
+    /// Removes the memberships, aliases, subscriptions and pending reports of a port that left the subnet (docs/sm-behaviour.md 1.23, 10.18).
     /// Returns whether the port had registrations that its host must repeat if it returns.
     pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) -> bool {
         let mut any = self.groups.remove_port(gid.guid());
@@ -223,6 +223,7 @@ impl Registry {
             self.groups.remove_port(alias);
             any = true;
         }
+        any |= self.subscriptions.remove(gid);
         self.reports.remove_subscriber(gid);
         self.report_group_events(view, now);
         any

@@ -111,6 +111,7 @@ impl Registry {
             self.groups.remove_port(guid);
             affected.insert(guid);
         }
+        affected.extend(self.subscriptions.remove_absent(view));
         self.subscriptions.update_lids(view);
         self.report_group_events(view, now);
         affected

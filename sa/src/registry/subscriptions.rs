@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::Notice;
-use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn};
+use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Qpn};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::inform::{GidDetails, InformInfo, InformInfoRecord};
 use ferrosm_mad::sa::{Record, Template};
@@ -159,13 +159,29 @@ impl Subscriptions {
         })
     }
 
-    /// Removes all subscriptions of a subscriber.
-    pub fn remove(&mut self, gid: Gid) {
+    /// Removes all subscriptions of a subscriber. Returns whether there were any.
+    pub fn remove(&mut self, gid: Gid) -> bool {
         let own: Vec<_> = self.of_subscriber(gid).map(|(key, _)| key).collect();
+        let any = !own.is_empty();
         for key in own {
             self.by_subscriber.remove(&key);
             self.unsaved.insert(key);
         }
+        any
+    }
+
+    /// Removes the subscriptions of ports that are not in a view. Returns the GUIDs of these ports.
+    pub(super) fn remove_absent(&mut self, view: &View) -> BTreeSet<PortGuid> {
+        let subscribers: BTreeSet<Gid> = self.by_subscriber.keys().map(|(gid, _)| *gid).collect();
+        let absent = subscribers
+            .into_iter()
+            .filter(|gid| view.by_gid(*gid).is_none());
+        let absent: Vec<Gid> = absent.collect();
+        absent
+            .into_iter()
+            .filter(|gid| self.remove(*gid))
+            .map(|gid| gid.guid())
+            .collect()
     }
 
     /// Number of subscriptions.

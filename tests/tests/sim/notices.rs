@@ -138,6 +138,25 @@ fn reports_of_changes_during_a_sweep_follow_the_reread() {
     assert_view_is_current_when_reported(&mut lab, client, target);
 }
 
+/// A host leaves: its subscription is removed from the registry and from the records.
+#[test]
+fn subscription_ends_when_its_port_leaves() {
+    let mut lab = up();
+    let client = hosts(&lab)[2];
+    subscribe(&mut lab, client, 128);
+    lab.world.run_for(Duration::from_secs(1));
+    let counts = |lab: &Lab| {
+        let sm = lab.manager();
+        let restored = sm.restored(lab.world.now());
+        let persisted = restored.registrations.subscriptions.len();
+        (sm.core().registry().subscriptions().len(), persisted)
+    };
+    assert_eq!(counts(&lab), (1, 1));
+    act(&mut lab, FabricAction::PowerOff(client.node));
+    lab.world.run_for(Duration::from_secs(20));
+    assert_eq!(counts(&lab), (0, 0));
+}
+
 #[test]
 fn lost_link_is_reported_for_its_switches() {
     let mut lab = up();
