@@ -4,7 +4,7 @@ use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 
 use crate::ctx::Ctx;
 use crate::lid_map::LidMap;
-use crate::plan::lids::{self, ConfirmedLids, LidPlan};
+use crate::plan::lids::{self, ConfirmedLids, LidPlan, LidPolicy};
 use crate::records::lid_updates;
 use crate::report::ProblemKind;
 use crate::subnet::{PortRef, Subnet};
@@ -70,10 +70,10 @@ impl LidTable {
         self.confirmed.confirm(fabric, &self.map);
     }
 
-    /// Assigns LIDs to all end ports. With `reassign` neither persisted nor reported LIDs are preserved. Returns how many ports get another
+    /// Assigns LIDs to all end ports. Returns how many ports get another
     /// LID, and whether the plan changed.
-    pub(crate) fn assign(&mut self, ctx: &mut Ctx<'_>, reassign: bool) -> (usize, bool) {
-        let plan = lids::plan(ctx.fabric, &self.map, &self.confirmed, ctx.cfg, reassign);
+    pub(crate) fn assign(&mut self, ctx: &mut Ctx<'_>, policy: LidPolicy) -> (usize, bool) {
+        let plan = lids::plan(ctx.fabric, &self.map, &self.confirmed, ctx.cfg, policy);
         for (p, lid) in &plan.conflicts {
             ctx.effects.problem(*p, ProblemKind::LidConflict(*lid));
         }

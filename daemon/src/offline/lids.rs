@@ -1,7 +1,7 @@
 //! LIDs of a fabric that is routed offline.
 
 use ferrosm_core::LidMap;
-use ferrosm_core::plan::lids::{ConfirmedLids, KnownLids, LidDemand, assign};
+use ferrosm_core::plan::lids::{ConfirmedLids, KnownLids, LidDemand, LidPolicy, assign};
 use ferrosm_mad::ids::{Lid, Lmc};
 
 use crate::failure::Failure;
@@ -34,7 +34,7 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
         present: demands.iter().map(|d| d.guid).collect(),
         highest: Lid::UNICAST_MAX,
     };
-    let assigned = assign(&demands, &known, false).lids;
+    let assigned = assign(&demands, &known, LidPolicy::Map).lids;
     let counts = demands.iter().map(|d| 1usize << d.lmc.0);
     let valid = counts
         .clone()

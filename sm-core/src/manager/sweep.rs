@@ -16,6 +16,7 @@ use crate::multicast::{MftReadback, report_conflicting};
 use crate::partitions;
 use crate::plan::failure::RoutingFailure;
 use crate::plan::installed_groups::InstalledGroups;
+use crate::plan::lids::LidPolicy;
 use crate::plan::messages::EngineMessage;
 use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
@@ -161,8 +162,15 @@ impl SubnetManager {
     /// Plans LIDs, and starts a routing job if the inputs of the routing changed.
     fn begin_routing(&mut self, discovery: Discovery) -> SweepPhase {
         self.begin_phase(Phase::Route);
-        let reassign = self.cfg.reassign_lids && self.mastership.is_new();
-        let (changed, plan_changed) = with_ctx!(self, |ctx| self.lids.assign(ctx, reassign));
+        let is_new = self.mastership.is_new();
+        let policy = if self.cfg.reassign_lids && is_new {
+            LidPolicy::Reassign
+        } else if self.mastership.is_first_as_master() && !is_new {
+            LidPolicy::ActivePorts
+        } else {
+            LidPolicy::Map
+        };
+        let (changed, plan_changed) = with_ctx!(self, |ctx| self.lids.assign(ctx, policy));
         if let Some(report) = self.activity.report() {
             report.lids_changed = changed;
         }

@@ -68,3 +68,26 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     );
     lab.assert_correct();
 }
+
+/// A standby without a replica takes over with a LID map of an earlier term: Active ports retain the LIDs that their master assigned.
+#[test]
+fn active_ports_retain_their_lids_at_a_takeover_without_a_replica() {
+    let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
+    let assigned = lab.manager().core().lid_map().clone();
+    // The same LIDs, each of another port.
+    let lids = assigned.values().copied().cycle().skip(1);
+    let old = RestoredState {
+        lids: assigned.keys().copied().zip(lids).collect(),
+        ..RestoredState::default()
+    };
+    let sm = Sm::new(cfg(0), old, lab.world.now());
+    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
+    let second = second.unwrap_or_else(|e| panic!("{e}"));
+    lab.world.run_for(Duration::from_secs(30));
+    lab.world.kill(lab.sm);
+    (lab.sm, lab.at) = (second, STANDBY_PORT);
+    lab.next_sweep(60);
+    assert_eq!(lab.manager().core().role(), SmState::Master);
+    lab.assert_correct();
+    assert_eq!(*lab.manager().core().lid_map(), assigned);
+}

@@ -28,6 +28,17 @@ impl LidDemand {
     }
 }
 
+/// Which LIDs ports retain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LidPolicy {
+    /// Those of the LID map, then present ones.
+    Map,
+    /// The present ones of Active ports, then those of the map: another SM may have been master since the map was written.
+    ActivePorts,
+    /// None.
+    Reassign,
+}
+
 /// The inputs of a LID assignment.
 #[derive(Debug)]
 pub struct KnownLids<'a> {
@@ -54,13 +65,13 @@ pub struct AssignedLids {
 
 /// Assigns LIDs to end ports, in the order of `demands`.
 #[must_use]
-pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, reassign: bool) -> AssignedLids {
+pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -> AssignedLids {
     let (map, confirmed_lids) = (known.map, known.confirmed_lids);
     let mut space = LidSpace::new(known.highest);
     let mut assigned: Vec<Option<Lid>> = vec![None; demands.len()];
     let mut conflicts = Vec::new();
     let mut after = LidMap::new();
-    if !reassign {
+    if policy != LidPolicy::Reassign {
         // The map first, then reservations of absent ports, so that present LIDs do not override them.
         let present: BTreeSet<PortGuid> = demands.iter().map(|d| d.guid).collect();
         let absent = |confirmed: bool| {
@@ -70,14 +81,11 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, reassign: bool) -> A
             let all = map.iter().map(|(guid, lids)| (*guid, *lids));
             all.filter(|(guid, _)| is_wanted(guid)).collect::<Vec<_>>()
         };
-        for (slot, demand) in assigned.iter_mut().zip(demands) {
-            if let Some((lid, _)) = map.get(&demand.guid)
-                && space.is_free(*lid, demand.count())
-            {
-                space.take(*lid, demand.count());
-                *slot = Some(*lid);
-            }
-        }
+        let is_sure = |demand: &LidDemand, lid: Lid| {
+            let is_in_use = demand.in_use && demand.has == lid;
+            policy == LidPolicy::Map || is_in_use || confirmed_lids.ports.contains(&demand.guid)
+        };
+        take_from_map(&mut space, &mut assigned, demands, map, is_sure);
         // Confirmed LIDs of absent ports stay reserved, even if another port has them now.
         reserve(&mut space, &mut after, &absent(true));
         // Otherwise an Active port retains its LID, even if the map has it for an absent port: the map may belong to another subnet, or be older
@@ -93,6 +101,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, reassign: bool) -> A
                 *slot = Some(has);
             }
         }
+        take_from_map(&mut space, &mut assigned, demands, map, |_, _| true);
         // A map without any present port belongs to another subnet: its entries of absent ports yield to the present LIDs of all ports.
         let others = || demands.iter().filter(|d| !d.is_own);
         let is_map_of_other_subnet =
@@ -134,6 +143,26 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, reassign: bool) -> A
         lids: assigned,
         conflicts,
         map: after,
+    }
+}
+
+/// Assigns LIDs of the map that are free, where `may` allows it.
+fn take_from_map(
+    space: &mut LidSpace,
+    assigned: &mut [Option<Lid>],
+    demands: &[LidDemand],
+    map: &LidMap,
+    may: impl Fn(&LidDemand, Lid) -> bool,
+) {
+    for (slot, demand) in assigned.iter_mut().zip(demands) {
+        if let Some((lid, _)) = map.get(&demand.guid)
+            && slot.is_none()
+            && may(demand, *lid)
+            && space.is_free(*lid, demand.count())
+        {
+            space.take(*lid, demand.count());
+            *slot = Some(*lid);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! LID assignment (docs/sm-behaviour.md 2.1 to 2.11).
 //!
-//! In order of preference a port gets the LIDs of the LID map, its present LIDs, or the first free ones. LIDs of absent ports stay reserved.
+//! In order of preference a port gets the LIDs of the LID map, its present LIDs, or the first free ones. After a takeover the present LIDs of
+//! Active ports come first, because another SM assigned them. LIDs of absent ports stay reserved.
 //! Entries that this master confirmed on devices have precedence; persisted and replicated entries may be outdated or belong to another
 //! subnet.
 
@@ -14,7 +15,7 @@ use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use crate::config::SmConfig;
 use crate::lid_map::LidMap;
 use crate::subnet::{PortRef, Subnet};
-pub use assign::{AssignedLids, KnownLids, LidDemand, assign};
+pub use assign::{AssignedLids, KnownLids, LidDemand, LidPolicy, assign};
 
 /// The result of [`plan`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,14 +107,14 @@ impl ConfirmedLids {
 
 /// Assigns LIDs to all end ports.
 ///
-/// `map` contains earlier assignments, `confirmed_lids` the confirmed ones. With `reassign` they and the present LIDs of ports are ignored.
+/// `map` contains earlier assignments, `confirmed_lids` the confirmed ones.
 #[must_use]
 pub fn plan(
     subnet: &Subnet,
     map: &LidMap,
     confirmed_lids: &ConfirmedLids,
     cfg: &SmConfig,
-    reassign: bool,
+    policy: LidPolicy,
 ) -> LidPlan {
     let ports = assignment_order(subnet);
     let demand = |p: &PortRef| {
@@ -135,7 +136,7 @@ pub fn plan(
         present: ends.map(|port| port.guid).collect(),
         highest: highest_lid(subnet),
     };
-    let assigned = assign(&demands, &known, reassign);
+    let assigned = assign(&demands, &known, policy);
     let mut out = LidPlan {
         map: assigned.map,
         ..LidPlan::default()
@@ -205,7 +206,7 @@ mod tests {
 
     fn plan_of(subnet: &Subnet, map: &LidMap) -> LidPlan {
         let cfg = SmConfig::default();
-        plan(subnet, map, &ConfirmedLids::default(), &cfg, false)
+        plan(subnet, map, &ConfirmedLids::default(), &cfg, LidPolicy::Map)
     }
 
     fn lid_of(plan: &LidPlan, guid: u64) -> Option<Lid> {
@@ -220,7 +221,7 @@ mod tests {
             &LidMap::new(),
             &ConfirmedLids::default(),
             &SmConfig::default(),
-            false,
+            LidPolicy::Map,
         );
         assert_eq!(
             (lid_of(&plan, 1), lid_of(&plan, 4)),
@@ -266,7 +267,13 @@ mod tests {
             .into();
         let mut confirmed_lids = ConfirmedLids::default();
         confirmed_lids.ports.insert(PortGuid(77));
-        let plan = plan(&subnet, &map, &confirmed_lids, &SmConfig::default(), false);
+        let plan = plan(
+            &subnet,
+            &map,
+            &confirmed_lids,
+            &SmConfig::default(),
+            LidPolicy::Map,
+        );
         assert!(plan.without.is_empty());
         assert_eq!(lid_of(&plan, 1000), Some(Lid(4)));
         assert_eq!(
@@ -300,7 +307,7 @@ mod tests {
                 &map,
                 confirmed_lids,
                 &SmConfig::default(),
-                false,
+                LidPolicy::Map,
             );
             let reported: Vec<Lid> = plan.conflicts.iter().map(|(_, lid)| *lid).collect();
             (lid_of(&plan, 99) == Some(Lid(lid)), reported)
@@ -368,7 +375,7 @@ mod tests {
                 map.into_iter().map(|(g, (l, m))| (PortGuid(g), (Lid(l), Lmc(m)))).collect();
             let cfg = SmConfig { lmc: Lmc(lmc), ..SmConfig::default() };
             let mut confirmed_lids = ConfirmedLids { ports: confirmed.into_iter().map(PortGuid).collect() };
-            let first = plan(&subnet, &map, &confirmed_lids, &cfg, false);
+            let first = plan(&subnet, &map, &confirmed_lids, &cfg, LidPolicy::Map);
             prop_assert!(first.without.is_empty());
             prop_assert_eq!(first.lids.len(), has.len() + 1);
             prop_assert_eq!(Some(first.lids[0].0), subnet.local());
@@ -381,7 +388,7 @@ mod tests {
                 }
             }
             confirmed_lids.replace(&map, &first.map);
-            let again = plan(&subnet, &first.map, &confirmed_lids, &cfg, false);
+            let again = plan(&subnet, &first.map, &confirmed_lids, &cfg, LidPolicy::Map);
             prop_assert_eq!(&again.map, &first.map);
         }
     }
