@@ -242,7 +242,11 @@ impl SubnetManager {
     }
 
     pub(super) fn begin_handover(&mut self, then: AfterHandover) {
-        let sms_known = !sm_ports(&self.subnet).is_empty();
+        let sms_known = match then {
+            // An SM is not asked whether it is eligible if the last scan shows that none is: what is in progress continues.
+            AfterHandover::StandBy => self.mastership.may_have_successor(&self.subnet, &self.cfg),
+            AfterHandover::Stop => !sm_ports(&self.subnet).is_empty(),
+        };
         self.elect(election::ElectionInput::HandOver { then, sms_known });
     }
 

@@ -32,7 +32,7 @@ use ferrosm_mad::time::Instant;
 use crate::config::SmConfig;
 use crate::event::AboutSm;
 use crate::smp::op::SmpOp;
-use crate::subnet::{NodeIdx, PortRef};
+use crate::subnet::{NodeIdx, PortRef, Subnet};
 use election::{Election, ElectionSettings, OtherSm};
 use replica::StandbyReplica;
 pub(crate) use sm_scan::sm_ports;
@@ -240,6 +240,12 @@ impl Mastership {
     fn peers(&self, cfg: &SmConfig) -> Vec<OtherSm> {
         let infos = self.other_sms.values();
         infos.map(|(_, info)| peer(cfg, info)).collect()
+    }
+
+    /// Whether an SM may be eligible for a handover: it competes, or has not been queried yet.
+    pub(crate) fn may_have_successor(&self, fabric: &Subnet, cfg: &SmConfig) -> bool {
+        let peers = self.peers(cfg);
+        sm_ports(fabric).len() > peers.len() || peers.iter().any(OtherSm::competes)
     }
 
     /// A node left the fabric.

@@ -11,11 +11,11 @@ use ferrosm_core::{
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_sim::world::SmId;
+use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
-use crate::election::{order, stopped, with_foreign_standby};
+use crate::election::{THERE, order, stopped, up, with_foreign_standby};
 
 type CommandResult = Result<CommandOutcome, CommandFailure>;
 
@@ -329,4 +329,25 @@ fn every_command_is_answered_exactly_once() {
         }
     }
     assert!(total > 500, "{total} commands");
+}
+
+/// The only other SM is disabled: a handover is refused at once, and nothing is read again for it.
+#[test]
+fn handover_without_an_eligible_sm_starts_no_sweep() {
+    let mut lab = up(5);
+    let guid = lab.world.fabric().port_guid(THERE);
+    let disabled = ForeignSm::new(guid, 0, SmState::NotActive);
+    let added = lab.world.add_foreign_sm(THERE, disabled);
+    added.unwrap_or_else(|error| panic!("{error}"));
+    lab.world.run_for(Duration::from_secs(30));
+    let sweeps = lab.manager().reports().len();
+    let id = lab.sm;
+    send(&mut lab, id, Command::Handover.with_id(7));
+    lab.world.run_for(Duration::from_secs(3));
+    let results = lab_results(&lab, id);
+    assert!(
+        results.len() == 1 && results[0].starts_with("failed"),
+        "{results:?}"
+    );
+    assert_eq!(lab.manager().reports().len(), sweeps);
 }
