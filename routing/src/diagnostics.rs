@@ -236,7 +236,7 @@ impl TreeFigures {
 }
 
 /// Changes by an incremental reroute. `Display` is one line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RerouteSummary {
     /// Links lost.
     pub lost_links: usize,

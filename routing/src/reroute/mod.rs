@@ -125,7 +125,7 @@ pub(crate) fn reroute_cached(
         order: routing.order.clone(),
         diagnostics: earlier
             .cloned()
-            .chain([Diagnostic::Rerouted(summary)])
+            .chain((summary != RerouteSummary::default()).then_some(Diagnostic::Rerouted(summary)))
             .collect(),
         vl_plan,
     };

@@ -1,6 +1,6 @@
 //! Bring-up on the simulator: all topologies and irregular fabrics. The test oracle reads the tables in the devices.
 
-use ferrosm_core::SmConfig;
+use ferrosm_core::{Command, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_sim::spec::PortAt;
@@ -40,9 +40,8 @@ fn every_topology_comes_up_and_stays_unchanged() {
         lab.assert_correct();
         lab.world.fabric_mut().reset_counters();
         let now = lab.world.now();
-        lab.world.with_sm(lab.sm, |sm, _| {
-            sm.command(ferrosm_core::Command::Sweep.with_id(0), now)
-        });
+        lab.world
+            .with_sm(lab.sm, |sm, _| sm.command(Command::Sweep.with_id(0), now));
         let again = lab.next_sweep(60);
         assert_eq!(again.lft_blocks_written, 0, "{spec}");
         assert_eq!(again.lids_changed, 0, "{spec}");
@@ -191,4 +190,17 @@ fn large_fabrics_need_few_mads_beyond_the_minimum() {
             "{spec}: LFT blocks"
         );
     }
+}
+
+/// A full sweep that finds nothing new reports no incremental reroute.
+#[test]
+fn unchanged_full_sweep_reports_no_reroute() {
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
+    lab.world
+        .with_sm(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
+    let report = lab.next_sweep(60);
+    assert!(!report.local && report.is_clean());
+    let messages = &report.engine_messages;
+    let reroute = messages.iter().find(|m| m.kind() == "incremental-reroute");
+    assert!(reroute.is_none(), "{reroute:?}");
 }
