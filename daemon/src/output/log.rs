@@ -125,7 +125,7 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
         }
         ElectionNotice::ManagedSubnetRefused => error!("takeover refused"),
         ElectionNotice::IgnoredSmGone(sm) => info!(%sm, "ignored SM gone"),
-        ElectionNotice::SecondMaster(sm) => info!(%sm, port, peer, "second master found"),
+        ElectionNotice::SecondMaster(sm) => warn!(%sm, port, peer, "second master found"),
         ElectionNotice::HandoverNotTaken(_)
         | ElectionNotice::SuccessorNotReady(_)
         | ElectionNotice::NoSuccessor => warn!(reason = about.to_string(), "handover failed"),
