@@ -60,6 +60,8 @@ pub enum ProblemKind {
         /// The attribute that was read or written.
         attr: AttrId,
     },
+    /// It did not respond, and reported a request with another M_Key than its own.
+    MKeyRejected,
     /// A Set was rejected with an error status.
     SetRejected {
         /// The attribute that was written.
@@ -104,6 +106,7 @@ impl ProblemKind {
         match self {
             Self::Quarantined(_)
             | Self::NoResponse { .. }
+            | Self::MKeyRejected
             | Self::SetRejected { .. }
             | Self::NoLid
             | Self::NotActive(_)
@@ -125,6 +128,7 @@ impl ProblemKind {
         match self {
             Self::Quarantined(_) => "quarantined",
             Self::NoResponse { .. } => "no-response",
+            Self::MKeyRejected => "m-key-rejected",
             Self::SetRejected { .. } => "set-rejected",
             Self::NoLid => "no-lid",
             Self::NotActive(_) => "not-active",
@@ -147,6 +151,9 @@ impl fmt::Display for ProblemKind {
         match self {
             Self::Quarantined(why) => write!(f, "quarantined: {why}"),
             Self::NoResponse { attr } => write!(f, "no response to {}", name(attr)),
+            Self::MKeyRejected => f.write_str(
+                "M_Key rejected: another SM or program changed it (import its M_Key, or reset the device)",
+            ),
             Self::SetRejected { attr, status } => {
                 write!(f, "Set({}) rejected: {status}", name(attr))
             }

@@ -45,6 +45,8 @@ pub(crate) struct TrapMonitor {
     delayed: BTreeSet<Reread>,
     /// Earliest time of the next re-read of `delayed`.
     delayed_until: Instant,
+    /// Nodes that reported a wrong M_Key since they last responded, also if they were removed.
+    m_key_violations: BTreeSet<NodeIdx>,
 }
 
 impl TrapMonitor {
@@ -86,6 +88,16 @@ impl TrapMonitor {
         }
         self.delayed_until = now + LIGHT_SPACING;
         core::mem::take(&mut self.delayed)
+    }
+
+    /// A port of the node was read.
+    pub(crate) fn on_port_read(&mut self, n: NodeIdx) {
+        self.m_key_violations.remove(&n);
+    }
+
+    /// Whether a node reported a wrong M_Key since it last responded.
+    pub(crate) fn has_m_key_violation(&self, n: NodeIdx) -> bool {
+        self.m_key_violations.contains(&n)
     }
 
     /// Clears `delayed`: a full sweep reads the whole fabric.
@@ -155,6 +167,9 @@ impl TrapMonitor {
             if let Some(node) = ctx.fabric.get_mut(at.node) {
                 node.info.system_image_guid = guid;
             }
+        }
+        if number == TrapNumber::BadMKey && self.m_key_violations.len() < Self::MAX {
+            self.m_key_violations.insert(at.node);
         }
         let rereads = rereads(&notice, at);
         if is_storm {

@@ -155,6 +155,7 @@ impl SubnetManager {
         if !with_ctx!(self, |ctx| discovery::store_port_info(ctx, &change, mode)) {
             return;
         }
+        self.traps.on_port_read(at.node);
         if let Some(sweep) = self.activity.sweep_mut() {
             sweep.scope.on_port_read(at);
         }

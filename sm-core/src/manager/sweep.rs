@@ -20,7 +20,7 @@ use crate::plan::lids::LidPolicy;
 use crate::plan::messages::EngineMessage;
 use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
-use crate::report::{Phase, Problem, ProblemKind};
+use crate::report::{Phase, Problem, ProblemKind, QuarantineReason};
 use crate::routing_state::NewRouting;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
@@ -109,9 +109,29 @@ impl SubnetManager {
             let location = at.map_or(Location::LocalNode, |p| {
                 Location::Port(self.subnet.port_name(p))
             });
+            let kind = self.explain(at, kind);
             Problem { location, kind }
         })
         .collect()
+    }
+
+    /// A device that does not respond, and has reported a wrong M_Key, has one that this SM does not know.
+    fn explain(&self, at: Option<PortRef>, kind: ProblemKind) -> ProblemKind {
+        let is_unanswered = matches!(
+            kind,
+            ProblemKind::NoResponse { .. } | ProblemKind::Quarantined(QuarantineReason::NoResponse)
+        );
+        let Some(at) = at.filter(|_| is_unanswered) else {
+            return kind;
+        };
+        let last = || self.subnet.port(at).and_then(|port| port.last_peer);
+        let behind = self.subnet.peer(at).or_else(last);
+        let mut nodes = [Some(at), behind].into_iter().flatten().map(|p| p.node);
+        if nodes.any(|n| self.traps.has_m_key_violation(n)) {
+            ProblemKind::MKeyRejected
+        } else {
+            kind
+        }
     }
 
     /// Counts a request in the report of the sweep, if one runs.

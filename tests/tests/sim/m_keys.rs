@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ferrosm_core::records::{Record, RecordKind, RecordRestorer};
-use ferrosm_core::{Input, RestoredState, SmConfig};
+use ferrosm_core::{Command, Input, ProblemKind, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
@@ -322,4 +322,42 @@ fn single_opensm_key_needs_no_link_map() {
     lab.until("one record for all ports", 60, |lab| {
         persisted_keys(lab) == same_for_all_ports(0xBBBB)
     });
+}
+
+/// Another SM changes the M_Key of a host, which drops all requests of this SM from then on. Its trap 256 distinguishes it from a host that
+/// hangs; the report says so in full sweeps and between them, until the host has the key again.
+#[test]
+fn host_with_a_changed_m_key_is_not_reported_as_silent() {
+    let mut lab = protected_lab(1);
+    let host = PortAt::new(9, 1);
+    let guid = lab.world.fabric().port_guid(host);
+    let core = lab.manager().core();
+    let path = core
+        .subnet()
+        .port_by_guid(guid)
+        .and_then(|p| core.subnet().get(p.node));
+    let path = path.expect("a known host").path;
+    let info = lab.world.fabric().port_info(host).expect("an end port");
+    set_key(&mut lab, path, 0xAAAA, info, 0xDDDD);
+    let is_reported = |lab: &Lab| {
+        let problems = lab.last_report().problems;
+        let mut kinds = problems.iter().map(|problem| &problem.kind);
+        kinds.any(|kind| *kind == ProblemKind::MKeyRejected)
+    };
+    let sweep = |lab: &mut Lab| {
+        let now = lab.world.now();
+        lab.world
+            .with_sm(lab.sm, |sm, _| sm.command(Command::Sweep.with_id(0), now));
+        lab.next_sweep(60);
+    };
+    for _ in 0..3 {
+        sweep(&mut lab);
+        assert!(is_reported(&lab), "{:?}", lab.last_report().problems);
+        lab.world.run_for(Duration::from_secs(15));
+        assert!(is_reported(&lab), "{:?}", lab.last_report().problems);
+    }
+    set_key(&mut lab, path, 0xDDDD, info, 0xAAAA);
+    sweep(&mut lab);
+    lab.run_until_correct(60);
+    assert!(!is_reported(&lab));
 }
