@@ -6,6 +6,7 @@ mod clones;
 mod commands;
 mod election;
 mod events;
+mod exchanged_cables;
 mod faults;
 mod handover;
 mod ipoib;

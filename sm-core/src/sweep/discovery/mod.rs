@@ -513,8 +513,8 @@ fn read_ports(ctx: &mut Ctx<'_>, n: NodeIdx) {
     }
 }
 
-/// Has ports read again that may have changed after they were read and before PortStateChange of their switches, `uncleared`, is cleared.
-/// Ports that carry data were written since, and reported their state then.
+/// Has ports read again that may have changed after they were read and before PortStateChange of their switches, `uncleared`, was cleared:
+/// of each link one end. Links that were armed since are also queried again, because an exchanged cable leaves no trace in their state.
 pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>) {
     let fabric = &*ctx.fabric;
     for n in uncleared {
@@ -522,8 +522,14 @@ pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>)
             continue;
         };
         let ports = node.physical_ports().map(|p| PortRef::new(*n, p));
-        let unwritten = ports.filter(|p| !port_settings::is_live(fabric, *p));
-        ctx.effects.reread_ports.extend(unwritten);
+        // The other end is read if it comes first and no later PortStateChange reports its changes.
+        let is_read_elsewhere = |p: PortRef| {
+            let peer = fabric.peer(p).filter(|peer| *peer < p);
+            peer.is_some_and(|peer| uncleared.contains(&peer.node))
+                && port_settings::is_live(fabric, p)
+        };
+        let first_ends = ports.filter(|p| !is_read_elsewhere(*p));
+        ctx.effects.reread_ports.extend(first_ends);
     }
 }
 

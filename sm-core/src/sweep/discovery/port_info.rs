@@ -59,6 +59,10 @@ impl Discovery {
                 ctx.smps.enqueue(SmpOp::NodeInfo(Some(at)));
             } else if peer.is_none() {
                 // The port over which the last switch in reach was reached has its link.
+                // The query verifies both ends of the link.
+                if let Some(far) = peer.and_then(|peer| ctx.fabric.port_mut(peer)) {
+                    far.peer_unverified = false;
+                }
                 quarantine(ctx, at, QuarantineReason::PathTooLong);
             }
         }
