@@ -17,15 +17,16 @@ use crate::smp::op::SmpOp;
 use crate::subnet::{Node, PortRef, Subnet};
 use crate::sweep::quarantine::quarantine;
 
-/// Whether `to`, which is behind `from`, shows that a link between switches leads elsewhere than before.
+/// Whether `to`, which is behind `from`, shows that a link between switches, or the SM's own link, leads elsewhere than before.
 ///
 /// DR paths over the link then end at other nodes than was assumed, so what was read or written over them is about unknown nodes.
 pub(super) fn has_moved(fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
-    let is_switch = |p: PortRef| fabric.get(p.node).is_some_and(Node::is_switch);
+    let forwards =
+        |p: PortRef| fabric.local() == Some(p) || fabric.get(p.node).is_some_and(Node::is_switch);
     let elsewhere = |end: PortRef, seen: PortRef| {
         let before = || fabric.port(end).and_then(|port| port.last_peer);
         let known = fabric.peer(end).or_else(before);
-        is_switch(end) && known.is_some_and(|k| k != seen && is_switch(k))
+        forwards(end) && known.is_some_and(|k| k != seen && forwards(k))
     };
     elsewhere(from, to) || elsewhere(to, from)
 }
