@@ -178,3 +178,78 @@ fn reject(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
         quarantine(ctx, from, QuarantineReason::DuplicateNodeGuid(guid));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::attr::{NodeInfo, NodeType, PortInfo};
+    use ferrosm_mad::ids::{NodeGuid, PortNum};
+    use ferrosm_mad::smp::DrPath;
+    use ferrosm_mad::time::Instant;
+
+    use super::*;
+    use crate::config::SmConfig;
+    use crate::ctx::Effects;
+    use crate::outbox::Outbox;
+    use crate::smp::Smps;
+    use crate::smp::queue::Limits;
+    use crate::sweep::ScopeKind;
+
+    fn add(fabric: &mut Subnet, node_type: NodeType, guid: u64) -> crate::subnet::NodeIdx {
+        let info = NodeInfo {
+            node_type,
+            num_ports: 2,
+            node_guid: NodeGuid(guid),
+            ..NodeInfo::default()
+        };
+        fabric.add_node(Node::new(info, DrPath::LOCAL))
+    }
+
+    fn set_state(fabric: &mut Subnet, at: PortRef, state: PortState) {
+        let info = PortInfo {
+            port_state: state,
+            ..PortInfo::default()
+        };
+        let port = fabric.port_mut(at).unwrap();
+        port.known = true;
+        port.raw = info.encode().into();
+    }
+
+    /// A host moved from port 1 to port 2 of a switch, and both ports are down by the end of the sweep: what was behind port 2 before is
+    /// not connected.
+    #[test]
+    fn port_that_went_down_after_a_conflict_stays_unconnected() {
+        let mut fabric = Subnet::default();
+        let switch = add(&mut fabric, NodeType::Switch, 1);
+        let host = PortRef::new(add(&mut fabric, NodeType::Ca, 2), PortNum(1));
+        let [old, new] = [1, 2].map(|port| PortRef::new(switch, PortNum(port)));
+        for at in [old, new, host] {
+            set_state(&mut fabric, at, PortState::Initialize);
+        }
+        fabric.set_local(PortRef::new(switch, PortNum::ZERO));
+        fabric.connect(old, host);
+        let cfg = SmConfig::default();
+        let (mut smps, mut outbox) = (Smps::new(Limits::new(&cfg)), Outbox::default());
+        let ctx = &mut Ctx {
+            now: Instant::START,
+            cfg: &cfg,
+            fabric: &mut fabric,
+            smps: &mut smps,
+            outbox: &mut outbox,
+            effects: &mut Effects::default(),
+        };
+        let mut discovery = Discovery::new(ScopeKind::Local, true);
+        discovery.neighbours.insert(new, host);
+        discovery.on_neighbour(ctx, new, host);
+        assert_eq!(
+            ctx.fabric.peer(new),
+            None,
+            "the host is connected to port 1"
+        );
+        for at in [new, old] {
+            set_state(ctx.fabric, at, PortState::Down);
+            discovery.follow_external_port(ctx, at);
+        }
+        discovery.resolve_conflicts(ctx);
+        assert_eq!([new, old].map(|at| ctx.fabric.peer(at)), [None, None]);
+    }
+}

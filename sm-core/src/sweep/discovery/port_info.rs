@@ -32,13 +32,15 @@ impl PortChange {
 
 impl Discovery {
     /// Queries the node behind an external switch port, where that is needed.
-    pub(crate) fn follow_external_port(&self, ctx: &mut Ctx<'_>, at: PortRef) {
+    pub(crate) fn follow_external_port(&mut self, ctx: &mut Ctx<'_>, at: PortRef) {
         let is_unverified = self.unverified.contains(&at);
         let Some(port) = ctx.fabric.port_mut(at) else {
             return;
         };
         port.quarantine = None;
         if !port.is_up() {
+            // What was behind the port before it went down is no longer.
+            self.neighbours.remove(&at);
             self.disconnect_down_port(ctx, at);
             return;
         }
@@ -57,12 +59,12 @@ impl Discovery {
             let path = route::shortest(ctx.fabric, at).and_then(|p| p.extend(at.port));
             if path.is_some() {
                 ctx.smps.enqueue(SmpOp::NodeInfo(Some(at)));
-            } else if peer.is_none() {
-                // The port over which the last switch in reach was reached has its link.
                 // The query verifies both ends of the link.
                 if let Some(far) = peer.and_then(|peer| ctx.fabric.port_mut(peer)) {
                     far.peer_unverified = false;
                 }
+            } else if peer.is_none() {
+                // The port over which the last switch in reach was reached has its link.
                 quarantine(ctx, at, QuarantineReason::PathTooLong);
             }
         }
