@@ -120,6 +120,7 @@ pub fn wanted_port_info(
             want.neighbor_mtu = now.mtu_cap.max(MtuCode::Mtu256);
             want.operational_vls = now.vl_cap.min(cfg.max_operational_vls).max(1);
         } else if port.state().0 < PortState::Armed.0
+            || port.params_rejected
             || peer_port.is_some_and(|far| has_link_mismatch(port, far, cfg))
         {
             // As OpenSM does (osm_link_mgr.c), a mismatch is corrected on the Active link: bouncing it would be an outage.

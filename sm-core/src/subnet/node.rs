@@ -96,6 +96,8 @@ pub struct Port {
     /// Fingerprint of the last Set and of the PortInfo after it: a value that the device does not accept is not written again until
     /// something changes.
     pub written_fingerprint: Option<NonZeroU64>,
+    /// It rejected its parameters and has accepted none since, so that the values of its link are written in any state.
+    pub params_rejected: bool,
     /// The port was armed after its peer was queried. After a change of state the peer is queried again, because a cable that was exchanged in
     /// between leaves no trace.
     pub peer_unverified: bool,
@@ -127,6 +129,7 @@ impl Default for Port {
             stable_from: Instant::START,
             seen: 0,
             written_fingerprint: None,
+            params_rejected: false,
             peer_unverified: false,
             fdr10: false,
             bounces: 0,

@@ -280,11 +280,17 @@ pub(crate) fn on_set(
             .enqueue(SmpOp::SetPortInfo(p, PortSetting::ParamsFirst)),
         PortSetting::ParamsFirst => {
             ctx.effects.port_problem(p, rejected);
-            // The device may have accepted a part: PortInfo shows whether the port can be armed.
-            if let Some(arming) = arming {
-                arming.rejected.insert(p);
+            let port = ctx.fabric.port_mut(p)?;
+            // The first rejection may come from another device, because a cable on the DR path was exchanged. The port is read again, and
+            // armed without its parameters if it rejects them in the next sweep as well.
+            let is_repeated = core::mem::replace(&mut port.params_rejected, true);
+            if is_repeated || ctx.cfg.sweep_interval.is_zero() {
+                // The device may have accepted a part: PortInfo shows whether the port can be armed.
+                if let Some(arming) = arming {
+                    arming.rejected.insert(p);
+                }
+                ctx.smps.enqueue(SmpOp::PortInfo(p));
             }
-            ctx.smps.enqueue(SmpOp::PortInfo(p));
         }
         // The state may have changed by itself (IBA vol. 1, 7.2.7).
         PortSetting::ArmOnly | PortSetting::Activate => ctx.smps.enqueue(SmpOp::PortInfo(p)),
@@ -317,12 +323,15 @@ fn on_accepted(
     let port = ctx.fabric.port_mut(p)?;
     port.known = true;
     port.peer_unverified |= arms;
+    port.params_rejected &= !setting.carries_params();
     let address = intents.address(ctx.fabric, p);
     let written = fingerprint(ctx.fabric, ctx.cfg, p, address);
     let port = ctx.fabric.port_mut(p)?;
-    port.written_fingerprint = written.filter(|_| setting != PortSetting::SmLid);
     if setting.carries_params() {
+        port.written_fingerprint = written;
         ctx.effects.reregister_sent.push(port.guid);
+    } else if setting == PortSetting::SmLid {
+        port.written_fingerprint = None;
     }
     let wanted = match setting {
         PortSetting::Arm | PortSetting::ArmOnly => Some(PortState::Armed),
