@@ -57,7 +57,7 @@ impl LidTable {
     /// Replaces the map by that of a replica. LIDs of this SM's own may have been assigned to other ports meanwhile.
     pub(crate) fn load_replica(&mut self, map: LidMap) {
         self.map = map;
-        self.confirmed.clear();
+        self.confirmed = ConfirmedLids::default();
     }
 
     /// Another SM may have assigned LIDs: no assignment counts as confirmed.
@@ -86,6 +86,9 @@ impl LidTable {
         };
         let assigned = plan.lids.iter();
         let changed = assigned.filter(|(p, lid, _)| reported(*p) != *lid).count();
+        if plan.is_map_of_other_subnet && policy != LidPolicy::Reassign {
+            self.confirmed.mark_foreign(&self.map);
+        }
         if plan.map != self.map {
             let updates = lid_updates(&self.map, &plan.map);
             self.confirmed.replace(&self.map, &plan.map);

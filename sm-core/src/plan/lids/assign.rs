@@ -61,6 +61,8 @@ pub struct AssignedLids {
     pub conflicts: Vec<usize>,
     /// The LID map with all assignments.
     pub map: LidMap,
+    /// The earlier map is of another subnet: it contains no present port.
+    pub is_map_of_other_subnet: bool,
 }
 
 /// Assigns LIDs to end ports, in the order of `demands`.
@@ -71,6 +73,9 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
     let mut assigned: Vec<Option<Lid>> = vec![None; demands.len()];
     let mut conflicts = Vec::new();
     let mut after = LidMap::new();
+    let others = || demands.iter().filter(|d| !d.is_own);
+    let is_map_of_other_subnet =
+        others().next().is_some() && !others().any(|d| map.contains_key(&d.guid));
     if policy != LidPolicy::Reassign {
         // The map first, then reservations of absent ports, so that present LIDs do not override them.
         let present: BTreeSet<PortGuid> = demands.iter().map(|d| d.guid).collect();
@@ -102,13 +107,11 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             }
         }
         take_from_map(&mut space, &mut assigned, demands, map, |_, _| true);
-        // A map without any present port belongs to another subnet: its entries of absent ports yield to the present LIDs of all ports.
-        let others = || demands.iter().filter(|d| !d.is_own);
-        let is_map_of_other_subnet =
-            others().next().is_some() && !others().any(|d| map.contains_key(&d.guid));
-        if !is_map_of_other_subnet {
-            reserve(&mut space, &mut after, &absent(false));
-        }
+        // Entries of another subnet yield to the present LIDs of all ports.
+        let (foreign, own): (Vec<_>, Vec<_>) = absent(false)
+            .into_iter()
+            .partition(|(guid, _)| is_map_of_other_subnet || confirmed_lids.foreign.contains(guid));
+        reserve(&mut space, &mut after, &own);
         for (i, (slot, demand)) in assigned.iter_mut().zip(demands).enumerate() {
             let has = demand.has;
             if slot.is_none() && has.is_unicast() {
@@ -120,9 +123,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
                 }
             }
         }
-        if is_map_of_other_subnet {
-            reserve(&mut space, &mut after, &absent(false));
-        }
+        reserve(&mut space, &mut after, &foreign);
     }
     let mut absent = Reservations::new(&after, known);
     for (slot, demand) in assigned.iter_mut().zip(demands) {
@@ -143,6 +144,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
         lids: assigned,
         conflicts,
         map: after,
+        is_map_of_other_subnet,
     }
 }
 

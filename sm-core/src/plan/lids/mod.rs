@@ -28,6 +28,8 @@ pub struct LidPlan {
     pub conflicts: Vec<(PortRef, Lid)>,
     /// The LID map with all assignments.
     pub map: LidMap,
+    /// The earlier map is of another subnet: it contains no present port.
+    pub is_map_of_other_subnet: bool,
 }
 
 /// The highest LID that every switch can forward (docs/sm-behaviour.md 1.18).
@@ -80,6 +82,8 @@ fn assignment_order(subnet: &Subnet) -> Vec<PortRef> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfirmedLids {
     ports: BTreeSet<PortGuid>,
+    /// Ports whose entries are of another subnet, as long as they are absent.
+    foreign: BTreeSet<PortGuid>,
 }
 
 impl ConfirmedLids {
@@ -88,9 +92,17 @@ impl ConfirmedLids {
         self.ports.clear();
     }
 
+    /// The entries of `map` that are not confirmed are of another subnet.
+    pub(crate) fn mark_foreign(&mut self, map: &LidMap) {
+        let unconfirmed = map.keys().filter(|guid| !self.ports.contains(*guid));
+        self.foreign = unconfirmed.copied().collect();
+    }
+
     /// The map is replaced: changed entries are not confirmed.
     pub(crate) fn replace(&mut self, old: &LidMap, new: &LidMap) {
-        self.ports.retain(|guid| old.get(guid) == new.get(guid));
+        let is_kept = |guid: &PortGuid| old.get(guid) == new.get(guid);
+        self.ports.retain(is_kept);
+        self.foreign.retain(is_kept);
     }
 
     /// A plan is in force: ports that report the LIDs of the map are confirmed.
@@ -100,6 +112,7 @@ impl ConfirmedLids {
             let info = port.info();
             if map.get(&port.guid) == Some(&(info.lid, info.lmc)) {
                 self.ports.insert(port.guid);
+                self.foreign.remove(&port.guid);
             }
         }
     }
@@ -139,6 +152,7 @@ pub fn plan(
     let assigned = assign(&demands, &known, policy);
     let mut out = LidPlan {
         map: assigned.map,
+        is_map_of_other_subnet: assigned.is_map_of_other_subnet,
         ..LidPlan::default()
     };
     for i in assigned.conflicts {
@@ -250,6 +264,31 @@ mod tests {
             plan_of(&star(&[4, 0]), &map).map.get(&PortGuid(77)),
             map.get(&PortGuid(77))
         );
+    }
+
+    /// Entries of another subnet yield to the present LID of a port that joins later, although ports of this subnet are in the map by then.
+    #[test]
+    fn foreign_entries_yield_to_a_port_that_joins_later() {
+        let foreign = LidMap::from([(PortGuid(77), (Lid(5), Lmc(0)))]);
+        let first = plan_of(&star(&[3, 4]), &foreign);
+        assert!(first.is_map_of_other_subnet);
+        let mut confirmed_lids = ConfirmedLids::default();
+        confirmed_lids.mark_foreign(&foreign);
+        confirmed_lids.replace(&foreign, &first.map);
+        let joined = star(&[3, 4, 5]);
+        let with = |confirmed_lids: &ConfirmedLids| {
+            let plan = plan(
+                &joined,
+                &first.map,
+                confirmed_lids,
+                &SmConfig::default(),
+                LidPolicy::Map,
+            );
+            (plan.is_map_of_other_subnet, lid_of(&plan, 3))
+        };
+        assert_eq!(with(&confirmed_lids), (false, Some(Lid(5))));
+        // The entry of an absent port of this subnet is reserved.
+        assert_ne!(with(&ConfirmedLids::default()).1, Some(Lid(5)));
     }
 
     /// Absent ports have all LIDs: one is released, first an unconfirmed one.
@@ -374,7 +413,7 @@ mod tests {
             let map: LidMap =
                 map.into_iter().map(|(g, (l, m))| (PortGuid(g), (Lid(l), Lmc(m)))).collect();
             let cfg = SmConfig { lmc: Lmc(lmc), ..SmConfig::default() };
-            let mut confirmed_lids = ConfirmedLids { ports: confirmed.into_iter().map(PortGuid).collect() };
+            let mut confirmed_lids = ConfirmedLids { ports: confirmed.into_iter().map(PortGuid).collect(), ..ConfirmedLids::default() };
             let first = plan(&subnet, &map, &confirmed_lids, &cfg, LidPolicy::Map);
             prop_assert!(first.without.is_empty());
             prop_assert_eq!(first.lids.len(), has.len() + 1);

@@ -182,7 +182,7 @@ fn reject(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
 #[cfg(test)]
 mod tests {
     use ferrosm_mad::attr::{NodeInfo, NodeType, PortInfo};
-    use ferrosm_mad::ids::{NodeGuid, PortNum};
+    use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
     use ferrosm_mad::smp::DrPath;
     use ferrosm_mad::time::Instant;
 
@@ -239,7 +239,7 @@ mod tests {
         };
         let mut discovery = Discovery::new(ScopeKind::Local, true);
         discovery.neighbours.insert(new, host);
-        discovery.on_neighbour(ctx, new, host);
+        discovery.on_neighbour(ctx, new, host, PortGuid(2));
         assert_eq!(
             ctx.fabric.peer(new),
             None,
