@@ -161,7 +161,7 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     let expect = |world: &World<Sm>| expect_of(world, sm, at);
     let liveness = lab.world.converge_to(&timing, expect, |world| {
         let sm = world.sm(sm).unwrap();
-        monitor.check_sm(sm, &repeat, verbose);
+        monitor.check_sm(sm, world.fabric(), &repeat, verbose);
         match sm.core().last_report() {
             Some(report) if report.is_clean() => Ok(()),
             Some(report) => Err(format!("problems of the SM: {:?}", report.problems)),
