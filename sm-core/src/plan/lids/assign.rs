@@ -16,7 +16,7 @@ pub struct LidDemand {
     pub lmc: Lmc,
     /// Its present base LID.
     pub has: Lid,
-    /// The port is Active with that LID.
+    /// The port is Active with that LID, and a switch has forwarding tables.
     pub in_use: bool,
     /// It is the SM port.
     pub is_own: bool,
@@ -86,9 +86,13 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             let all = map.iter().map(|(guid, lids)| (*guid, *lids));
             all.filter(|(guid, _)| is_wanted(guid)).collect::<Vec<_>>()
         };
-        let is_sure = |demand: &LidDemand, lid: Lid| {
+        let is_sure = |demand: &LidDemand, (lid, lmc): (Lid, Lmc)| {
             let is_in_use = demand.in_use && demand.has == lid;
-            policy == LidPolicy::Map || is_in_use || confirmed_lids.ports.contains(&demand.guid)
+            let is_known = policy == LidPolicy::Map
+                || is_in_use
+                || confirmed_lids.ports.contains(&demand.guid);
+            // The additional LIDs of a higher LMC may belong to other ports.
+            is_known && demand.lmc <= lmc
         };
         take_from_map(&mut space, &mut assigned, demands, map, is_sure);
         // Confirmed LIDs of absent ports stay reserved, even if another port has them now.
@@ -154,16 +158,16 @@ fn take_from_map(
     assigned: &mut [Option<Lid>],
     demands: &[LidDemand],
     map: &LidMap,
-    may: impl Fn(&LidDemand, Lid) -> bool,
+    may: impl Fn(&LidDemand, (Lid, Lmc)) -> bool,
 ) {
     for (slot, demand) in assigned.iter_mut().zip(demands) {
-        if let Some((lid, _)) = map.get(&demand.guid)
+        if let Some((lid, lmc)) = map.get(&demand.guid).copied()
             && slot.is_none()
-            && may(demand, *lid)
-            && space.is_free(*lid, demand.count())
+            && may(demand, (lid, lmc))
+            && space.is_free(lid, demand.count())
         {
-            space.take(*lid, demand.count());
-            *slot = Some(*lid);
+            space.take(lid, demand.count());
+            *slot = Some(lid);
         }
     }
 }

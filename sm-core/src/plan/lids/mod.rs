@@ -14,7 +14,7 @@ use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 
 use crate::config::SmConfig;
 use crate::lid_map::LidMap;
-use crate::subnet::{PortRef, Subnet};
+use crate::subnet::{Node, PortRef, Subnet};
 pub use assign::{AssignedLids, KnownLids, LidDemand, LidPolicy, assign};
 
 /// The result of [`plan`].
@@ -130,13 +130,18 @@ pub fn plan(
     policy: LidPolicy,
 ) -> LidPlan {
     let ports = assignment_order(subnet);
+    // Port 0 of a switch is always Active.
+    let forwards = |p: &PortRef| {
+        let switch = subnet.get(p.node).and_then(Node::switch_info);
+        switch.is_none_or(|info| info.linear_fdb_top > 0)
+    };
     let demand = |p: &PortRef| {
         let port = subnet.port(*p);
         LidDemand {
             guid: port.map_or(PortGuid(0), |port| port.guid),
             lmc: lmc_of(subnet, *p, cfg),
             has: port.map_or(Lid::NONE, |port| port.info().lid),
-            in_use: port.is_some_and(|port| port.state() == PortState::Active),
+            in_use: port.is_some_and(|port| port.state() == PortState::Active) && forwards(p),
             is_own: Some(*p) == subnet.local(),
         }
     };
@@ -175,7 +180,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::subnet::Node;
 
     /// A switch with `has.len()` CAs whose ports have the LIDs in `has`; the SM is at the first.
     fn star(has: &[u16]) -> Subnet {
@@ -373,6 +377,65 @@ mod tests {
             wins,
             "another master may have assigned it"
         );
+    }
+
+    /// A switch without forwarding tables does not use the LID that it has: the LID stays reserved for an absent port, although port 0 is Active.
+    #[test]
+    fn switch_without_tables_does_not_use_its_lid() {
+        let map = LidMap::from([
+            (PortGuid(2), (Lid(3), Lmc(0))),
+            (PortGuid(77), (Lid(9), Lmc(0))),
+        ]);
+        let lid_with_top = |top: u16| {
+            let mut subnet = star(&[4, 3]);
+            let s = subnet.node_by_guid(NodeGuid(1000)).unwrap();
+            let switch = subnet.get_mut(s).unwrap();
+            let info = SwitchInfo {
+                linear_fdb_top: top,
+                linear_fdb_cap: 49152,
+                ..SwitchInfo::default()
+            };
+            switch.switch_raw = Some(info.encode());
+            let port0 = PortInfo {
+                port_state: PortState::Active,
+                lid: Lid(9),
+                ..PortInfo::default()
+            };
+            switch.ports[0].raw = port0.encode().into();
+            lid_of(&plan_of(&subnet, &map), 1000)
+        };
+        assert_eq!(lid_with_top(9), Some(Lid(9)));
+        assert_ne!(lid_with_top(0), Some(Lid(9)));
+    }
+
+    /// A port that needs more LIDs than before does not get those of a port that comes later.
+    #[test]
+    fn higher_lmc_takes_no_lid_of_another_port() {
+        let map = LidMap::from([
+            (PortGuid(1), (Lid(8), Lmc(0))),
+            (PortGuid(3), (Lid(12), Lmc(2))),
+        ]);
+        let cfg = SmConfig {
+            lmc: Lmc(2),
+            ..SmConfig::default()
+        };
+        let plan_with = |map: &LidMap, confirmed_lids: &ConfirmedLids| {
+            plan(
+                &star(&[8, 0, 12]),
+                map,
+                confirmed_lids,
+                &cfg,
+                LidPolicy::Map,
+            )
+        };
+        let grown = plan_with(&map, &ConfirmedLids::default());
+        assert_eq!(lid_of(&grown, 1), Some(Lid(8)));
+        assert_eq!(lid_of(&grown, 3), Some(Lid(12)));
+        let mut taken = map;
+        taken.insert(PortGuid(1000), (Lid(9), Lmc(0)));
+        let grown = plan_with(&taken, &ConfirmedLids::default());
+        assert_eq!(lid_of(&grown, 1000), Some(Lid(9)));
+        assert_ne!(lid_of(&grown, 1), Some(Lid(8)));
     }
 
     #[test]
