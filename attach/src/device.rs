@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ferrosm_channel::frames::{Reply, Request};
+use ferrosm_channel::frames::{ClientRequest, ServerReply};
 use ferrosm_channel::{ChannelError, ClientEnd, ClientFds, MessageAction, ReceiveOutcome};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
@@ -61,9 +61,9 @@ impl Umad {
     /// Opens `umadN`. Also returns the program's descriptor.
     pub(crate) fn open(config: &Config, index: u32) -> Result<(Self, OwnedFd), Errno> {
         let connection = Connection::open(config).map_err(ServerError::errno)?;
-        let result = connection.send_request(&Request::OpenUmad { index });
+        let result = connection.send_request(&ClientRequest::OpenUmad { index });
         let (reply, fds) = result.map_err(ServerError::errno)?;
-        if reply != Reply::Opened {
+        if reply != ServerReply::Opened {
             return Err(unexpected(&reply).errno());
         }
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
@@ -134,13 +134,13 @@ impl Umad {
     /// A umad ioctl; `arg` is the argument structure.
     pub(crate) fn ioctl(&self, request: u32, arg: &mut [u8]) -> Result<(), Errno> {
         let connection = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let ioctl = Request::Ioctl {
+        let ioctl = ClientRequest::Ioctl {
             request,
             arg: arg.to_vec(),
         };
         // As after the removal of a device.
         let (reply, _) = connection.send_request(&ioctl).map_err(|_| Errno::PIPE)?;
-        let Reply::Ioctl { errno, arg: after } = reply else {
+        let ServerReply::Ioctl { errno, arg: after } = reply else {
             return Err(Errno::PIPE);
         };
         if after.len() == arg.len() {
@@ -189,9 +189,9 @@ impl Umad {
 /// Opens `issmN`. The descriptor is the connection itself: IsSM is set until its last copy is closed.
 pub(crate) fn open_issm(config: &Config, index: u32, nonblock: bool) -> Result<OwnedFd, Errno> {
     let connection = Connection::open(config).map_err(ServerError::errno)?;
-    let result = connection.send_request(&Request::OpenIssm { index, nonblock });
+    let result = connection.send_request(&ClientRequest::OpenIssm { index, nonblock });
     let (reply, _) = result.map_err(ServerError::errno)?;
-    if reply != Reply::Opened {
+    if reply != ServerReply::Opened {
         return Err(unexpected(&reply).errno());
     }
     let Connection { socket } = connection;

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
-use ferrosm_channel::frames::{self, Reply, Request, VERSION};
+use ferrosm_channel::frames::{self, ClientRequest, ServerReply, VERSION};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::getpid;
@@ -42,15 +42,15 @@ impl Connection {
     pub(crate) fn open(config: &Config) -> Result<Self, ServerError> {
         let socket = connect(config).map_err(|_| ServerError::Unreachable)?;
         let connection = Self { socket };
-        let hello = Request::Hello {
+        let hello = ClientRequest::Hello {
             version: VERSION,
             nodes: config.nodes.clone(),
             pid: getpid().as_raw_nonzero().get().cast_unsigned(),
             program: program_name(),
         };
         match connection.send_request(&hello)? {
-            (Reply::Done, _) => Ok(connection),
-            (Reply::Refused(why), _) => {
+            (ServerReply::Done, _) => Ok(connection),
+            (ServerReply::Refused(why), _) => {
                 print_rejection(&why);
                 Err(ServerError::Unreachable)
             }
@@ -61,30 +61,30 @@ impl Connection {
     /// Sends a request and receives the reply.
     pub(crate) fn send_request(
         &self,
-        request: &Request,
-    ) -> Result<(Reply, Vec<OwnedFd>), ServerError> {
+        request: &ClientRequest,
+    ) -> Result<(ServerReply, Vec<OwnedFd>), ServerError> {
         let sent = frames::send(&self.socket, &request.encode(), &[]);
         sent.map_err(|_| ServerError::Unreachable)?;
         let (frame, fds) = frames::receive(&self.socket)
             .ok()
             .flatten()
             .ok_or(ServerError::Unreachable)?;
-        let reply = Reply::decode(&frame).map_err(|_| ServerError::Unreachable)?;
+        let reply = ServerReply::decode(&frame).map_err(|_| ServerError::Unreachable)?;
         Ok((reply, fds))
     }
 }
 
 /// The failure for an unexpected reply.
-pub(crate) fn unexpected(reply: &Reply) -> ServerError {
+pub(crate) fn unexpected(reply: &ServerReply) -> ServerError {
     match reply {
-        Reply::Errno(errno) => ServerError::Refused(Errno::from_raw_os_error(*errno)),
-        Reply::Done
-        | Reply::Refused(_)
-        | Reply::Files(_)
-        | Reply::File(_)
-        | Reply::Opened
-        | Reply::Ioctl { .. }
-        | Reply::Verbs(_) => ServerError::Unreachable,
+        ServerReply::Errno(errno) => ServerError::Refused(Errno::from_raw_os_error(*errno)),
+        ServerReply::Done
+        | ServerReply::Refused(_)
+        | ServerReply::Files(_)
+        | ServerReply::File(_)
+        | ServerReply::Opened
+        | ServerReply::Ioctl { .. }
+        | ServerReply::Verbs(_) => ServerError::Unreachable,
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn read_file(config: &Config, path: &str) -> Result<Vec<u8>, ServerEr
     static SHARED: Mutex<Option<(i32, Connection)>> = Mutex::new(None);
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let process = getpid().as_raw_nonzero().get();
-    let request = Request::ReadFile {
+    let request = ClientRequest::ReadFile {
         path: path.to_owned(),
     };
     // The connection may have ended with an earlier server; retry once with a new one.
@@ -107,7 +107,7 @@ pub(crate) fn read_file(config: &Config, path: &str) -> Result<Vec<u8>, ServerEr
             break;
         };
         match connection.send_request(&request) {
-            Ok((Reply::File(contents), _)) => return Ok(contents),
+            Ok((ServerReply::File(contents), _)) => return Ok(contents),
             Ok((other, _)) => return Err(unexpected(&other)),
             Err(failure) => {
                 *shared = None;

@@ -30,10 +30,10 @@ pub const MAX_FRAME: usize = 16 << 20;
 /// Maximum number of file descriptors per frame.
 const MAX_FDS: usize = 4;
 
-/// A client's request. The first one is always [`Request::Hello`].
+/// A client's request. The first one is always [`ClientRequest::Hello`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// Identifies the client. Reply: [`Reply::Done`] or [`Reply::Refused`].
+pub enum ClientRequest {
+    /// Identifies the client. Reply: [`ServerReply::Done`] or [`ServerReply::Refused`].
     Hello {
         /// [`VERSION`].
         version: u32,
@@ -44,28 +44,28 @@ pub enum Request {
         /// Name of the program.
         program: String,
     },
-    /// Lists all sysfs files of the host. Reply: [`Reply::Files`].
+    /// Lists all sysfs files of the host. Reply: [`ServerReply::Files`].
     ListFiles,
-    /// Reads a file, with a path relative to `/sys/class`. Reply: [`Reply::File`] or [`Reply::Errno`].
+    /// Reads a file, with a path relative to `/sys/class`. Reply: [`ServerReply::File`] or [`ServerReply::Errno`].
     ReadFile {
         /// For example `infiniband/mlx5_0/ports/1/lid`.
         path: String,
     },
-    /// Opens `umadN`, which the connection then represents. Reply: [`Reply::Opened`] with the descriptors of
-    /// [`crate::ClientFds`], or [`Reply::Errno`].
+    /// Opens `umadN`, which the connection then represents. Reply: [`ServerReply::Opened`] with the descriptors of
+    /// [`crate::ClientFds`], or [`ServerReply::Errno`].
     OpenUmad {
         /// Device number.
         index: u32,
     },
-    /// An ioctl on the opened file, executed after all earlier writes. Reply: [`Reply::Ioctl`].
+    /// An ioctl on the opened file, executed after all earlier writes. Reply: [`ServerReply::Ioctl`].
     Ioctl {
         /// Request number.
         request: u32,
         /// Argument structure.
         arg: Vec<u8>,
     },
-    /// Opens `issmN` until the connection ends. Reply, possibly delayed: [`Reply::Opened`] without descriptors, or
-    /// [`Reply::Errno`].
+    /// Opens `issmN` until the connection ends. Reply, possibly delayed: [`ServerReply::Opened`] without descriptors, or
+    /// [`ServerReply::Errno`].
     OpenIssm {
         /// Device number.
         index: u32,
@@ -78,7 +78,7 @@ pub enum Request {
 
 /// A reply of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum ServerReply {
     /// Success.
     Done,
     /// The connection is rejected for a reason, such as another version or an unknown node.
@@ -98,11 +98,11 @@ pub enum Reply {
         /// Same length as in the request.
         arg: Vec<u8>,
     },
-    /// Reply to [`Request::Verbs`].
+    /// Reply to [`ClientRequest::Verbs`].
     Verbs(VerbsReply),
 }
 
-impl Request {
+impl ClientRequest {
     /// Encodes a frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -184,7 +184,7 @@ impl Request {
     }
 }
 
-impl Reply {
+impl ServerReply {
     /// Encodes a frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -381,8 +381,8 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
 
-    fn requests() -> Vec<Request> {
-        let hello = |nodes: &[&str]| Request::Hello {
+    fn requests() -> Vec<ClientRequest> {
+        let hello = |nodes: &[&str]| ClientRequest::Hello {
             version: VERSION,
             nodes: nodes.iter().map(|&node| node.to_owned()).collect(),
             pid: 7,
@@ -391,35 +391,35 @@ mod tests {
         vec![
             hello(&[]),
             hello(&["h1 \"quoted\"", "0x0002c90300000001", ""]),
-            Request::ListFiles,
-            Request::ReadFile {
+            ClientRequest::ListFiles,
+            ClientRequest::ReadFile {
                 path: "infiniband/mlx5_0/ports/1/lid".to_owned(),
             },
-            Request::OpenUmad { index: u32::MAX },
-            Request::Ioctl {
+            ClientRequest::OpenUmad { index: u32::MAX },
+            ClientRequest::Ioctl {
                 request: 0xC028_1B04,
                 arg: vec![1; 40],
             },
-            Request::OpenIssm {
+            ClientRequest::OpenIssm {
                 index: 1,
                 nonblock: true,
             },
         ]
     }
 
-    fn replies() -> Vec<Reply> {
+    fn replies() -> Vec<ServerReply> {
         vec![
-            Reply::Done,
-            Reply::Refused("no such node".to_owned()),
-            Reply::Errno(11),
-            Reply::Files(vec![]),
-            Reply::Files(vec![
+            ServerReply::Done,
+            ServerReply::Refused("no such node".to_owned()),
+            ServerReply::Errno(11),
+            ServerReply::Files(vec![]),
+            ServerReply::Files(vec![
                 ("a/b".to_owned(), vec![1, 2]),
                 ("c".to_owned(), vec![]),
             ]),
-            Reply::File(b"0x1\n".to_vec()),
-            Reply::Opened,
-            Reply::Ioctl {
+            ServerReply::File(b"0x1\n".to_vec()),
+            ServerReply::Opened,
+            ServerReply::Ioctl {
                 errno: -1,
                 arg: vec![0; 28],
             },
@@ -431,20 +431,20 @@ mod tests {
     fn frames_round_trip_and_truncated_ones_are_rejected() {
         for request in requests() {
             let bytes = request.encode();
-            assert_eq!(Request::decode(&bytes).as_ref(), Ok(&request));
+            assert_eq!(ClientRequest::decode(&bytes).as_ref(), Ok(&request));
             for cut in 0..bytes.len() {
-                assert_ne!(Request::decode(&bytes[..cut]).as_ref(), Ok(&request));
+                assert_ne!(ClientRequest::decode(&bytes[..cut]).as_ref(), Ok(&request));
             }
         }
         for reply in replies() {
             let bytes = reply.encode();
-            assert_eq!(Reply::decode(&bytes).as_ref(), Ok(&reply));
+            assert_eq!(ServerReply::decode(&bytes).as_ref(), Ok(&reply));
             for cut in 0..bytes.len() {
-                assert_ne!(Reply::decode(&bytes[..cut]).as_ref(), Ok(&reply));
+                assert_ne!(ServerReply::decode(&bytes[..cut]).as_ref(), Ok(&reply));
             }
         }
-        assert!(Request::decode(&99u32.to_le_bytes()).is_err());
-        assert!(Reply::decode(&99u32.to_le_bytes()).is_err());
+        assert!(ClientRequest::decode(&99u32.to_le_bytes()).is_err());
+        assert!(ServerReply::decode(&99u32.to_le_bytes()).is_err());
     }
 
     /// Frames arrive in order with their descriptors; a connection that ends within a frame is an error.

@@ -18,7 +18,7 @@ pub enum VerbsRequest {
         /// Port number, from 1; 0 for a switch.
         port: u32,
     },
-    /// Makes this connection receive the [`AsyncEvent`]s of a device through the ring. Reply:
+    /// Makes this connection receive the [`WireAsyncEvent`]s of a device through the ring. Reply:
     /// [`crate::frames::Reply::Opened`] with descriptors, or an error number.
     Watch {
         /// Device index.
@@ -32,7 +32,7 @@ pub enum VerbsRequest {
     },
     /// Modifies the connection's queue pair after all earlier messages were sent. Reply, also of the following
     /// requests: [`crate::frames::Reply::Done`] or an error number.
-    ModifyQueuePair(QpParameters),
+    ModifyQueuePair(WireQpParameters),
     /// Attaches the queue pair to a multicast group or detaches it.
     Multicast {
         /// Attach or detach.
@@ -46,7 +46,7 @@ pub enum VerbsRequest {
 
 /// State and keys of a queue pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QpParameters {
+pub struct WireQpParameters {
     /// `enum ibv_qp_state`: 0 reset, 1 init, 2 ready to receive, 3 ready to send; other values are an error.
     pub state: u32,
     /// Port number.
@@ -194,7 +194,7 @@ impl VerbsRequest {
             4 => Self::CreateQueuePair {
                 device: input.number()?,
             },
-            5 => Self::ModifyQueuePair(QpParameters {
+            5 => Self::ModifyQueuePair(WireQpParameters {
                 state: input.number()?,
                 port: input.number()?,
                 pkey_index: input.number()?,
@@ -286,7 +286,7 @@ impl VerbsReply {
 
 /// Global route of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GlobalRoute {
+pub struct WireGlobalRoute {
     /// Destination GID.
     pub dgid: [u8; 16],
     /// Index of the source GID in the port's table.
@@ -313,7 +313,7 @@ pub struct SendMessage {
     /// Low bits of the source LID.
     pub path_bits: u32,
     /// Global route.
-    pub route: Option<GlobalRoute>,
+    pub route: Option<WireGlobalRoute>,
     /// Payload.
     pub payload: Vec<u8>,
 }
@@ -339,7 +339,7 @@ pub struct ReceivedMessage {
 
 /// A message from the server: an event of a watched device's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AsyncEvent {
+pub struct WireAsyncEvent {
     /// `enum ibv_event_type`.
     pub kind: u32,
     /// Port number.
@@ -381,7 +381,7 @@ impl SendMessage {
             path_bits: input.number()?,
             route: match input.number()? {
                 0 => None,
-                _ => Some(GlobalRoute {
+                _ => Some(WireGlobalRoute {
                     dgid: input.array()?,
                     sgid_index: input.number()?,
                     flow_label: input.number()?,
@@ -432,7 +432,7 @@ impl ReceivedMessage {
     }
 }
 
-impl AsyncEvent {
+impl WireAsyncEvent {
     /// Encodes a message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -456,7 +456,7 @@ impl AsyncEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::{Reply, Request};
+    use crate::frames::{ClientRequest, ServerReply};
 
     fn port() -> PortAttributes {
         let mut port = PortAttributes {
@@ -477,7 +477,7 @@ mod tests {
             VerbsRequest::Port { device: 1, port: 2 },
             VerbsRequest::Watch { device: 3 },
             VerbsRequest::CreateQueuePair { device: 4 },
-            VerbsRequest::ModifyQueuePair(QpParameters {
+            VerbsRequest::ModifyQueuePair(WireQpParameters {
                 state: 3,
                 port: 1,
                 pkey_index: 2,
@@ -490,11 +490,14 @@ mod tests {
             },
         ];
         for call in calls {
-            let request = Request::Verbs(call);
+            let request = ClientRequest::Verbs(call);
             let bytes = request.encode();
-            assert_eq!(Request::decode(&bytes).as_ref(), Ok(&request));
+            assert_eq!(ClientRequest::decode(&bytes).as_ref(), Ok(&request));
             for cut in 0..bytes.len() {
-                assert!(Request::decode(&bytes[..cut]).is_err(), "{request:?} {cut}");
+                assert!(
+                    ClientRequest::decode(&bytes[..cut]).is_err(),
+                    "{request:?} {cut}"
+                );
             }
         }
         let device = DeviceAttributes {
@@ -515,18 +518,18 @@ mod tests {
             VerbsReply::Port(Box::new(port())),
             VerbsReply::QueuePair(0xFF_FFFE),
         ] {
-            let reply = Reply::Verbs(answer);
+            let reply = ServerReply::Verbs(answer);
             let bytes = reply.encode();
-            assert_eq!(Reply::decode(&bytes).as_ref(), Ok(&reply));
+            assert_eq!(ServerReply::decode(&bytes).as_ref(), Ok(&reply));
             for cut in 0..bytes.len() {
-                assert_ne!(Reply::decode(&bytes[..cut]).as_ref(), Ok(&reply));
+                assert_ne!(ServerReply::decode(&bytes[..cut]).as_ref(), Ok(&reply));
             }
         }
     }
 
     #[test]
     fn messages_round_trip_and_truncated_headers_are_rejected() {
-        for route in [None, Some(GlobalRoute::default())] {
+        for route in [None, Some(WireGlobalRoute::default())] {
             let send = SendMessage {
                 dlid: 0xC000,
                 dest_qpn: 0xFF_FFFF,
@@ -558,8 +561,8 @@ mod tests {
                 assert!(ReceivedMessage::decode(&bytes[..cut]).is_err(), "{cut}");
             }
         }
-        let event = AsyncEvent { kind: 9, port: 1 };
-        assert_eq!(AsyncEvent::decode(&event.encode()), Ok(event));
-        assert!(AsyncEvent::decode(&event.encode()[..7]).is_err());
+        let event = WireAsyncEvent { kind: 9, port: 1 };
+        assert_eq!(WireAsyncEvent::decode(&event.encode()), Ok(event));
+        assert!(WireAsyncEvent::decode(&event.encode()[..7]).is_err());
     }
 }

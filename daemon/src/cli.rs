@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ferrosm_mad::ids::PortGuid;
 
-use crate::config::value::{Bounded, Engine, Hex64};
+use crate::config::value::{Bounded, EngineName, Hex64};
 use crate::config::{LogFormat, RawConfig};
 pub use control::{ServiceArgs, SweepArgs};
 #[cfg(feature = "simulator")]
@@ -36,12 +36,12 @@ pub use state::{StateArgs, StateCommand};
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Run the subnet manager on a local port.
     Run(Box<RunArgs>),
     /// Run the subnet manager on a simulated fabric within this process; needs no hardware.
@@ -114,7 +114,7 @@ pub struct SmArgs {
     pub json: bool,
     /// Routing engines in the order of trial; `auto` selects by topology, `no_fallback` disables the fallback engines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub engine: Option<Vec<Engine>>,
+    pub engine: Option<Vec<EngineName>>,
     /// Data VLs that routing may use [default: as many as the links have].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=15))]
     pub vls: Option<u8>,
@@ -273,7 +273,7 @@ pub enum ConfigCommand {
     },
 }
 
-impl Command {
+impl CliCommand {
     /// Checks combinations of flags.
     ///
     /// # Errors
@@ -300,7 +300,7 @@ impl Command {
             | Self::Completions { .. } => None,
         };
         match engines {
-            Some(engines) if engines.iter().all(Engine::is_no_fallback) => Err(
+            Some(engines) if engines.iter().all(EngineName::is_no_fallback) => Err(
                 "--engine names no engine: `no_fallback` only disables the fallback engines, as in `--engine updn,no_fallback`"
                     .to_owned(),
             ),
@@ -414,7 +414,7 @@ mod tests {
             "ferrosm run --once --ca mlx5_0 --port 1 --engine updn,no_fallback --vls 4 --lmc 2 --priority 14 --state-dir s \
              --dump-dir d --capture c.pcapng --metrics-listen [::1]:9 --log-format json --log-level debug",
         );
-        let Command::Run(args) = cli.unwrap().command else {
+        let CliCommand::Run(args) = cli.unwrap().command else {
             panic!("not `run`")
         };
         let mut raw = RawConfig::default();
@@ -422,7 +422,7 @@ mod tests {
         args.sm.apply(&mut raw);
         assert!(args.sm.once);
         assert_eq!((raw.port.ca.as_str(), raw.port.number.get()), ("mlx5_0", 1));
-        let engines: Vec<&str> = raw.routing.engines.iter().map(Engine::name).collect();
+        let engines: Vec<&str> = raw.routing.engines.iter().map(EngineName::name).collect();
         assert_eq!(engines, ["updn", "no_fallback"]);
         assert_eq!(raw.routing.vls.get(), 4);
         assert_eq!((raw.lids.lmc.get(), raw.sm.priority.get()), (2, 14));
@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn no_flags_leave_the_configuration_unchanged() {
-        let Command::Run(args) = parse("ferrosm run").unwrap().command else {
+        let CliCommand::Run(args) = parse("ferrosm run").unwrap().command else {
             panic!("not `run`")
         };
         let mut raw = RawConfig::default();

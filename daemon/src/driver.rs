@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use crate::clock::{Clock, since_boot};
-use crate::port::Port;
+use crate::port::MadPort;
 use crate::replication_link::{LIVENESS_INTERVAL, ReplicationLink};
 use crate::sa_server::SaServer;
 use crate::state::{DurabilityTracker, PersistRequest};
@@ -132,7 +132,7 @@ struct SendErrors {
     next: Instant,
 }
 
-impl<P: Port, S: Shell> Driver<P, S> {
+impl<P: MadPort, S: Shell> Driver<P, S> {
     /// A driver of `sm`, whose clock is `clock`.
     pub fn new(
         sm: impl Into<RecordedManager>,

@@ -1,6 +1,6 @@
 //! Ports of the driver: one interface for real and simulated ports.
 //!
-//! Sending is direct. Receiving does not block; the driver waits in [`Port::ready`]. [`ThreadedPort`] runs a blocking receiver in a thread
+//! Sending is direct. Receiving does not block; the driver waits in [`MadPort::ready`]. [`ThreadedPort`] runs a blocking receiver in a thread
 //! with a bounded queue; `SimulatedPort` has the response before `send` returns.
 
 #[cfg(feature = "simulator")]
@@ -24,7 +24,7 @@ pub use simulated::SimulatedPort;
 const POLL: Duration = Duration::from_millis(100);
 
 /// A port for the driver.
-pub trait Port {
+pub trait MadPort {
     /// Sends one MAD.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ pub trait Port {
 pub struct ThreadedPort {
     sender: Box<dyn MadSender>,
     inbox: mpsc::Receiver<Result<Received, TransportError>>,
-    /// Taken from the inbox by [`Port::ready`].
+    /// Taken from the inbox by [`MadPort::ready`].
     waiting: Option<Result<Received, TransportError>>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -113,7 +113,7 @@ fn receive_all(
     }
 }
 
-impl Port for ThreadedPort {
+impl MadPort for ThreadedPort {
     fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
         self.sender.send(mad)
     }

@@ -15,7 +15,9 @@ use ferrosm_core::{
 };
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_replication::tcp::{self, TcpReplication};
-use ferrosm_replication::{EVENT_QUEUE_MAX, Event, Replication, ReplicationSettings, Role};
+use ferrosm_replication::{
+    EVENT_QUEUE_MAX, Replication, ReplicationEvent, ReplicationSettings, Role,
+};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info, warn};
 
@@ -29,7 +31,7 @@ pub const LIVENESS_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct ReplicationLink {
     replication: Arc<dyn Replication>,
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<ReplicationEvent>,
     writer: Arc<StateWriter>,
     /// Sender and receiver of finished replica loads.
     load_sender: mpsc::UnboundedSender<LoadedReplica>,
@@ -121,7 +123,7 @@ impl ReplicationLink {
 
     fn new(
         replication: Arc<dyn Replication>,
-        events: mpsc::Receiver<Event>,
+        events: mpsc::Receiver<ReplicationEvent>,
         writer: Arc<StateWriter>,
         stall_limit: Duration,
         max_ack_delay: Duration,
@@ -278,50 +280,50 @@ impl ReplicationLink {
 }
 
 /// Logs an event, and converts it to an input.
-fn input_of(event: &Event) -> Option<Input> {
+fn input_of(event: &ReplicationEvent) -> Option<Input> {
     let sm = |guid: &u64| PortGuid(*guid);
     match event {
-        Event::MasterReady => {
+        ReplicationEvent::MasterReady => {
             info!("accepting standbys");
             None
         }
-        Event::StandbyInSync { guid } => {
+        ReplicationEvent::StandbyInSync { guid } => {
             info!(sm = %sm(guid), "standby in sync");
             Some(Input::Peer(PeerEvent::Ferrosm(sm(guid))))
         }
-        Event::StandbyLost { guid, why } => {
+        ReplicationEvent::StandbyLost { guid, why } => {
             warn!(sm = %sm(guid), %why, "standby replica lost");
             None
         }
-        Event::ProtectionLost(why) => {
+        ReplicationEvent::ProtectionLost(why) => {
             error!(why, "alarm: no standby in sync");
             None
         }
-        Event::ProtectionRestored => {
+        ReplicationEvent::ProtectionRestored => {
             info!("standby in sync again");
             None
         }
-        Event::ProcessStalled(time) => {
+        ReplicationEvent::ProcessStalled(time) => {
             warn!(stalled_ms = time.as_millis(), "process stalled");
             Some(Input::Peer(PeerEvent::Stalled))
         }
-        Event::LeaseLost(why) => {
+        ReplicationEvent::LeaseLost(why) => {
             warn!(why, "etcd lease lost");
             Some(Input::Peer(PeerEvent::LeaseLost))
         }
-        Event::Deposed { guid } => {
+        ReplicationEvent::Deposed { guid } => {
             warn!(sm = %sm(guid), "replaced by another master");
             Some(Input::Peer(PeerEvent::Deposed(sm(guid))))
         }
-        Event::InSync { guid } => {
+        ReplicationEvent::InSync { guid } => {
             info!(master = %sm(guid), "replica in sync");
             Some(Input::Replica(ReplicaEvent::InSync(sm(guid))))
         }
-        Event::OutOfSync { guid, why } => {
+        ReplicationEvent::OutOfSync { guid, why } => {
             warn!(master = %sm(guid), why, "replica out of sync");
             Some(Input::Replica(ReplicaEvent::OutOfSync))
         }
-        Event::MasterSilent {
+        ReplicationEvent::MasterSilent {
             guid,
             in_sync,
             uncertain,
@@ -333,7 +335,7 @@ fn input_of(event: &Event) -> Option<Input> {
                 uncertain: *uncertain,
             }))
         }
-        Event::MasterLeaving {
+        ReplicationEvent::MasterLeaving {
             guid,
             leaving,
             in_sync,
@@ -342,7 +344,7 @@ fn input_of(event: &Event) -> Option<Input> {
             reason: *leaving,
             in_sync: *in_sync,
         })),
-        Event::PeerRejected { peer, why } => {
+        ReplicationEvent::PeerRejected { peer, why } => {
             warn!(peer, why, "replication peer rejected");
             None
         }

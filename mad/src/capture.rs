@@ -45,7 +45,7 @@ const NANOSECONDS: u8 = 9;
 
 /// Direction of a packet at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum CaptureDirection {
     /// Received.
     Inbound,
     /// Sent.
@@ -137,14 +137,14 @@ impl<W: Write> CaptureWriter<W> {
     pub fn write(
         &mut self,
         unix_ns: u64,
-        direction: Direction,
+        direction: CaptureDirection,
         remote: &Address,
         mad: &Mad,
     ) -> io::Result<()> {
         let packet = self.packet_of(direction, remote, mad);
         let flags: u32 = match direction {
-            Direction::Inbound => 1,
-            Direction::Outbound => 2,
+            CaptureDirection::Inbound => 1,
+            CaptureDirection::Outbound => 2,
         };
         self.write_packet(unix_ns, &packet, |writer| {
             writer.push_option(OPT_EPB_FLAGS, &flags.to_le_bytes());
@@ -209,7 +209,7 @@ impl<W: Write> CaptureWriter<W> {
     /// The packet of a MAD as it may have been on the link, with usual values for unknown fields.
     fn packet_of<'a>(
         &self,
-        direction: Direction,
+        direction: CaptureDirection,
         remote: &Address,
         mad: &'a Mad,
     ) -> WirePacket<'a> {
@@ -220,8 +220,8 @@ impl<W: Write> CaptureWriter<W> {
             Lid(self.local_lid.0 | u16::from(remote.path_bits))
         };
         let ((slid, src_qpn), (dlid, dest_qpn)) = match direction {
-            Direction::Inbound => ((remote.lid, remote.qpn), (own_lid, own_qpn)),
-            Direction::Outbound => ((own_lid, own_qpn), (remote.lid, remote.qpn)),
+            CaptureDirection::Inbound => ((remote.lid, remote.qpn), (own_lid, own_qpn)),
+            CaptureDirection::Outbound => ((own_lid, own_qpn), (remote.lid, remote.qpn)),
         };
         WirePacket {
             slid,
@@ -413,7 +413,7 @@ impl<W: Write + Send> Tap<W> {
         self.with(CaptureUntilError::flush)
     }
 
-    fn record(&self, direction: Direction, remote: &Address, mad: &Mad) {
+    fn record(&self, direction: CaptureDirection, remote: &Address, mad: &Mad) {
         let now = (self.clock)();
         self.with(|capture| {
             capture.record(|writer| writer.write(now, direction, remote, mad));
@@ -435,7 +435,8 @@ pub struct Tapped<P, W> {
 impl<S: MadSender, W: Write + Send> MadSender for Tapped<S, W> {
     fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
         // Recorded before sending: the response must not precede it in the file.
-        self.tap.record(Direction::Outbound, &mad.to, &mad.mad);
+        self.tap
+            .record(CaptureDirection::Outbound, &mad.to, &mad.mad);
         self.port.send(mad)
     }
 }
@@ -444,7 +445,9 @@ impl<R: MadReceiver, W: Write + Send> MadReceiver for Tapped<R, W> {
     fn receive(&mut self, timeout: Duration) -> Result<Received, TransportError> {
         let received = self.port.receive(timeout)?;
         match &received {
-            Received::Mad(mad) => self.tap.record(Direction::Inbound, &mad.from, &mad.mad),
+            Received::Mad(mad) => self
+                .tap
+                .record(CaptureDirection::Inbound, &mad.from, &mad.mad),
             Received::SendFailed(_) | Received::TimedOut => {}
         }
         Ok(received)

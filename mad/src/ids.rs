@@ -85,12 +85,12 @@ macro_rules! id {
             }
         }
 
-        impl crate::wire::Bits for $name {
+        impl crate::wire::BitValue for $name {
             fn from_bits(v: u64) -> Self {
-                Self(<$int as crate::wire::Bits>::from_bits(v))
+                Self(<$int as crate::wire::BitValue>::from_bits(v))
             }
             fn to_bits(self) -> u64 {
-                crate::wire::Bits::to_bits(self.0)
+                crate::wire::BitValue::to_bits(self.0)
             }
         }
 
@@ -225,7 +225,7 @@ impl fmt::Debug for MKey {
     }
 }
 
-impl crate::wire::Bits for MKey {
+impl crate::wire::BitValue for MKey {
     fn from_bits(v: u64) -> Self {
         Self(v)
     }

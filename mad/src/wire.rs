@@ -8,7 +8,7 @@
 //! bytes of unknown length are decoded with `decode_slice`.
 
 /// A value that fits into up to 64 bits.
-pub trait Bits: Copy {
+pub trait BitValue: Copy {
     /// From the low bits of `v`.
     fn from_bits(v: u64) -> Self;
     /// As the low bits.
@@ -17,7 +17,7 @@ pub trait Bits: Copy {
 
 macro_rules! int_bits {
     ($($t:ty),*) => {$(
-        impl Bits for $t {
+        impl BitValue for $t {
             #[inline]
             #[allow(clippy::cast_possible_truncation, reason = "the field's width is checked at compile time")]
             fn from_bits(v: u64) -> Self { v as $t }
@@ -29,7 +29,7 @@ macro_rules! int_bits {
 }
 int_bits!(u8, u16, u32, u64);
 
-impl Bits for bool {
+impl BitValue for bool {
     fn from_bits(v: u64) -> Self {
         v != 0
     }
@@ -227,7 +227,7 @@ pub trait WireField: Sized {
     fn write(&self, buf: &mut [u8], bit: usize, width: usize);
 }
 
-impl<T: Bits> WireField for T {
+impl<T: BitValue> WireField for T {
     #[inline]
     fn read(buf: &[u8], bit: usize, width: usize) -> Self {
         T::from_bits(get_bits(buf, bit, width))
@@ -239,7 +239,7 @@ impl<T: Bits> WireField for T {
 }
 
 /// `N` adjacent entries of `width / N` bits each.
-impl<T: Bits + Default, const N: usize> WireField for [T; N] {
+impl<T: BitValue + Default, const N: usize> WireField for [T; N] {
     const ENTRIES: usize = N;
     fn read(buf: &[u8], bit: usize, width: usize) -> Self {
         let w = width / N;
@@ -432,12 +432,12 @@ macro_rules! open_enum {
             }
         }
 
-        impl $crate::wire::Bits for $name {
+        impl $crate::wire::BitValue for $name {
             fn from_bits(v: u64) -> Self {
-                Self(<$int as $crate::wire::Bits>::from_bits(v))
+                Self(<$int as $crate::wire::BitValue>::from_bits(v))
             }
             fn to_bits(self) -> u64 {
-                $crate::wire::Bits::to_bits(self.0)
+                $crate::wire::BitValue::to_bits(self.0)
             }
         }
     };

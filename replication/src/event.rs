@@ -64,7 +64,7 @@ impl fmt::Display for StandbyLossReason {
 
 /// An event. GUIDs are those of the SMs' ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum ReplicationEvent {
     /// Of a master: replication as master has started. Only now may its records be used and changed.
     MasterReady,
     /// Of a master: a standby is in sync, and the master waits for its acknowledgements from now on.
@@ -79,7 +79,7 @@ pub enum Event {
         /// Why.
         why: StandbyLossReason,
     },
-    /// Of a master: no replica is in sync. An alarm, reported once; then [`Event::ProtectionRestored`].
+    /// Of a master: no replica is in sync. An alarm, reported once; then [`ReplicationEvent::ProtectionRestored`].
     ProtectionLost(String),
     /// Of a master: a replica is in sync again.
     ProtectionRestored,

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use ferrosm_core::records::{RecordBatch, RecordKey};
 use thiserror::Error;
 
-use super::event::{Event, Timing};
+use super::event::{ReplicationEvent, Timing};
 use super::leader::NodeTime;
 use super::log::Position;
 use super::wire::{Message, Refusal, SNAPSHOT_MAX, WireError, decode_batch};
@@ -59,7 +59,7 @@ pub(crate) enum ProtocolError {
 pub(crate) struct Follower {
     timing: Timing,
     master: Option<MasterConnection>,
-    events: Vec<Event>,
+    events: Vec<ReplicationEvent>,
     jobs: Vec<StoreJob>,
     /// Incremented for each connection to a master: results of earlier sessions are outdated.
     session: u64,
@@ -310,7 +310,7 @@ impl Follower {
                 let in_sync = self.in_sync(now);
                 if let Some(master) = self.master.take() {
                     let guid = master.guid;
-                    self.events.push(Event::MasterLeaving {
+                    self.events.push(ReplicationEvent::MasterLeaving {
                         guid,
                         leaving,
                         in_sync,
@@ -371,7 +371,7 @@ impl Follower {
     }
 
     /// Takes the pending events.
-    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+    pub(crate) fn take_events(&mut self) -> Vec<ReplicationEvent> {
         core::mem::take(&mut self.events)
     }
 
@@ -384,7 +384,7 @@ impl Follower {
         let in_sync = self.in_sync(now);
         if let Some(master) = self.master.take() {
             let guid = master.guid;
-            self.events.push(Event::MasterSilent {
+            self.events.push(ReplicationEvent::MasterSilent {
                 guid,
                 in_sync,
                 uncertain: false,
@@ -402,10 +402,10 @@ impl Follower {
         master.in_sync = in_sync;
         let guid = master.guid;
         self.events.push(if in_sync {
-            Event::InSync { guid }
+            ReplicationEvent::InSync { guid }
         } else {
             let why = why.to_owned();
-            Event::OutOfSync { guid, why }
+            ReplicationEvent::OutOfSync { guid, why }
         });
     }
 

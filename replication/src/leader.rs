@@ -1,7 +1,7 @@
 //! The master's side of replication: what each follower has acknowledged, which followers the master waits for, and since when. Without
 //! I/O: messages and times in, messages and events out.
 //!
-//! Invariant behind `in_sync` of [`Event::MasterSilent`]: while a follower may consider its replica complete, no batch counts as
+//! Invariant behind `in_sync` of [`ReplicationEvent::MasterSilent`]: while a follower may consider its replica complete, no batch counts as
 //! acknowledged that the follower lacks. A follower considers it complete for two leases from the ping whose pong said so. The master
 //! therefore waits for a follower until two leases after the last such pong, whatever happens to the connection.
 
@@ -9,7 +9,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::event::{Event, StandbyLossReason, Timing};
+use super::event::{ReplicationEvent, StandbyLossReason, Timing};
 use super::log::{BatchGap, BatchLog, Position};
 use super::wire::{Hello, Message, Refusal};
 
@@ -60,7 +60,7 @@ pub(crate) struct Leader {
     /// How long the oldest reply has waited for the local disk; its records are not at the followers either.
     disk_delay: Duration,
     protection: Protection,
-    events: Vec<Event>,
+    events: Vec<ReplicationEvent>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,7 +215,7 @@ impl Leader {
             Some(_) | None => {
                 if follower.sync != SyncState::OutOfSync {
                     let why = StandbyLossReason::RecordsLost;
-                    self.events.push(Event::StandbyLost {
+                    self.events.push(ReplicationEvent::StandbyLost {
                         guid: hello.guid,
                         why,
                     });
@@ -379,7 +379,7 @@ impl Leader {
         if gap > self.timing.lease {
             // The process was stalled, so nothing was received from followers. No follower is dropped at once: the SM first verifies
             // whether another one became master.
-            self.events.push(Event::ProcessStalled(gap));
+            self.events.push(ReplicationEvent::ProcessStalled(gap));
             for follower in self.followers.values_mut() {
                 if let Some(link) = &mut follower.link {
                     link.last_received = now;
@@ -396,7 +396,7 @@ impl Leader {
     }
 
     /// Takes the pending events.
-    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+    pub(crate) fn take_events(&mut self) -> Vec<ReplicationEvent> {
         core::mem::take(&mut self.events)
     }
 
@@ -470,14 +470,16 @@ impl Leader {
                 && follower.acked >= threshold
             {
                 follower.sync = SyncState::InSync;
-                self.events.push(Event::StandbyInSync { guid: *guid });
+                self.events
+                    .push(ReplicationEvent::StandbyInSync { guid: *guid });
             }
             if let SyncState::Suspect { until, why } = follower.sync
                 && now >= until
             {
                 follower.sync = SyncState::OutOfSync;
                 follower.set_goal(last);
-                self.events.push(Event::StandbyLost { guid: *guid, why });
+                self.events
+                    .push(ReplicationEvent::StandbyLost { guid: *guid, why });
             }
             // The peer is unreachable: the connection is closed, and it may reconnect.
             if quiet.is_some_and(|quiet| quiet > timing.limit.max(timing.in_sync_validity())) {
@@ -513,14 +515,14 @@ impl Leader {
         let grace = now < self.started + self.timing.grace;
         self.protection = match (self.protection, good) {
             (Protection::Lost, true) => {
-                self.events.push(Event::ProtectionRestored);
+                self.events.push(ReplicationEvent::ProtectionRestored);
                 Protection::Good
             }
             (Protection::Early | Protection::Good, true) => Protection::Good,
             (Protection::Early, false) if grace => Protection::Early,
             (Protection::Early | Protection::Good, false) => {
                 let why = "no standby in sync".to_owned();
-                self.events.push(Event::ProtectionLost(why));
+                self.events.push(ReplicationEvent::ProtectionLost(why));
                 Protection::Lost
             }
             (Protection::Lost, false) => Protection::Lost,
@@ -609,14 +611,14 @@ mod tests {
             !leader
                 .take_events()
                 .iter()
-                .any(|e| matches!(e, Event::ProtectionLost(_)))
+                .any(|e| matches!(e, ReplicationEvent::ProtectionLost(_)))
         );
         assert!(!pong_in_sync(&mut leader, 5, ms(1150)));
         assert!(
             leader
                 .take_events()
                 .iter()
-                .any(|e| matches!(e, Event::ProtectionLost(_)))
+                .any(|e| matches!(e, ReplicationEvent::ProtectionLost(_)))
         );
         leader.set_disk_delay(ms(0));
         assert!(pong_in_sync(&mut leader, 6, ms(1250)));

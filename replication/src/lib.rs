@@ -10,7 +10,7 @@
 //! ```text
 //! let (sender, mut events) = tokio::sync::mpsc::channel(EVENT_QUEUE_MAX);
 //! let replication: Box<dyn Replication> = Box::new(tcp::TcpReplication::start(settings, Arc::new(store), sender)?);
-//! // The election changed the role. A master uses and changes records only after `Event::MasterReady`.
+//! // The election changed the role. A master uses and changes records only after `ReplicationEvent::MasterReady`.
 //! replication.set_role(Role::Master { epoch });       // epoch: random; the store reports it in its position from the next batch on
 //! // The state writer, after each commit:
 //! replication.committed(seq, &batch);
@@ -46,7 +46,7 @@ use thiserror::Error;
 
 pub use ferrosm_core::StepDownReason;
 
-pub use event::{Event, StandbyLossReason, Timing};
+pub use event::{ReplicationEvent, StandbyLossReason, Timing};
 pub use follower::RawRecord;
 pub use log::{LogLimits, Position};
 pub use store_thread::StoreSnapshot;
@@ -184,7 +184,7 @@ impl ReplicationSettings {
 
 /// An implementation of replication. No call blocks.
 pub trait Replication: Send + Sync + fmt::Debug {
-    /// Sets the role of the SM. Replication as master starts with [`Event::MasterReady`].
+    /// Sets the role of the SM. Replication as master starts with [`ReplicationEvent::MasterReady`].
     fn set_role(&self, role: Role);
 
     /// A batch is durable in the master's own store. Its number follows that of the batch before; the first follows the store's

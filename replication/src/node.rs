@@ -8,20 +8,20 @@ use std::sync::mpsc::Sender;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::event::Event;
+use crate::event::ReplicationEvent;
 use crate::leader::NodeTime;
 use crate::log::Position;
-use crate::store_thread::StoreRequest;
+use crate::store_thread::StoreThreadRequest;
 use crate::{RecordStore, RecordStoreError, StoreSnapshot};
 
 /// Time since an arbitrary start.
 type NodeClock = Box<dyn Fn() -> Duration + Send + Sync>;
 
 /// A node, independent of the implementation of replication.
-pub(crate) struct Node {
+pub(crate) struct ReplicationNode {
     store: Arc<dyn RecordStore>,
-    requests: Sender<StoreRequest>,
-    events: mpsc::Sender<Event>,
+    requests: Sender<StoreThreadRequest>,
+    events: mpsc::Sender<ReplicationEvent>,
     /// Events dropped because the driver's queue was full.
     dropped: AtomicU64,
     /// Incremented when a task may have something to do.
@@ -37,11 +37,11 @@ pub(crate) struct Node {
     disk_delay: AtomicU64,
 }
 
-impl Node {
+impl ReplicationNode {
     pub(crate) fn new(
         store: Arc<dyn RecordStore>,
-        requests: Sender<StoreRequest>,
-        events: mpsc::Sender<Event>,
+        requests: Sender<StoreThreadRequest>,
+        events: mpsc::Sender<ReplicationEvent>,
         stall_limit: Duration,
         clock: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
@@ -98,7 +98,7 @@ impl Node {
     }
 
     /// Sends an event to the driver. If its queue is full, the event is dropped and counted in the log.
-    pub(crate) fn send_event(&self, event: Event) {
+    pub(crate) fn send_event(&self, event: ReplicationEvent) {
         tracing::debug!(?event, "replication event");
         if let Err(error) = self.events.try_send(event) {
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
@@ -129,21 +129,21 @@ impl Node {
     }
 
     /// Queues a request to the store thread. If that thread has ended, the program is ending.
-    pub(crate) fn request(&self, request: StoreRequest) {
+    pub(crate) fn request(&self, request: StoreThreadRequest) {
         let _ = self.requests.send(request);
     }
 
     /// The position of the store after all queued requests.
     pub(crate) async fn position(&self) -> Option<Position> {
         let (reply, answer) = oneshot::channel();
-        self.request(StoreRequest::Position(reply));
+        self.request(StoreThreadRequest::Position(reply));
         answer.await.ok().flatten()
     }
 
     /// Reads all records.
     pub(crate) async fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError> {
         let (reply, answer) = oneshot::channel();
-        self.request(StoreRequest::ReadAll(reply));
+        self.request(StoreThreadRequest::ReadAll(reply));
         answer.await.unwrap_or(Err(RecordStoreError::Closed))
     }
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use proptest::prelude::*;
 
-use super::event::{Event, Timing};
+use super::event::{ReplicationEvent, Timing};
 use super::follower::{Follower, SessionId, StoreJob};
 use super::leader::{ConnectionId, Leader, NodeTime, Outgoing};
 use super::log::{BatchLog, LogLimits, Position};
-use super::wire::{Bytes, Hello, Message, NodeRole, decode, encode, encode_batch};
+use super::wire::{Hello, Message, NodeRole, RawBytes, decode, encode, encode_batch};
 
 const STEP: Duration = Duration::from_millis(10);
 const NODES: usize = 3;
@@ -128,7 +128,7 @@ struct World {
     /// Records after each batch of this epoch, from batch `start` on.
     history: Vec<Records>,
     start: u64,
-    events: Vec<Event>,
+    events: Vec<ReplicationEvent>,
 }
 
 fn hello(guid: u64, position: Option<Position>) -> Hello {
@@ -323,7 +323,7 @@ impl World {
             match out {
                 Outgoing::Message(m) => frames.push(encode(&m).unwrap()),
                 Outgoing::Batch { seq, body } => {
-                    let body = Bytes(&body);
+                    let body = RawBytes(&body);
                     frames.push(encode(&Message::Batch { seq, body }).unwrap());
                 }
                 Outgoing::Snapshot => {
@@ -337,7 +337,7 @@ impl World {
                     frames.push(encode(&head).unwrap());
                     let all: Vec<_> = records.iter().collect();
                     for some in all.chunks(7) {
-                        let some = some.iter().map(|(k, v)| (Bytes(k.bytes()), Bytes(v)));
+                        let some = some.iter().map(|(k, v)| (RawBytes(k.bytes()), RawBytes(v)));
                         frames.push(encode(&Message::Records(some.collect())).unwrap());
                     }
                     self.leader.snapshot_sent(wire.conn, end.seq);
@@ -424,7 +424,7 @@ impl World {
             );
         }
         for event in node.follower.take_events() {
-            if let Event::MasterSilent { in_sync: true, .. } = event {
+            if let ReplicationEvent::MasterSilent { in_sync: true, .. } = event {
                 prop_assert!(complete, "silent, in sync at {here:?} of {acknowledged}");
             }
         }
@@ -540,7 +540,12 @@ fn hanging_standby_delays_replies_up_to_the_limit() {
     let waited = world.now - began;
     assert!(waited <= world.timing.limit + STEP * 3, "{waited:?}");
     assert!(waited >= world.timing.in_sync_validity(), "{waited:?}");
-    let alarm = |e: &&Event| matches!(e, Event::ProtectionLost(_) | Event::ProtectionRestored);
+    let alarm = |e: &&ReplicationEvent| {
+        matches!(
+            e,
+            ReplicationEvent::ProtectionLost(_) | ReplicationEvent::ProtectionRestored
+        )
+    };
     run(&mut world, 300, &mut at_once);
     assert_eq!(
         world.events.iter().filter(alarm).count(),
@@ -551,7 +556,7 @@ fn hanging_standby_delays_replies_up_to_the_limit() {
     run(&mut world, 700, &mut at_once);
     let alarms: Vec<_> = world.events.iter().filter(alarm).collect();
     assert_eq!(alarms.len(), 2);
-    assert_eq!(alarms[1], &Event::ProtectionRestored);
+    assert_eq!(alarms[1], &ReplicationEvent::ProtectionRestored);
 }
 
 /// Standbys of a stalled master detect its silence after the lease, not before; the master detects its stall.
@@ -581,6 +586,6 @@ fn stalled_master_is_silent_after_the_lease() {
         world
             .events
             .iter()
-            .any(|e| matches!(e, Event::ProcessStalled(_)))
+            .any(|e| matches!(e, ReplicationEvent::ProcessStalled(_)))
     );
 }

@@ -22,7 +22,7 @@ pub struct StoreSnapshot {
 
 /// A request to the thread. Flow control limits those pending: per connection, the batches that a master sends without acknowledgement,
 /// and one snapshot.
-pub(super) enum StoreRequest {
+pub(super) enum StoreThreadRequest {
     /// Store jobs of a session. After a failed job, the remaining jobs of its session are skipped.
     Jobs(SessionId, Vec<StoreJob>),
     /// Reads the position after all earlier requests.
@@ -47,7 +47,7 @@ pub(super) enum StoreResult {
 /// The system cannot create a thread.
 pub(super) fn start(
     store: Arc<dyn RecordStore>,
-    requests: Receiver<StoreRequest>,
+    requests: Receiver<StoreThreadRequest>,
     on_result: impl Fn(StoreResult) + Send + 'static,
 ) -> std::io::Result<()> {
     crate::thread::spawn("store", move || run(store.as_ref(), &requests, &on_result))?;
@@ -56,7 +56,7 @@ pub(super) fn start(
 
 fn run(
     store: &dyn RecordStore,
-    requests: &Receiver<StoreRequest>,
+    requests: &Receiver<StoreThreadRequest>,
     on_result: &dyn Fn(StoreResult),
 ) {
     let mut pending = PendingBatches {
@@ -88,9 +88,9 @@ struct PendingBatches<'a> {
 }
 
 impl PendingBatches<'_> {
-    fn request(&mut self, request: StoreRequest) {
+    fn request(&mut self, request: StoreThreadRequest) {
         match request {
-            StoreRequest::Jobs(session, jobs) => {
+            StoreThreadRequest::Jobs(session, jobs) => {
                 if self.session != Some(session) {
                     self.flush();
                     self.session = Some(session);
@@ -98,15 +98,15 @@ impl PendingBatches<'_> {
                 jobs.into_iter().for_each(|job| self.execute(session, job));
             }
             // The requester may be gone.
-            StoreRequest::Position(reply) => {
+            StoreThreadRequest::Position(reply) => {
                 self.flush();
                 let _ = reply.send(self.store.position());
             }
-            StoreRequest::ReadAll(reply) => {
+            StoreThreadRequest::ReadAll(reply) => {
                 self.flush();
                 let _ = reply.send(self.store.read_all());
             }
-            StoreRequest::Flushed(reply) => {
+            StoreThreadRequest::Flushed(reply) => {
                 self.flush();
                 reply(self.store.position());
             }

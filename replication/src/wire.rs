@@ -118,14 +118,14 @@ pub(crate) enum Message<'a> {
     },
     /// Records of a snapshot.
     #[serde(borrow)]
-    Records(Vec<(Bytes<'a>, Bytes<'a>)>),
+    Records(Vec<(RawBytes<'a>, RawBytes<'a>)>),
     /// A batch of the history.
     Batch {
         /// Its number.
         seq: u64,
         /// The batch, encoded by [`encode_batch`].
         #[serde(borrow)]
-        body: Bytes<'a>,
+        body: RawBytes<'a>,
     },
     /// Heartbeat of a follower.
     Ping(u64),
@@ -145,9 +145,9 @@ pub(crate) enum Message<'a> {
 /// Raw bytes; serde would encode a slice byte by byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Bytes<'a>(#[serde(borrow)] pub &'a [u8]);
+pub(crate) struct RawBytes<'a>(#[serde(borrow)] pub &'a [u8]);
 
-impl Serialize for Bytes<'_> {
+impl Serialize for RawBytes<'_> {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_bytes(self.0)
     }
@@ -157,9 +157,9 @@ impl Serialize for Bytes<'_> {
 enum WireChange<'a> {
     Clear(u8),
     #[serde(borrow)]
-    Put((Bytes<'a>, Bytes<'a>)),
+    Put((RawBytes<'a>, RawBytes<'a>)),
     #[serde(borrow)]
-    Remove(Bytes<'a>),
+    Remove(RawBytes<'a>),
 }
 
 /// Encodes a message with its length.
@@ -221,8 +221,10 @@ pub(crate) fn encode_batch(batch: &RecordBatch) -> Result<Vec<u8>, WireError> {
         .iter()
         .map(|change| match change {
             RecordChange::Clear(kind) => WireChange::Clear(*kind as u8),
-            RecordChange::Put(key, value) => WireChange::Put((Bytes(key.bytes()), Bytes(value))),
-            RecordChange::Remove(key) => WireChange::Remove(Bytes(key.bytes())),
+            RecordChange::Put(key, value) => {
+                WireChange::Put((RawBytes(key.bytes()), RawBytes(value)))
+            }
+            RecordChange::Remove(key) => WireChange::Remove(RawBytes(key.bytes())),
         })
         .collect();
     postcard::to_allocvec(&changes).map_err(|_| WireError::Garbled)
@@ -238,7 +240,7 @@ pub(crate) fn decode_batch(bytes: &[u8]) -> Result<RecordBatch, WireError> {
     if !rest.is_empty() {
         return Err(WireError::Garbled);
     }
-    let key = |bytes: Bytes<'_>| RecordKey::from_bytes(bytes.0).ok_or(WireError::Garbled);
+    let key = |bytes: RawBytes<'_>| RecordKey::from_bytes(bytes.0).ok_or(WireError::Garbled);
     let changes = changes.into_iter().map(|change| {
         Ok(match change {
             WireChange::Clear(kind) => {
@@ -273,7 +275,7 @@ mod tests {
         #[test]
         fn batches_survive_a_round_trip(batch in a_batch(), seq: u64) {
             let body = encode_batch(&batch).unwrap();
-            let frame = encode(&Message::Batch { seq, body: Bytes(&body) }).unwrap();
+            let frame = encode(&Message::Batch { seq, body: RawBytes(&body) }).unwrap();
             let Message::Batch { seq: got, body } = decode(&frame[4..]).unwrap() else {
                 panic!("unexpected message");
             };
@@ -295,7 +297,7 @@ mod tests {
         #[test]
         fn corrupted_messages_are_handled(batch in a_batch(), cut: prop::sample::Index, at: prop::sample::Index, byte: u8) {
             let body = encode_batch(&batch).unwrap();
-            let mut frame = encode(&Message::Batch { seq: 1, body: Bytes(&body) }).unwrap();
+            let mut frame = encode(&Message::Batch { seq: 1, body: RawBytes(&body) }).unwrap();
             let at = at.index(frame.len());
             frame[at] = byte;
             frame.truncate(cut.index(frame.len() + 1));

@@ -24,7 +24,7 @@ use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use ferrosm_replication::etcd::{EtcdReplication, EtcdSettings};
 use ferrosm_replication::tls::TlsFiles;
 use ferrosm_replication::{
-    EVENT_QUEUE_MAX, Event, Position, RecordStore, Replication, Role, StepDownReason,
+    EVENT_QUEUE_MAX, Position, RecordStore, Replication, ReplicationEvent, Role, StepDownReason,
 };
 use memory::{GUARD, Memory, put, until};
 use tokio::sync::mpsc;
@@ -87,13 +87,13 @@ impl Node {
         self.store.replaced.load(Ordering::SeqCst)
     }
 
-    fn events(&mut self) -> Vec<Event> {
+    fn events(&mut self) -> Vec<ReplicationEvent> {
         core::iter::from_fn(|| self.events.try_recv().ok()).collect()
     }
 }
 
-fn silent(guid: u64) -> impl Fn(&Event) -> bool {
-    move |e| matches!(e, Event::MasterSilent { guid: of, in_sync: true, .. } if *of == guid)
+fn silent(guid: u64) -> impl Fn(&ReplicationEvent) -> bool {
+    move |e| matches!(e, ReplicationEvent::MasterSilent { guid: of, in_sync: true, .. } if *of == guid)
 }
 
 #[test]
@@ -196,7 +196,9 @@ fn death_is_detected_within_a_second_without_loss() {
     };
     first.store.apply(at, &[tail]).unwrap();
 
-    third.expect("another history", |e| *e == Event::InSync { guid: 2 });
+    third.expect("another history", |e| {
+        *e == ReplicationEvent::InSync { guid: 2 }
+    });
     let before = third.replaced();
     second.commit(vec![put(6000, 6000)]);
     second.all_acknowledged();
@@ -226,12 +228,14 @@ fn handover_loses_nothing_and_differs_from_a_death() {
     first
         .replication
         .set_role(Role::Inactive(StepDownReason::HandingOver));
-    let told = second.expect("goodbye", |e| matches!(e, Event::MasterLeaving { .. }));
+    let told = second.expect("goodbye", |e| {
+        matches!(e, ReplicationEvent::MasterLeaving { .. })
+    });
     let leaving = StepDownReason::HandingOver;
     let in_sync = true;
     assert_eq!(
         told,
-        Event::MasterLeaving {
+        ReplicationEvent::MasterLeaving {
             guid: 1,
             leaving,
             in_sync
@@ -270,7 +274,7 @@ fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
     let detected = began.elapsed();
     let told = master.events();
     assert!(
-        matches!(told[..], [Event::LeaseLost(_)]),
+        matches!(told[..], [ReplicationEvent::LeaseLost(_)]),
         "before the standby could know: {told:?}"
     );
     assert_eq!(standby.take_over(20), Some(true));
@@ -282,7 +286,7 @@ fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
     standby.all_acknowledged();
 
     stall.resume();
-    master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
+    master.expect("deposed", |e| *e == ReplicationEvent::Deposed { guid: 2 });
     assert_eq!(master.replication.acknowledged(), 1, "late write rejected");
     let mut third = Node::new(3, &cluster).standby();
     third.in_sync(2);
@@ -318,7 +322,9 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
     let began = Instant::now();
     master.commit(vec![put(2, 2)]);
     standby.expect("silence", silent(1));
-    master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
+    master.expect("alarm", |e| {
+        matches!(e, ReplicationEvent::ProtectionLost(_))
+    });
     master.all_acknowledged();
     println!("acknowledged alone after {:?}", began.elapsed());
     assert!(began.elapsed() >= Duration::from_millis(2900));
@@ -327,7 +333,9 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
     // After a reconnection no standby is in sync before all batches are written.
     standby.replication.set_role(Role::Standby);
     stall.resume();
-    master.expect("the end of the alarm", |e| *e == Event::ProtectionRestored);
+    master.expect("the end of the alarm", |e| {
+        *e == ReplicationEvent::ProtectionRestored
+    });
     standby.in_sync(1);
     standby.has_what(&master);
     // The replica is complete again.
@@ -375,7 +383,7 @@ fn removed_key_is_detected_without_a_batch() {
     standby.in_sync(1);
     assert_eq!(master.events(), []);
     cluster.delete(LEADER);
-    master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
+    master.expect("unsure", |e| matches!(e, ReplicationEvent::LeaseLost(_)));
     standby.in_sync(1);
 }
 
@@ -396,7 +404,7 @@ fn master_cut_off_beyond_its_lease_is_deposed() {
         standby.all_acknowledged();
     }
     stall.resume();
-    master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
+    master.expect("deposed", |e| *e == ReplicationEvent::Deposed { guid: 2 });
 }
 
 #[test]
@@ -459,19 +467,24 @@ fn full_etcd_raises_an_alarm() {
         while next.elapsed() < Duration::from_millis(50) {
             std::thread::yield_now();
         }
-        let lost = |e: &Event| matches!(e, Event::ProtectionLost(_));
+        let lost = |e: &ReplicationEvent| matches!(e, ReplicationEvent::ProtectionLost(_));
         if let Some(told) = master.events().into_iter().find(lost) {
             break told;
         }
         assert!(began.elapsed() < GUARD, "timed out: alarm");
     };
-    let Event::ProtectionLost(why) = told else {
+    let ReplicationEvent::ProtectionLost(why) = told else {
         unreachable!("expected above")
     };
     assert!(why.contains("rejected") && why.contains("space"), "{why}");
     master.all_acknowledged();
     assert_eq!(standby.complete_replica(), Some(false));
-    let again = |e: &Event| matches!(e, Event::ProtectionLost(_) | Event::ProtectionRestored);
+    let again = |e: &ReplicationEvent| {
+        matches!(
+            e,
+            ReplicationEvent::ProtectionLost(_) | ReplicationEvent::ProtectionRestored
+        )
+    };
     assert!(!master.events().iter().any(again));
 }
 
@@ -486,10 +499,15 @@ fn stalled_node_does_not_acquire_the_key() {
     let mut other = Node::new(2, &cluster);
     other.lead(20);
     master.commit(vec![put(1, 1)]);
-    let lost = |e: &Event| matches!(e, Event::ProtectionLost(_) | Event::Deposed { .. });
+    let lost = |e: &ReplicationEvent| {
+        matches!(
+            e,
+            ReplicationEvent::ProtectionLost(_) | ReplicationEvent::Deposed { .. }
+        )
+    };
     let told = master.expect("alarm", lost);
     assert!(
-        matches!(told, Event::ProtectionLost(_)),
+        matches!(told, ReplicationEvent::ProtectionLost(_)),
         "it never held it: {told:?}"
     );
 }
@@ -512,9 +530,9 @@ fn master_with_stalled_driver_is_silent() {
             .is_some_and(|l| l.in_sync)
     });
     standby.expect("silence", |e| {
-        matches!(e, Event::MasterSilent { guid: 1, .. })
+        matches!(e, ReplicationEvent::MasterSilent { guid: 1, .. })
     });
-    master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
+    master.expect("unsure", |e| matches!(e, ReplicationEvent::LeaseLost(_)));
     // No node has taken over: it remains master.
     master.commit(vec![put(1, 1)]);
     until("in sync again", || {
@@ -538,8 +556,7 @@ fn standby_with_failing_store_is_out_of_sync() {
     standby.in_sync(1);
     standby.store.failures.store(3, Ordering::SeqCst);
     master.commit(vec![put(2, 2)]);
-    let why =
-        |e: &Event| matches!(e, Event::OutOfSync { guid: 1, why } if why.contains("disk is full"));
+    let why = |e: &ReplicationEvent| matches!(e, ReplicationEvent::OutOfSync { guid: 1, why } if why.contains("disk is full"));
     standby.expect("out of sync", why);
     standby.in_sync(1);
     standby.has_what(&master);
@@ -566,7 +583,12 @@ fn death_of_one_of_three_members_loses_nothing() {
         began.elapsed()
     );
     standby.has_what(&master);
-    let lost = |e: &Event| matches!(e, Event::ProtectionLost(_) | Event::Deposed { .. });
+    let lost = |e: &ReplicationEvent| {
+        matches!(
+            e,
+            ReplicationEvent::ProtectionLost(_) | ReplicationEvent::Deposed { .. }
+        )
+    };
     assert!(!master.events().iter().any(lost));
     assert!(
         master
@@ -600,16 +622,18 @@ fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
         master.commit(vec![put(1000, 1)]);
         if data == "kept" {
             // The second time, protection may not have been restored yet.
-            master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
+            master.expect("unsure", |e| matches!(e, ReplicationEvent::LeaseLost(_)));
         }
-        master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
+        master.expect("alarm", |e| {
+            matches!(e, ReplicationEvent::ProtectionLost(_))
+        });
         master.all_acknowledged();
         println!(
             "etcd gone: acknowledged with an alarm after {:?}",
             began.elapsed()
         );
         standby.expect("out of sync", |e| {
-            matches!(e, Event::OutOfSync { guid: 1, .. })
+            matches!(e, ReplicationEvent::OutOfSync { guid: 1, .. })
         });
         // Without a replica no acknowledgement is needed.
         master.commit(vec![put(1001, 1)]);
@@ -618,7 +642,9 @@ fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
             cluster.forget(0);
         }
         cluster.start(0);
-        master.expect("the end of the alarm", |e| *e == Event::ProtectionRestored);
+        master.expect("the end of the alarm", |e| {
+            *e == ReplicationEvent::ProtectionRestored
+        });
         master.commit(vec![put(1002, 1)]);
         master.all_acknowledged();
         standby.in_sync(1);
@@ -634,8 +660,10 @@ fn master_starts_without_etcd_after_the_limit() {
     alone.limit = Duration::from_millis(300);
     let mut master = Node::start(alone, &Arc::default());
     master.lead(10);
-    let alarm = master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
-    let Event::ProtectionLost(why) = alarm else {
+    let alarm = master.expect("alarm", |e| {
+        matches!(e, ReplicationEvent::ProtectionLost(_))
+    });
+    let ReplicationEvent::ProtectionLost(why) = alarm else {
         unreachable!("expected above")
     };
     let place = format!("etcd at {}: ", cluster.endpoints()[0]);
@@ -677,8 +705,10 @@ fn both_sides_require_certificates() {
         with.files = Some(files);
         let mut other = Node::start(with.clone(), &Arc::default());
         other.lead(20);
-        let told = other.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
-        let Event::ProtectionLost(why) = told else {
+        let told = other.expect("alarm", |e| {
+            matches!(e, ReplicationEvent::ProtectionLost(_))
+        });
+        let ReplicationEvent::ProtectionLost(why) = told else {
             unreachable!("matched above")
         };
         assert!(says.iter().any(|word| why.contains(word)), "{why}");

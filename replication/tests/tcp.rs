@@ -20,8 +20,8 @@ use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_replication::tcp::{TcpReplication, TcpSettings};
 use ferrosm_replication::tls::TlsFiles;
 use ferrosm_replication::{
-    EVENT_QUEUE_MAX, Event, LogLimits, Position, RecordStore, Replication, Role, StepDownReason,
-    Timing,
+    EVENT_QUEUE_MAX, LogLimits, Position, RecordStore, Replication, ReplicationEvent, Role,
+    StepDownReason, Timing,
 };
 use memory::{GUARD, Memory, put, until};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -129,8 +129,10 @@ impl Drop for Site {
 
 impl Node {
     fn rejection(&mut self) -> String {
-        let event = self.expect("refused", |e| matches!(e, Event::PeerRejected { .. }));
-        let Event::PeerRejected { why, .. } = event else {
+        let event = self.expect("refused", |e| {
+            matches!(e, ReplicationEvent::PeerRejected { .. })
+        });
+        let ReplicationEvent::PeerRejected { why, .. } = event else {
             unreachable!("expected above")
         };
         why
@@ -149,7 +151,9 @@ fn standby_gets_a_snapshot_and_then_batches() {
     master.all_acknowledged();
     let mut standby = site.start(1).standby();
     standby.in_sync(1);
-    master.expect("in sync", |e| *e == Event::StandbyInSync { guid: 2 });
+    master.expect("in sync", |e| {
+        *e == ReplicationEvent::StandbyInSync { guid: 2 }
+    });
     assert_eq!(standby.store.records(), master.store.records());
     for n in 0..500 {
         master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
@@ -195,9 +199,9 @@ fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
     first.all_acknowledged();
 
     first.replication.abort();
-    let silent = |e: &Event| {
+    let silent = |e: &ReplicationEvent| {
         let all = true;
-        *e == Event::MasterSilent {
+        *e == ReplicationEvent::MasterSilent {
             guid: 1,
             in_sync: all,
             uncertain: false,
@@ -254,12 +258,18 @@ fn reconnected_standby_gets_missed_batches() {
     for n in 0..300 {
         master.commit(vec![put(n, n)]);
     }
-    master.expect("loss", |e| matches!(e, Event::StandbyLost { guid: 2, .. }));
-    master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
+    master.expect("loss", |e| {
+        matches!(e, ReplicationEvent::StandbyLost { guid: 2, .. })
+    });
+    master.expect("alarm", |e| {
+        matches!(e, ReplicationEvent::ProtectionLost(_))
+    });
     master.all_acknowledged();
     let mut again = site.start(1).standby();
     again.in_sync(1);
-    master.expect("end of the alarm", |e| *e == Event::ProtectionRestored);
+    master.expect("end of the alarm", |e| {
+        *e == ReplicationEvent::ProtectionRestored
+    });
     assert_eq!(again.store.records(), master.store.records());
     assert_eq!(
         again.store.replaced.load(Ordering::SeqCst),
@@ -301,10 +311,12 @@ fn handover_loses_nothing_and_differs_from_a_death() {
     first
         .replication
         .set_role(Role::Inactive(StepDownReason::HandingOver));
-    let told = second.expect("goodbye", |e| matches!(e, Event::MasterLeaving { .. }));
+    let told = second.expect("goodbye", |e| {
+        matches!(e, ReplicationEvent::MasterLeaving { .. })
+    });
     assert!(matches!(
         told,
-        Event::MasterLeaving {
+        ReplicationEvent::MasterLeaving {
             guid: 1,
             leaving: StepDownReason::HandingOver,
             ..
@@ -339,7 +351,7 @@ fn master_with_stalled_driver_is_silent() {
             .is_some_and(|l| l.in_sync)
     });
     standby.expect("silence", |e| {
-        matches!(e, Event::MasterSilent { guid: 1, .. })
+        matches!(e, ReplicationEvent::MasterSilent { guid: 1, .. })
     });
 }
 
@@ -352,8 +364,10 @@ fn standby_with_failing_store_is_out_of_sync() {
     standby.in_sync(1);
     standby.store.failures.store(1, Ordering::SeqCst);
     master.commit(vec![put(1, 1)]);
-    let told = standby.expect("failure", |e| matches!(e, Event::OutOfSync { .. }));
-    let Event::OutOfSync { why, .. } = told else {
+    let told = standby.expect("failure", |e| {
+        matches!(e, ReplicationEvent::OutOfSync { .. })
+    });
+    let ReplicationEvent::OutOfSync { why, .. } = told else {
         unreachable!("expected above")
     };
     assert_eq!(why, "the disk is full");
@@ -502,7 +516,7 @@ fn garbage_ends_only_its_connection() {
         over_tls(&site, to, true, bytes);
         master.expect(
             why,
-            |e| matches!(e, Event::PeerRejected { why: told, .. } if told.contains(why)),
+            |e| matches!(e, ReplicationEvent::PeerRejected { why: told, .. } if told.contains(why)),
         );
     }
     serves(&site, &mut master);

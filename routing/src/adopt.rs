@@ -166,7 +166,7 @@ mod tests {
     use ferrosm_mad::ids::Lid;
 
     use super::*;
-    use crate::engine::{Request, engine_by_name};
+    use crate::engine::{RoutingRequest, engine_by_name};
     use crate::topology::TopologyBuilder;
 
     /// A square of switches with a host of four LIDs on each.
@@ -183,7 +183,7 @@ mod tests {
 
     fn routed(topo: &Topology, engine: &str) -> Routing {
         let engine = engine_by_name(engine).unwrap();
-        engine.route(&Request::new(topo)).unwrap()
+        engine.route(&RoutingRequest::new(topo)).unwrap()
     }
 
     #[test]

@@ -5,10 +5,10 @@
 //! compared with it within the work budget. A loss does not change the engine: the installed routing is rerouted incrementally.
 
 use crate::diagnostics::{Structure, TreeFigures};
-use crate::engine::Request;
+use crate::engine::RoutingRequest;
 use crate::structure::dragonfly::dragonfly;
 use crate::structure::grid::{Family, grid};
-use crate::structure::tree::{Tree, tree};
+use crate::structure::tree::{DetectedTree, tree};
 use crate::topology::{SwitchIdx, Topology};
 
 /// Engines to try.
@@ -52,7 +52,7 @@ impl Advice {
 
 /// Detects the structure of the fabric and returns the engines for it.
 #[must_use]
-pub fn advise(request: &Request<'_>) -> Advice {
+pub fn advise(request: &RoutingRequest<'_>) -> Advice {
     let (topo, hints) = (request.topo, request.hints);
     if hints.file.is_some() {
         return Advice {
@@ -103,7 +103,7 @@ pub fn advise(request: &Request<'_>) -> Advice {
 }
 
 /// Trees are routed on one VL: incremental reroutes are fast, and programs that choose their own SL cannot cause a credit loop.
-fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
+fn of_tree(topo: &Topology, tree: &DetectedTree) -> Advice {
     let is_regular = is_regular(topo, tree);
     let reason = Structure::Tree {
         is_regular,
@@ -124,7 +124,7 @@ fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
 }
 
 /// Whether all switches of a level have the same number of uplinks and of downlinks.
-fn is_regular(topo: &Topology, tree: &Tree) -> bool {
+fn is_regular(topo: &Topology, tree: &DetectedTree) -> bool {
     let mut by_level: Vec<Option<(usize, usize)>> = vec![None; tree.levels()];
     tree.level_links == 0
         && topo.switches().all(|s| {

@@ -8,7 +8,7 @@
 //! unchanged fabric therefore changes no entry.
 
 use crate::diagnostics::{Diagnostic, RoutingFigures};
-use crate::engine::{Request, Routing};
+use crate::engine::{Routing, RoutingRequest};
 use crate::quality::{Effort, shifts_by_leaf};
 use crate::verify::Proof;
 
@@ -20,7 +20,7 @@ const SHIFTS_MAX: usize = 64;
 
 /// Returns the best of the routings, which are in order of preference, and a diagnostic if there was more than one.
 pub(crate) fn select_best(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     mut passed: Vec<(Routing, Proof)>,
 ) -> (Option<(Routing, Proof)>, Option<Diagnostic>) {
     if passed.len() < 2 {
@@ -71,7 +71,7 @@ struct Figures {
 }
 
 /// Number of entries that differ from the installed tables, as far as these are known.
-fn changed_entries(request: &Request<'_>, routing: &Routing) -> usize {
+fn changed_entries(request: &RoutingRequest<'_>, routing: &Routing) -> usize {
     let known = |s: usize| request.previous.get(s);
     let tables = routing.tables.iter().enumerate();
     tables

@@ -9,7 +9,7 @@ use crate::describe::{Describe, index_label};
 use crate::engine::SwitchOrderStrategy;
 use crate::structure::dragonfly::{Dragonfly, DragonflyMismatch};
 use crate::structure::grid::{DimKind, Grid, GridMismatch};
-use crate::structure::tree::{Tree, TreeMismatch};
+use crate::structure::tree::{DetectedTree, TreeMismatch};
 use crate::topology::SwitchIdx;
 
 /// One decision. `Display` is one line.
@@ -223,7 +223,7 @@ pub struct TreeFigures {
 impl TreeFigures {
     /// Figures of `tree`.
     #[must_use]
-    pub fn from_tree(tree: &Tree) -> Self {
+    pub fn from_tree(tree: &DetectedTree) -> Self {
         Self {
             levels: tree.levels(),
             leaves: tree.leaves.len(),

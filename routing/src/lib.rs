@@ -53,15 +53,16 @@ pub mod work;
 pub use describe::Describe;
 pub use diagnostics::{Diagnostic, RerouteSummary, RoutingFigures, Structure, TreeFigures};
 pub use engine::{
-    ENGINE_NAMES, Engine, HintError, LastRun, Previous, Request, RouteError, Routing, ShapeError,
-    SwitchHintError, SwitchOrderStrategy, TreeConstraint, engine_by_name,
+    ENGINE_NAMES, Engine, HintError, LastRun, Previous, RouteError, Routing, RoutingRequest,
+    ShapeError, SwitchHintError, SwitchOrderStrategy, TreeConstraint, engine_by_name,
 };
 pub use hints::Hints;
 pub use reroute_cache::RerouteCache;
 pub use select::{EngineRejection, Selection, SelectionStep, route_with, route_with_progress};
 pub use tables::{Lft, Tables, changed_blocks};
 pub use topology::{
-    DATA_VLS_MAX, DegradedLink, Destination, EndPort, Link, SwitchIdx, Topology, TopologyBuilder,
+    AttachedEndPort, DATA_VLS_MAX, DegradedLink, Destination, SwitchIdx, SwitchLink, Topology,
+    TopologyBuilder,
 };
 pub use verify::{Proof, VerifyError, verify};
 pub use vl_plan::{PathSl, SlToVl, SlToVlMaps, VlPlan};

@@ -12,7 +12,7 @@ use crate::auto::{self, Advice};
 use crate::best::select_best;
 use crate::describe::Describe;
 use crate::diagnostics::Diagnostic;
-use crate::engine::{ENGINE_NAMES, Engine, Request, RouteError, Routing, engine_by_name};
+use crate::engine::{ENGINE_NAMES, Engine, RouteError, Routing, RoutingRequest, engine_by_name};
 use crate::multicast;
 use crate::reroute::{RerouteLimits, reroute_cached};
 use crate::reroute_cache::RerouteCache;
@@ -192,7 +192,7 @@ impl<'a> Stage<'a> {
 ///
 /// On a connected graph, `chosen` is `Some` unless the list has [`NO_FALLBACK`].
 #[must_use]
-pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
+pub fn route_with(engines: &[&str], request: &RoutingRequest<'_>) -> Selection {
     route_with_progress(engines, request, &mut |_| {})
 }
 
@@ -211,7 +211,7 @@ pub enum SelectionStep<'a> {
 #[must_use]
 pub fn route_with_progress(
     engines: &[&str],
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     watch: &mut dyn FnMut(SelectionStep<'_>),
 ) -> Selection {
     if let Some((routing, proof, cache)) = rerouted(request) {
@@ -253,7 +253,7 @@ pub fn route_with_progress(
 }
 
 /// Reroutes the installed routing incrementally, if the fabric only lost links or LIDs and the result passes verification.
-fn rerouted(request: &Request<'_>) -> Option<(Routing, Proof, RerouteCache)> {
+fn rerouted(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteCache)> {
     let last = request.previous.last.as_ref()?;
     let (mut routing, dependencies) = reroute_cached(request, &RerouteLimits::default())?;
     let mut verifier = last.cache.verifier().cloned().unwrap_or_default();
@@ -281,7 +281,7 @@ fn rerouted(request: &Request<'_>) -> Option<(Routing, Proof, RerouteCache)> {
     ))
 }
 
-fn stages<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Stage<'a>> {
+fn stages<'a>(engines: &[&'a str], request: &RoutingRequest<'_>) -> Vec<Stage<'a>> {
     let mut list: Vec<Stage<'a>> = Vec::new();
     for &engine in engines.iter().filter(|e| **e != NO_FALLBACK) {
         if engine == AUTO {
@@ -302,7 +302,7 @@ type Verified = (Routing, Proof);
 
 /// Runs engines and verifies their tables.
 struct Attempts<'a, 'w> {
-    request: &'a Request<'a>,
+    request: &'a RoutingRequest<'a>,
     watch: &'w mut dyn FnMut(SelectionStep<'_>),
     rejected: Vec<EngineRejection>,
 }
@@ -393,7 +393,7 @@ impl Attempts<'_, '_> {
     fn route_and_verify(
         &mut self,
         engine: &dyn Engine,
-        request: &Request<'_>,
+        request: &RoutingRequest<'_>,
     ) -> Result<Verified, RejectReason> {
         (self.watch)(SelectionStep::Engine(engine.name()));
         let routing = engine.route(request)?;

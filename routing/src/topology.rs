@@ -30,7 +30,7 @@ impl SwitchIdx {
 
 /// A link between two different switches, from one side.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Link {
+pub struct SwitchLink {
     /// The port on this side.
     pub port: PortNum,
     /// The switch on the other side.
@@ -41,7 +41,7 @@ pub struct Link {
 
 /// A CA or router port that is attached to a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EndPort {
+pub struct AttachedEndPort {
     /// The switch port.
     pub port: PortNum,
     /// Its base LID.
@@ -66,7 +66,7 @@ pub struct Destination {
 pub struct TopologyBuilder {
     switches: Vec<SwitchSpec>,
     links: Vec<((SwitchIdx, PortNum), (SwitchIdx, PortNum))>,
-    end_ports: Vec<(SwitchIdx, EndPort)>,
+    end_ports: Vec<(SwitchIdx, AttachedEndPort)>,
     vls: Vec<((SwitchIdx, PortNum), u8)>,
     rates: Vec<((SwitchIdx, PortNum), u32)>,
 }
@@ -126,7 +126,7 @@ impl TopologyBuilder {
     pub fn end_port(&mut self, at: (SwitchIdx, PortNum), lid: Lid, count: u16) {
         self.end_ports.push((
             at.0,
-            EndPort {
+            AttachedEndPort {
                 port: at.1,
                 lid,
                 count,
@@ -194,7 +194,7 @@ impl TopologyBuilder {
                 }
             }
         }
-        let mut end_ports: Vec<(SwitchIdx, EndPort)> = self
+        let mut end_ports: Vec<(SwitchIdx, AttachedEndPort)> = self
             .end_ports
             .into_iter()
             .filter(|&(s, e)| exists((s, e.port)).is_some_and(|i| peers[i].is_none()))
@@ -207,7 +207,7 @@ impl TopologyBuilder {
         for (i, spec) in self.switches.iter().enumerate() {
             links.extend((1..=spec.num_ports).filter_map(|p| {
                 let (peer, peer_port) = peers[port_base[i] + usize::from(p)]?;
-                Some(Link {
+                Some(SwitchLink {
                     port: PortNum(p),
                     peer,
                     peer_port,
@@ -277,9 +277,9 @@ pub struct Topology {
     vls: Arc<[u8]>,
     /// Mb/s by flat port number; 0: unknown.
     rates: Arc<[u32]>,
-    links: Arc<[Link]>,
+    links: Arc<[SwitchLink]>,
     link_base: Arc<[usize]>,
-    end_ports: Arc<[EndPort]>,
+    end_ports: Arc<[AttachedEndPort]>,
     end_base: Arc<[usize]>,
     /// By LID.
     destinations: Arc<[Destination]>,
@@ -352,13 +352,13 @@ impl Topology {
 
     /// Links of a switch to other switches, by port number.
     #[must_use]
-    pub fn links(&self, s: SwitchIdx) -> &[Link] {
+    pub fn links(&self, s: SwitchIdx) -> &[SwitchLink] {
         &self.links[self.link_base[s.index()]..self.link_base[s.index() + 1]]
     }
 
     /// CA and router ports attached to a switch, by port number.
     #[must_use]
-    pub fn end_ports(&self, s: SwitchIdx) -> &[EndPort] {
+    pub fn end_ports(&self, s: SwitchIdx) -> &[AttachedEndPort] {
         &self.end_ports[self.end_base[s.index()]..self.end_base[s.index() + 1]]
     }
 

@@ -8,7 +8,7 @@ mod common;
 use std::time::Instant;
 
 use common::{Fabric, dragonfly, random, torus, two_level};
-use ferrosm_routing::{Request, WorkBudget, engine_by_name};
+use ferrosm_routing::{RoutingRequest, WorkBudget, engine_by_name};
 
 #[allow(
     clippy::print_stdout,
@@ -49,7 +49,7 @@ fn main() {
             };
             let work = WorkBudget::limited(u64::MAX - 1);
             let began = Instant::now();
-            let result = engine.route(&Request::new(&topo).with_budget(&work));
+            let result = engine.route(&RoutingRequest::new(&topo).with_budget(&work));
             let seconds = began.elapsed().as_secs_f64();
             println!(
                 "{name:<28} {:<8} {seconds:>8.2} {:>12} {:>14.0}{}",

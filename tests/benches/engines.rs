@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::{Fabric, three_level, two_level};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use ferrosm_routing::{Previous, Request, VlPlan, engine_by_name, verify};
+use ferrosm_routing::{Previous, RoutingRequest, VlPlan, engine_by_name, verify};
 
 fn engines(c: &mut Criterion) {
     let fabrics: [(u32, Fabric); 3] = [
@@ -33,10 +33,11 @@ fn engines(c: &mut Criterion) {
                 continue;
             };
             group.bench_with_input(BenchmarkId::new(name, hosts), &topo, |b, topo| {
-                b.iter(|| black_box(engine.route(&Request::new(topo))));
+                b.iter(|| black_box(engine.route(&RoutingRequest::new(topo))));
             });
         }
-        let Some(Ok(before)) = engine_by_name("updn").map(|e| e.route(&Request::new(&topo))) else {
+        let Some(Ok(before)) = engine_by_name("updn").map(|e| e.route(&RoutingRequest::new(&topo)))
+        else {
             continue;
         };
         group.bench_with_input(BenchmarkId::new("verify", hosts), &topo, |b, topo| {
@@ -51,7 +52,7 @@ fn engines(c: &mut Criterion) {
                 b.iter(|| {
                     black_box(
                         engine_by_name("updn")
-                            .map(|e| e.route(&Request::new(less).with_previous(&previous))),
+                            .map(|e| e.route(&RoutingRequest::new(less).with_previous(&previous))),
                     )
                 });
             },

@@ -21,8 +21,8 @@ use ferrosm_routing::reroute::reroute;
 use ferrosm_routing::transition;
 use ferrosm_routing::verify::IncrementalVerifier;
 use ferrosm_routing::{
-    Engine, LastRun, Previous, Request, RerouteCache, Routing, Tables, Topology, changed_blocks,
-    engine_by_name, verify,
+    Engine, LastRun, Previous, RerouteCache, Routing, RoutingRequest, Tables, Topology,
+    changed_blocks, engine_by_name, verify,
 };
 
 fn main() {
@@ -94,7 +94,7 @@ fn report(name: &str, fabric: &Fabric, engines: &[&str], only_reroute: bool) {
         let mut routing = None;
         for _ in 0..5 {
             let t = Instant::now();
-            routing = Some(engine.route(&Request::new(&topo)));
+            routing = Some(engine.route(&RoutingRequest::new(&topo)));
             best = best.min(t.elapsed().as_secs_f64());
             if best > 1.0 {
                 break;
@@ -164,12 +164,12 @@ fn report_lost_link(
         let before = &routed.tables;
         let t = Instant::now();
         let after = engine
-            .route(&Request::new(&less).with_previous(&previous))
+            .route(&RoutingRequest::new(&less).with_previous(&previous))
             .unwrap();
         let took = t.elapsed().as_secs_f64();
-        let cold = engine.route(&Request::new(&less)).unwrap();
+        let cold = engine.route(&RoutingRequest::new(&less)).unwrap();
         let again = engine
-            .route(&Request::new(topo).with_previous(&Previous::from_tables_of(&after)))
+            .route(&RoutingRequest::new(topo).with_previous(&Previous::from_tables_of(&after)))
             .unwrap();
         let (entries, blocks) = changes(before, &after.tables);
         let (cold_entries, cold_blocks) = changes(before, &cold.tables);
@@ -199,7 +199,7 @@ fn report_lost_link(
 fn report_reroute(topo: &Topology, routed: &Routing, less: &Topology) {
     let previous = Previous::from_routing(&Arc::new(topo.clone()), routed);
     let cold = Previous::from_routing(&Arc::new(topo.clone()), routed);
-    let request = Request::new(less).with_previous(&previous);
+    let request = RoutingRequest::new(less).with_previous(&previous);
     let timed = |f: &mut dyn FnMut()| {
         let t = Instant::now();
         f();
@@ -207,7 +207,7 @@ fn report_reroute(topo: &Topology, routed: &Routing, less: &Topology) {
     };
     let last = previous.last.as_ref().unwrap();
     let prepared = timed(&mut || last.prepare());
-    let unprepared = timed(&mut || drop(reroute(&Request::new(less).with_previous(&cold))));
+    let unprepared = timed(&mut || drop(reroute(&RoutingRequest::new(less).with_previous(&cold))));
     let mut best = [f64::MAX; 4];
     let mut after = None;
     for _ in 0..5 {

@@ -3,8 +3,8 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
-use ferrosm_channel::frames::{Reply, Request};
-use ferrosm_channel::verbs::{self, AsyncEvent, VerbsReply, VerbsRequest};
+use ferrosm_channel::frames::{ClientRequest, ServerReply};
+use ferrosm_channel::verbs::{self, VerbsReply, VerbsRequest, WireAsyncEvent};
 use ferrosm_channel::{ClientEnd, ClientFds, MessageAction, ReceiveOutcome};
 use rustix::io::Errno;
 
@@ -30,12 +30,12 @@ pub(crate) struct Device {
 pub(crate) fn send_request(
     connection: &Mutex<Connection>,
     call: VerbsRequest,
-) -> Result<(Reply, Vec<OwnedFd>), Errno> {
+) -> Result<(ServerReply, Vec<OwnedFd>), Errno> {
     let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
     let (reply, fds) = connection
-        .send_request(&Request::Verbs(call))
+        .send_request(&ClientRequest::Verbs(call))
         .map_err(ServerError::errno)?;
-    if let Reply::Errno(errno) = reply {
+    if let ServerReply::Errno(errno) = reply {
         return Err(Errno::from_raw_os_error(errno));
     }
     Ok((reply, fds))
@@ -45,7 +45,7 @@ pub(crate) fn send_request(
 pub(crate) fn devices(config: &Config) -> Result<Vec<verbs::DeviceAttributes>, Errno> {
     let connection = Mutex::new(Connection::open(config).map_err(ServerError::errno)?);
     match send_request(&connection, VerbsRequest::Devices)? {
-        (Reply::Verbs(VerbsReply::Devices(devices)), _) => Ok(devices),
+        (ServerReply::Verbs(VerbsReply::Devices(devices)), _) => Ok(devices),
         (other, _) => Err(unexpected(&other).errno()),
     }
 }
@@ -105,7 +105,7 @@ impl Device {
 
 /// An opened device; contains a `struct ibv_context`.
 #[repr(C)]
-pub(crate) struct Context {
+pub(crate) struct DeviceContext {
     pub(crate) ibv: abi::VerbsContext,
     pub(crate) index: u32,
     requests: Mutex<Connection>,
@@ -115,7 +115,7 @@ pub(crate) struct Context {
     _events_fd: OwnedFd,
 }
 
-impl Context {
+impl DeviceContext {
     /// Opens a device with the given C functions.
     pub(crate) fn open(
         config: &Config,
@@ -125,7 +125,7 @@ impl Context {
     ) -> Result<Self, Errno> {
         let requests = Mutex::new(Connection::open(config).map_err(ServerError::errno)?);
         let (reply, fds) = send_request(&requests, VerbsRequest::Watch { device: index })?;
-        if reply != Reply::Opened {
+        if reply != ServerReply::Opened {
             return Err(unexpected(&reply).errno());
         }
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
@@ -148,7 +148,7 @@ impl Context {
             port,
         };
         match send_request(&self.requests, call)? {
-            (Reply::Verbs(VerbsReply::Port(port)), _) => Ok(*port),
+            (ServerReply::Verbs(VerbsReply::Port(port)), _) => Ok(*port),
             (other, _) => Err(unexpected(&other).errno()),
         }
     }
@@ -158,13 +158,13 @@ impl Context {
     /// # Errors
     ///
     /// `EIO` if the server is dead.
-    pub(crate) fn event(&self) -> Result<Option<AsyncEvent>, Errno> {
+    pub(crate) fn event(&self) -> Result<Option<WireAsyncEvent>, Errno> {
         let mut message = [0; 8];
         match self
             .events
             .receive(&mut message, |_| MessageAction::Consume)
         {
-            Ok(ReceiveOutcome::Message(..)) => AsyncEvent::decode(&message)
+            Ok(ReceiveOutcome::Message(..)) => WireAsyncEvent::decode(&message)
                 .map(Some)
                 .map_err(|_| Errno::IO),
             Ok(ReceiveOutcome::Empty) if self.events.check_alive() => Ok(None),

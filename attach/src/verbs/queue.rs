@@ -13,9 +13,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ferrosm_channel::frames::Reply;
+use ferrosm_channel::frames::ServerReply;
 use ferrosm_channel::verbs::{
-    MAX_DATAGRAM, QpParameters, ReceivedMessage, SendMessage, VerbsReply, VerbsRequest,
+    MAX_DATAGRAM, ReceivedMessage, SendMessage, VerbsReply, VerbsRequest, WireQpParameters,
 };
 use ferrosm_channel::{ClientEnd, ClientFds, MessageAction, ReceiveOutcome};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -58,7 +58,7 @@ pub(crate) struct Endpoint {
     end: ClientEnd,
     requests: Mutex<Connection>,
     buffers: Mutex<VecDeque<Buffer>>,
-    parameters: Mutex<QpParameters>,
+    parameters: Mutex<WireQpParameters>,
     max_buffers: usize,
 }
 
@@ -66,7 +66,7 @@ impl Endpoint {
     pub(crate) fn create(config: &Config, device: u32, max_buffers: usize) -> Result<Self, Errno> {
         let requests = Mutex::new(Connection::open(config).map_err(ServerError::errno)?);
         let (reply, fds) = send_request(&requests, VerbsRequest::CreateQueuePair { device })?;
-        let Reply::Verbs(VerbsReply::QueuePair(qpn)) = reply else {
+        let ServerReply::Verbs(VerbsReply::QueuePair(qpn)) = reply else {
             return Err(unexpected(&reply).errno());
         };
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
@@ -82,12 +82,12 @@ impl Endpoint {
         })
     }
 
-    pub(crate) fn parameters(&self) -> QpParameters {
+    pub(crate) fn parameters(&self) -> WireQpParameters {
         *lock(&self.parameters)
     }
 
     /// Modifies the state as allowed for datagrams by IBA 11.2.5.2.
-    pub(crate) fn modify(&self, mut next: QpParameters) -> Result<(), Errno> {
+    pub(crate) fn modify(&self, mut next: WireQpParameters) -> Result<(), Errno> {
         let mut now = lock(&self.parameters);
         let allowed = match (now.state, next.state) {
             (_, state::RESET | state::ERR) => true,
@@ -102,10 +102,10 @@ impl Endpoint {
             return Err(Errno::INVAL);
         }
         if next.state == state::RESET {
-            next = QpParameters::default();
+            next = WireQpParameters::default();
         }
         match send_request(&self.requests, VerbsRequest::ModifyQueuePair(next))? {
-            (Reply::Done, _) => {}
+            (ServerReply::Done, _) => {}
             (other, _) => return Err(unexpected(&other).errno()),
         }
         if next.state == state::RESET {
@@ -120,7 +120,7 @@ impl Endpoint {
             &self.requests,
             VerbsRequest::Multicast { attach, mgid, mlid },
         )? {
-            (Reply::Done, _) => Ok(()),
+            (ServerReply::Done, _) => Ok(()),
             (other, _) => Err(unexpected(&other).errno()),
         }
     }

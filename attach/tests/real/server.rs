@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use ferrosm_channel::frames::{self, Reply, Request};
+use ferrosm_channel::frames::{self, ClientRequest, ServerReply};
 use ferrosm_channel::{ServerDoorbell, ServerEnd};
 
 /// Class of the test commands.
@@ -184,14 +184,14 @@ fn serve(shared: &Shared, stream: &UnixStream) {
     let mut holds_issm = false;
     while let Ok(Some((frame, _))) = frames::receive(stream) {
         let mut reply_fds = vec![];
-        let reply = match Request::decode(&frame).unwrap() {
-            Request::Hello { nodes, .. } => {
+        let reply = match ClientRequest::decode(&frame).unwrap() {
+            ClientRequest::Hello { nodes, .. } => {
                 *shared.nodes.lock().unwrap() = nodes;
-                Reply::Done
+                ServerReply::Done
             }
-            Request::ListFiles => Reply::Files(vec![]),
-            Request::ReadFile { path } => read_file(shared, &path),
-            Request::OpenUmad { index: 0 } if !shared.stopped.load(Ordering::SeqCst) => {
+            ClientRequest::ListFiles => ServerReply::Files(vec![]),
+            ClientRequest::ReadFile { path } => read_file(shared, &path),
+            ClientRequest::OpenUmad { index: 0 } if !shared.stopped.load(Ordering::SeqCst) => {
                 let (end, fds) = ServerEnd::pair(&shared.doorbell).unwrap();
                 reply_fds = fds.into_vec();
                 let file = Arc::new(OpenFile {
@@ -201,18 +201,18 @@ fn serve(shared: &Shared, stream: &UnixStream) {
                 });
                 shared.files.lock().unwrap().push(Arc::clone(&file));
                 open = Some(file);
-                Reply::Opened
+                ServerReply::Opened
             }
-            Request::OpenUmad { .. } | Request::Verbs(_) => Reply::Errno(ENXIO),
-            Request::Ioctl { request, arg } => ioctl(open.as_deref(), request, arg),
-            Request::OpenIssm { .. } => {
+            ClientRequest::OpenUmad { .. } | ClientRequest::Verbs(_) => ServerReply::Errno(ENXIO),
+            ClientRequest::Ioctl { request, arg } => ioctl(open.as_deref(), request, arg),
+            ClientRequest::OpenIssm { .. } => {
                 let mut held = shared.issm_open.lock().unwrap();
                 if *held {
-                    Reply::Errno(EAGAIN)
+                    ServerReply::Errno(EAGAIN)
                 } else {
                     *held = true;
                     holds_issm = true;
-                    Reply::Opened
+                    ServerReply::Opened
                 }
             }
         };
@@ -230,20 +230,20 @@ fn serve(shared: &Shared, stream: &UnixStream) {
     }
 }
 
-fn read_file(shared: &Shared, path: &str) -> Reply {
+fn read_file(shared: &Shared, path: &str) -> ServerReply {
     if path == "infiniband/sim0/ports/1/lid" {
         let lid = shared.lid.load(Ordering::SeqCst);
-        return Reply::File(format!("{lid:#x}\n").into_bytes());
+        return ServerReply::File(format!("{lid:#x}\n").into_bytes());
     }
     FILES
         .iter()
         .find(|(name, _)| *name == path)
-        .map_or(Reply::Errno(ENOENT), |(_, contents)| {
-            Reply::File(contents.as_bytes().to_vec())
+        .map_or(ServerReply::Errno(ENOENT), |(_, contents)| {
+            ServerReply::File(contents.as_bytes().to_vec())
         })
 }
 
-fn ioctl(file: Option<&OpenFile>, request: u32, mut arg: Vec<u8>) -> Reply {
+fn ioctl(file: Option<&OpenFile>, request: u32, mut arg: Vec<u8>) -> ServerReply {
     let errno = match (file, request) {
         (Some(_), ENABLE_PKEY | UNREGISTER_AGENT) => 0,
         (Some(file), REGISTER_AGENT | REGISTER_AGENT2) => {
@@ -253,7 +253,7 @@ fn ioctl(file: Option<&OpenFile>, request: u32, mut arg: Vec<u8>) -> Reply {
         }
         (Some(_) | None, _) => EINVAL,
     };
-    Reply::Ioctl { errno, arg }
+    ServerReply::Ioctl { errno, arg }
 }
 
 /// Receives the messages of all files and replies to them, until the server stops.

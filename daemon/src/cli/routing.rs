@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ferrosm_opensm_compat::input::RoutingInputFiles;
 
-use crate::config::value::Engine;
+use crate::config::value::EngineName;
 
 /// Flags of offline routing.
 #[derive(Debug, Clone, Args)]
@@ -23,7 +23,7 @@ pub struct OfflineArgs {
         value_delimiter = ',',
         default_value = "auto"
     )]
-    pub engine: Vec<Engine>,
+    pub engine: Vec<EngineName>,
     /// Time limit of `auto` for comparing engines, such as 10s. Named engines have no limit.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub budget: humantime::Duration,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::{ConfigArgs, ConfigCommand};
-use crate::config::{self, DEFAULT_PATH, Source};
+use crate::config::{self, ConfigSource, DEFAULT_PATH};
 use crate::failure::Failure;
 use crate::output;
 
@@ -37,12 +37,12 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
 ///
 /// # Errors
 /// All errors of the file.
-pub fn sources(file: Option<&Path>) -> Result<Vec<Source>, Failure> {
+pub fn sources(file: Option<&Path>) -> Result<Vec<ConfigSource>, Failure> {
     let default = Path::new(DEFAULT_PATH);
     match file {
         Some(path) => Ok(config::read(path)?),
         None if default.exists() => Ok(config::read(default)?),
-        None => Ok(vec![Source::defaults()]),
+        None => Ok(vec![ConfigSource::defaults()]),
     }
 }
 
@@ -63,10 +63,10 @@ pub fn state_dir(file: Option<&Path>, fabric: Option<&str>) -> Result<PathBuf, F
 ///
 /// # Errors
 /// All errors of the file, or an unknown fabric.
-pub fn source(file: Option<&Path>, fabric: Option<&str>) -> Result<Source, Failure> {
+pub fn source(file: Option<&Path>, fabric: Option<&str>) -> Result<ConfigSource, Failure> {
     let all = sources(file)?;
     let is_ambiguous = fabric.is_none() && all.len() > 1;
-    Source::select(all, fabric).map_err(|why| {
+    ConfigSource::select(all, fabric).map_err(|why| {
         let hint = if is_ambiguous {
             ": choose one with --fabric"
         } else {

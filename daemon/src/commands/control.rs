@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::config;
 use crate::cli::{ServiceArgs, SweepArgs};
 use crate::control_socket::client::{self, ClientError};
-use crate::control_socket::{ClientCommand, Reason, Reply, Request, SOCKET_NAME};
+use crate::control_socket::{ClientCommand, ControlReply, ControlRequest, Reason, SOCKET_NAME};
 use crate::failure::Failure;
 use crate::output;
 
@@ -40,14 +40,14 @@ pub fn takeover(args: &ServiceArgs) -> Result<(), Failure> {
 
 fn execute(service: &ServiceArgs, command: ClientCommand) -> Result<(), Failure> {
     let dir = state_dir(service)?;
-    let request = Request {
+    let request = ControlRequest {
         command,
         wait_s: service.wait_s,
     };
     let reply = client::request(&dir, request).map_err(|e| no_reply(&dir, &e))?;
     match reply {
-        Reply::Complete { message } => output::print(&format!("{message}\n")),
-        Reply::Failed { reason, message } => {
+        ControlReply::Complete { message } => output::print(&format!("{message}\n")),
+        ControlReply::Failed { reason, message } => {
             Err(Failure::with_hint(message, advice(command, reason)))
         }
     }

@@ -7,9 +7,9 @@ use tracing::{info, warn};
 
 use crate::capture;
 use crate::cli::DemoArgs;
-use crate::commands::serve::{self, Process, ServeOptions, Service};
+use crate::commands::serve::{self, Process, ServeOptions, ServiceSetup};
 use crate::commands::{config, fabric};
-use crate::config::Source;
+use crate::config::ConfigSource;
 use crate::failure::Failure;
 use crate::metrics::{Metrics, server};
 use crate::output::progress::Terminal;
@@ -29,7 +29,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let (runtime, signals) = signals::install()?;
     let source = match &args.sm.config {
         Some(path) => config::source(Some(path), None)?,
-        None => Source::defaults(),
+        None => ConfigSource::defaults(),
     };
     let flags = args.sm.clone();
     let overlay = move |raw: &mut crate::config::RawConfig| {
@@ -83,7 +83,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let metrics = metrics.for_fabric(source.fabric());
     serve::serve(
         port,
-        Service {
+        ServiceSetup {
             settings,
             source,
             overlay,

@@ -28,7 +28,7 @@ pub mod topology;
 
 use clap::CommandFactory;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, CliCommand};
 use crate::failure::Failure;
 use crate::output;
 
@@ -39,28 +39,28 @@ use crate::output;
 pub fn run(cli: Cli) -> Result<(), Failure> {
     cli.command.check().map_err(Failure::Usage)?;
     match cli.command {
-        Command::Run(args) => run::run(&args),
+        CliCommand::Run(args) => run::run(&args),
         #[cfg(feature = "simulator")]
-        Command::Demo(args) => demo::run(&args),
+        CliCommand::Demo(args) => demo::run(&args),
         #[cfg(feature = "simulator")]
-        Command::Sim(args) => sim::run(&args),
+        CliCommand::Sim(args) => sim::run(&args),
         #[cfg(feature = "simulator")]
-        Command::Attach(args) => attach::run(&args),
+        CliCommand::Attach(args) => attach::run(&args),
         #[cfg(feature = "simulator")]
-        Command::SimCtl(args) => sim_ctl::run(&args),
-        Command::Ports(args) => ports::run(&args),
-        Command::Topology(args) => topology::run(&args),
+        CliCommand::SimCtl(args) => sim_ctl::run(&args),
+        CliCommand::Ports(args) => ports::run(&args),
+        CliCommand::Topology(args) => topology::run(&args),
         #[cfg(feature = "simulator")]
-        Command::Route(args) => route::run(&args),
+        CliCommand::Route(args) => route::run(&args),
         #[cfg(feature = "simulator")]
-        Command::Explain(args) => explain::run(&args),
-        Command::Replay(args) => replay::run(&args),
-        Command::Sweep(args) => control::sweep(&args),
-        Command::Handover(args) => control::handover(&args),
-        Command::Takeover(args) => control::takeover(&args),
-        Command::State(args) => state::run(&args),
-        Command::Config(args) => config::run(&args),
-        Command::Completions { shell } => {
+        CliCommand::Explain(args) => explain::run(&args),
+        CliCommand::Replay(args) => replay::run(&args),
+        CliCommand::Sweep(args) => control::sweep(&args),
+        CliCommand::Handover(args) => control::handover(&args),
+        CliCommand::Takeover(args) => control::takeover(&args),
+        CliCommand::State(args) => state::run(&args),
+        CliCommand::Config(args) => config::run(&args),
+        CliCommand::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "ferrosm", &mut text);
             output::print(&String::from_utf8_lossy(&text))

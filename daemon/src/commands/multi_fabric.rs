@@ -14,7 +14,7 @@ use tracing::{error, error_span, info};
 use super::serve::{self, Process};
 use super::serve_port;
 use crate::cli::RunArgs;
-use crate::config::{self, Settings, Source};
+use crate::config::{self, ConfigSource, Settings};
 use crate::driver::Control;
 use crate::failure::Failure;
 use crate::metrics::{FabricMetrics, Metrics};
@@ -40,7 +40,7 @@ enum FabricReport {
 /// # Errors
 /// None can be served, or (with `--once`) one does not come up.
 pub fn serve(
-    all: Vec<(Source, Settings)>,
+    all: Vec<(ConfigSource, Settings)>,
     args: &RunArgs,
     (terminal, log, metrics): (&Terminal, &log::Handle, &Metrics),
     (runtime, signals): (Runtime, Signals),
@@ -158,7 +158,7 @@ struct FabricThread {
 }
 
 impl FabricThread {
-    fn serve(mut self, mut source: Source, mut settings: Settings) {
+    fn serve(mut self, mut source: ConfigSource, mut settings: Settings) {
         loop {
             let why = match self.serve_now(source.clone(), settings.clone()) {
                 Err(why) if !self.args.sm.once && !self.relay.is_stopping() => why,
@@ -184,7 +184,7 @@ impl FabricThread {
         }
     }
 
-    fn serve_now(&self, source: Source, settings: Settings) -> Result<(), Failure> {
+    fn serve_now(&self, source: ConfigSource, settings: Settings) -> Result<(), Failure> {
         let reports = self.reports.clone();
         let process = Process {
             runtime: signals::runtime()?,
@@ -215,7 +215,7 @@ impl FabricThread {
         })
     }
 
-    fn reload(&self, source: &Source) -> Option<(Source, Settings)> {
+    fn reload(&self, source: &ConfigSource) -> Option<(ConfigSource, Settings)> {
         let all = config::read(source.path()?).ok()?;
         let all = config::resolve_all(all, serve_port::overlay(&self.args)).ok()?;
         all.into_iter()

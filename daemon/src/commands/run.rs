@@ -6,7 +6,7 @@ use crate::cli::RunArgs;
 use crate::commands::serve::Process;
 use crate::commands::serve_port::{overlay, serve_one};
 use crate::commands::{config, multi_fabric};
-use crate::config::Source;
+use crate::config::ConfigSource;
 use crate::failure::Failure;
 use crate::metrics::{Metrics, server};
 use crate::output::log;
@@ -22,10 +22,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let (runtime, signals) = signals::install()?;
     let mut sources = config::sources(args.sm.config.as_deref())?;
     if let Some(name) = &args.fabric {
-        sources = vec![Source::select(sources, Some(name)).map_err(Failure::Usage)?];
+        sources = vec![ConfigSource::select(sources, Some(name)).map_err(Failure::Usage)?];
     }
     if sources.len() > 1 && args.has_fabric_flags() {
-        let names: Vec<&str> = sources.iter().filter_map(Source::fabric).collect();
+        let names: Vec<&str> = sources.iter().filter_map(ConfigSource::fabric).collect();
         return Err(Failure::Usage(format!(
             "--ca, --port, --port-guid, --state-dir, --dump-dir, --capture and --record apply to one fabric, but the configuration has {}: \
              choose one with --fabric",

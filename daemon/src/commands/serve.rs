@@ -19,7 +19,7 @@ use tracing::{error, info, warn};
 
 use crate::capture::Capture;
 use crate::clock::Clock;
-use crate::config::{self, ConfigError, RawConfig, Settings, Source};
+use crate::config::{self, ConfigError, ConfigSource, RawConfig, Settings};
 use crate::control_socket::CLIENTS_MAX;
 use crate::control_socket::server::ControlSocket;
 use crate::driver::{Control, Driver, Reload, Shell};
@@ -29,7 +29,7 @@ use crate::failure::Failure;
 use crate::metrics::{self, FabricMetrics, ServiceMetrics};
 use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, json, log, report};
-use crate::port::Port;
+use crate::port::MadPort;
 use crate::recording::RecordingFile;
 use crate::replication_link::ReplicationLink;
 use crate::sa_server::SaServer;
@@ -51,11 +51,11 @@ pub struct ServeOptions {
 }
 
 /// Everything that a service needs apart from its port.
-pub struct Service {
+pub struct ServiceSetup {
     /// The settings.
     pub settings: Settings,
     /// The source of the settings, for reloads.
-    pub source: Source,
+    pub source: ConfigSource,
     /// Command line flags, which override the source.
     pub overlay: Overlay,
     /// Options.
@@ -97,8 +97,8 @@ pub type Overlay = Box<dyn Fn(&mut RawConfig)>;
 ///
 /// # Errors
 /// If the state directory cannot be used, the port fails, or (with `once`) the fabric does not come up.
-pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
-    let Service {
+pub fn serve<P: MadPort>(port: P, what: ServiceSetup) -> Result<(), Failure> {
+    let ServiceSetup {
         settings,
         source,
         overlay,
@@ -142,7 +142,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     serves();
     let counts = administration.as_ref().map(|a| a.counters());
     let replication = link.as_ref().map(ReplicationLink::replication);
-    let metrics = metrics.start_service(metrics::Source::new(
+    let metrics = metrics.start_service(metrics::MetricsSource::new(
         counts.map(Arc::downgrade),
         replication.map(Arc::downgrade),
     ));
@@ -271,7 +271,7 @@ struct Operator {
     /// Writes dumps on its own thread.
     dumps: DumpWorker,
     dump_dir: Option<PathBuf>,
-    source: Source,
+    source: ConfigSource,
     /// This process serves other fabrics of the file as well.
     is_one_of_several: bool,
     /// See [`Process::is_all`].
@@ -373,7 +373,7 @@ impl Shell for Operator {
             all.retain(|source| self.is_one_of_several || source.fabric() == name);
             config::resolve_all(all, |raw| (self.overlay)(raw))
         });
-        let own = |(source, _): &(Source, Settings)| source.fabric() == name;
+        let own = |(source, _): &(ConfigSource, Settings)| source.fabric() == name;
         let (source, settings) = match read.map(|all| all.into_iter().find(own)) {
             Ok(Some(read)) => read,
             Ok(None) => {
@@ -499,8 +499,8 @@ impl Operator {
 }
 
 /// Logs fabrics of the file that are not served.
-pub(super) fn log_added_fabrics(all: &[Source], served: &[&str]) {
-    let added = all.iter().filter_map(Source::fabric);
+pub(super) fn log_added_fabrics(all: &[ConfigSource], served: &[&str]) {
+    let added = all.iter().filter_map(ConfigSource::fabric);
     let added: Vec<&str> = added.filter(|name| !served.contains(name)).collect();
     if !added.is_empty() {
         warn!(fabrics = added.join(", "), "added fabrics need a restart");

@@ -5,10 +5,10 @@ use tracing::{info, warn};
 
 use super::port_wait::{self, WaitLimits};
 use super::ports;
-use super::serve::{self, Process, ServeOptions, Service};
+use super::serve::{self, Process, ServeOptions, ServiceSetup};
 use crate::capture;
 use crate::cli::RunArgs;
-use crate::config::{RawConfig, Settings, Source};
+use crate::config::{ConfigSource, RawConfig, Settings};
 use crate::failure::Failure;
 use crate::metrics::FabricMetrics;
 use crate::output::log;
@@ -35,7 +35,7 @@ pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut RawConfig) + 'static {
 /// # Errors
 /// No port can serve, or (with `--once`) the fabric does not come up.
 pub(super) fn serve_one(
-    source: Source,
+    source: ConfigSource,
     settings: Settings,
     args: &RunArgs,
     (terminal, log, metrics): (&Terminal, &log::Handle, &FabricMetrics),
@@ -107,7 +107,7 @@ pub(super) fn serve_one(
     };
     serve::serve(
         port,
-        Service {
+        ServiceSetup {
             settings,
             source,
             overlay: Box::new(overlay(args)),

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::output::progress::Terminal;
 use crate::output::view::view_of_spec;
 use crate::output::{self, log, table};
-use crate::simulator::engine::{Engine, console};
+use crate::simulator::engine::{SimulatorEngine, console};
 use crate::simulator::packet_tap::PacketTap;
 use crate::simulator::request::{self, EngineRequest, RequestSender};
 use crate::simulator::{listener, paths};
@@ -60,7 +60,7 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     listener::listen(listener.share()?, requests)
         .map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?;
     let spin = SpinWait::new(Duration::from_micros(args.spin_us));
-    let mut engine = Engine::new(net, spec, doorbell, inbox, spin, tap);
+    let mut engine = SimulatorEngine::new(net, spec, doorbell, inbox, spin, tap);
     output::print(&format!("{size}\nserving on {}\n", socket.display()))?;
     engine.run();
     info!("simulated fabric stopped");

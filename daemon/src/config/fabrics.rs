@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::raw::RawConfig;
-use super::{ConfigErrors, Settings, Source};
+use super::{ConfigErrors, ConfigSource, Settings};
 
 /// The key of the list of fabrics.
 pub(super) const LIST: &str = "fabric";
@@ -159,7 +159,7 @@ pub(super) fn set_own_paths(raw: &mut RawConfig, name: &str, own: &DeTable<'_>) 
 ///
 /// # Errors
 /// All conflicts.
-pub(super) fn check_combination(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
+pub(super) fn check_combination(all: &[(ConfigSource, Settings)]) -> Result<(), ConfigErrors> {
     if all.len() < 2 {
         return Ok(());
     }
@@ -228,11 +228,11 @@ pub(super) fn check_combination(all: &[(Source, Settings)]) -> Result<(), Config
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{ConfigErrors, Settings, Source, resolve_all};
+    use crate::config::{ConfigErrors, ConfigSource, Settings, resolve_all};
     use std::path::Path;
 
-    fn all(text: &str) -> Result<Vec<(Source, Settings)>, ConfigErrors> {
-        resolve_all(Source::parse(Path::new("/etc/f.toml"), text)?, |_| {})
+    fn all(text: &str) -> Result<Vec<(ConfigSource, Settings)>, ConfigErrors> {
+        resolve_all(ConfigSource::parse(Path::new("/etc/f.toml"), text)?, |_| {})
     }
 
     fn errors(text: &str) -> String {
@@ -271,24 +271,24 @@ mod tests {
 
     #[test]
     fn fabric_is_selected_by_name() {
-        let all = Source::parse(Path::new("f"), TWO).unwrap();
+        let all = ConfigSource::parse(Path::new("f"), TWO).unwrap();
         assert_eq!(
-            Source::select(all.clone(), Some("storage"))
+            ConfigSource::select(all.clone(), Some("storage"))
                 .unwrap()
                 .fabric(),
             Some("storage")
         );
         assert_eq!(
-            Source::select(all.clone(), Some("backup")).unwrap_err(),
+            ConfigSource::select(all.clone(), Some("backup")).unwrap_err(),
             "unknown fabric backup: the configuration has compute, storage"
         );
         assert_eq!(
-            Source::select(all, None).unwrap_err(),
+            ConfigSource::select(all, None).unwrap_err(),
             "no fabric selected: the configuration has compute, storage"
         );
-        let plain = Source::parse(Path::new("f"), "").unwrap();
-        assert!(Source::select(plain.clone(), None).is_ok());
-        assert!(Source::select(plain, Some("x")).is_err());
+        let plain = ConfigSource::parse(Path::new("f"), "").unwrap();
+        assert!(ConfigSource::select(plain.clone(), None).is_ok());
+        assert!(ConfigSource::select(plain, Some("x")).is_err());
     }
 
     /// Errors are reported once, with their position, and with the fabric unless they are in a common key.

@@ -25,8 +25,8 @@ pub use parse::{Parsed, parse};
 pub use partition_keys::{Enforce, PKeyText, PartitionEntry, PartitionRules};
 pub use print::{DEFAULT_FILE, effective};
 pub use raw::{
-    Files, LidRules, Links, Log, LogFormat, MetricsKeys, Port, QosRules, RawConfig, Routing, Sa,
-    Sm, SubnetKeys, Sweep,
+    FileKeys, LidKeys, LinkKeys, LogFormat, LogKeys, MetricsKeys, PortKeys, QosKeys, RawConfig,
+    RoutingKeys, SaKeys, SmKeys, SubnetKeys, SweepKeys,
 };
 pub use reload::{Changes, changes, in_force};
 pub use replication::ReplicationKeys;
@@ -39,10 +39,10 @@ pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
 ///
 /// # Errors
 /// All errors of the file.
-pub fn read(path: &Path) -> Result<Vec<Source>, ConfigErrors> {
+pub fn read(path: &Path) -> Result<Vec<ConfigSource>, ConfigErrors> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| ConfigErrors::single(path, format!("cannot read it: {e}")))?;
-    Source::parse(path, &text)
+    ConfigSource::parse(path, &text)
 }
 
 /// Resolves all fabrics of a file and checks them against each other.
@@ -50,9 +50,9 @@ pub fn read(path: &Path) -> Result<Vec<Source>, ConfigErrors> {
 /// # Errors
 /// All errors, without duplicates.
 pub fn resolve_all(
-    sources: Vec<Source>,
+    sources: Vec<ConfigSource>,
     flags: impl Fn(&mut RawConfig),
-) -> Result<Vec<(Source, Settings)>, ConfigErrors> {
+) -> Result<Vec<(ConfigSource, Settings)>, ConfigErrors> {
     let mut errors = ConfigErrors::none();
     let mut all = Vec::new();
     for source in sources {
@@ -70,7 +70,7 @@ pub fn resolve_all(
 
 /// The keys of one fabric of a configuration file, and the text, for the positions of errors.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct ConfigSource {
     path: Option<PathBuf>,
     text: Arc<str>,
     fabric: Option<String>,
@@ -78,7 +78,7 @@ pub struct Source {
     pub raw: RawConfig,
 }
 
-impl Source {
+impl ConfigSource {
     /// Defaults, without a file.
     #[must_use]
     pub fn defaults() -> Self {

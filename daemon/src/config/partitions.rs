@@ -152,12 +152,12 @@ mod tests {
     use ferrosm_mad::ids::PortGuid;
 
     use super::*;
-    use crate::config::{ConfigErrors, Settings, Source, effective};
+    use crate::config::{ConfigErrors, ConfigSource, Settings, effective};
     use crate::testing::TempDir;
 
     fn resolve(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
         let path = dir.path().join("f.toml");
-        Source::only(&path, text.to_owned())?.resolve(|_| {})
+        ConfigSource::only(&path, text.to_owned())?.resolve(|_| {})
     }
 
     const TOML: &str = "[partitions]\nenforce = \"out\"\nallow-both-pkeys = true\n\

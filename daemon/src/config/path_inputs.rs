@@ -69,12 +69,12 @@ fn file<T>(
 mod tests {
     use ferrosm_mad::ids::PortGuid;
 
-    use crate::config::{ConfigErrors, Settings, Source, effective};
+    use crate::config::{ConfigErrors, ConfigSource, Settings, effective};
     use crate::testing::TempDir;
 
     fn resolve(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
         let path = dir.path().join("f.toml");
-        Source::only(&path, text.to_owned())?.resolve(|_| {})
+        ConfigSource::only(&path, text.to_owned())?.resolve(|_| {})
     }
 
     const TOML: &str = "[routing]\nprefix-routes-file = \"prefix\"\n[qos]\npolicy-file = \"qos\"\n\

@@ -11,40 +11,40 @@ use serde::{Deserialize, Serialize};
 
 use super::partition_keys::{PartitionEntry, PartitionRules};
 use super::replication::ReplicationKeys;
-use super::value::{Bounded, DurationValue, Engine, Hex64};
+use super::value::{Bounded, DurationValue, EngineName, Hex64};
 
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RawConfig {
     /// The local port.
-    pub port: Port,
+    pub port: PortKeys,
     /// Election and other SMs.
-    pub sm: Sm,
+    pub sm: SmKeys,
     /// Subnet-wide settings of every port.
     pub subnet: SubnetKeys,
     /// LID assignment.
-    pub lids: LidRules,
+    pub lids: LidKeys,
     /// Unicast routing.
-    pub routing: Routing,
+    pub routing: RoutingKeys,
     /// Partitions.
     pub partitions: PartitionRules,
     /// QoS policy.
-    pub qos: QosRules,
+    pub qos: QosKeys,
     /// Link parameters.
-    pub links: Links,
+    pub links: LinkKeys,
     /// Discovery and light sweeps.
-    pub sweep: Sweep,
+    pub sweep: SweepKeys,
     /// SA limits.
-    pub sa: Sa,
+    pub sa: SaKeys,
     /// Replication of records.
     pub replication: ReplicationKeys,
     /// Directories and files.
-    pub files: Files,
+    pub files: FileKeys,
     /// Metrics endpoint.
     pub metrics: MetricsKeys,
     /// Logging.
-    pub log: Log,
+    pub log: LogKeys,
     /// Partitions in this file, instead of a `partitions.conf`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partition: Vec<PartitionEntry>,
@@ -53,7 +53,7 @@ pub struct RawConfig {
 /// `[port]`: the local port that serves the subnet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Port {
+pub struct PortKeys {
     /// Name of the CA; empty for the only one with a link.
     pub ca: String,
     /// Port of the CA; 0 for the only one with a link.
@@ -65,7 +65,7 @@ pub struct Port {
 /// `[sm]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Sm {
+pub struct SmKeys {
     /// SM priority.
     pub priority: Bounded<0, 15>,
     /// SM_Key.
@@ -113,7 +113,7 @@ pub struct SubnetKeys {
 /// `[lids]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct LidRules {
+pub struct LidKeys {
     /// 2^LMC LIDs per CA and router port.
     pub lmc: Bounded<0, 7>,
     /// Whether the LMC applies to enhanced switch ports 0.
@@ -125,9 +125,9 @@ pub struct LidRules {
 /// `[routing]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Routing {
+pub struct RoutingKeys {
     /// Engines in the order of trial.
-    pub engines: Vec<Engine>,
+    pub engines: Vec<EngineName>,
     /// Time limit of `auto` for comparing engines.
     pub budget: DurationValue,
     /// Data VLs that may be used; 0 for all of the links.
@@ -163,7 +163,7 @@ pub struct Routing {
 /// `[qos]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct QosRules {
+pub struct QosKeys {
     /// qos-policy.conf; empty for none.
     pub policy_file: String,
 }
@@ -171,7 +171,7 @@ pub struct QosRules {
 /// `[links]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Links {
+pub struct LinkKeys {
     /// SwitchInfo.LifeTimeValue.
     pub packet_life_time: Bounded<0, 31>,
     /// HOQLife between switches.
@@ -195,7 +195,7 @@ pub struct Links {
 /// `[sweep]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Sweep {
+pub struct SweepKeys {
     /// Interval of light sweeps.
     pub interval: DurationValue,
     /// Response timeout of an SMP.
@@ -211,7 +211,7 @@ pub struct Sweep {
 /// `[sa]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Sa {
+pub struct SaKeys {
     /// Requests per second and host; 0 for no limit.
     pub max_requests_per_host_s: Bounded<0, 10_000_000>,
     /// Queued requests of one host.
@@ -229,7 +229,7 @@ pub struct Sa {
 /// `[files]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Files {
+pub struct FileKeys {
     /// State directory; empty for none.
     pub state_dir: String,
     /// Directory of dumps after each clean sweep; empty for none.
@@ -249,7 +249,7 @@ pub struct MetricsKeys {
 /// `[log]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Log {
+pub struct LogKeys {
     /// Line format.
     pub format: LogFormat,
     /// Lowest logged level, or a filter by module.
@@ -266,7 +266,7 @@ pub enum LogFormat {
     Json,
 }
 
-impl Default for Port {
+impl Default for PortKeys {
     fn default() -> Self {
         Self {
             ca: String::new(),
@@ -278,7 +278,7 @@ impl Default for Port {
 
 // Defaults come from the core.
 
-impl Default for Sm {
+impl Default for SmKeys {
     fn default() -> Self {
         let core = SmConfig::default();
         Self {
@@ -314,7 +314,7 @@ impl Default for SubnetKeys {
     }
 }
 
-impl Default for LidRules {
+impl Default for LidKeys {
     fn default() -> Self {
         let core = SmConfig::default();
         Self {
@@ -325,7 +325,7 @@ impl Default for LidRules {
     }
 }
 
-impl Default for Routing {
+impl Default for RoutingKeys {
     fn default() -> Self {
         let core = SmConfig::default();
         Self {
@@ -353,7 +353,7 @@ impl Default for Routing {
     }
 }
 
-impl Default for Links {
+impl Default for LinkKeys {
     fn default() -> Self {
         let core = SmConfig::default();
         Self {
@@ -370,7 +370,7 @@ impl Default for Links {
     }
 }
 
-impl Default for Sweep {
+impl Default for SweepKeys {
     fn default() -> Self {
         let core = SmConfig::default();
         Self {
@@ -385,7 +385,7 @@ impl Default for Sweep {
     }
 }
 
-impl Default for Sa {
+impl Default for SaKeys {
     fn default() -> Self {
         let core = AdmissionLimits::default();
         let all = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
@@ -400,7 +400,7 @@ impl Default for Sa {
     }
 }
 
-impl Default for Files {
+impl Default for FileKeys {
     fn default() -> Self {
         Self {
             state_dir: "/var/lib/ferrosm".to_owned(),
@@ -410,7 +410,7 @@ impl Default for Files {
     }
 }
 
-impl Default for Log {
+impl Default for LogKeys {
     fn default() -> Self {
         Self {
             format: LogFormat::Compact,

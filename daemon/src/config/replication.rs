@@ -272,10 +272,10 @@ fn has_port(peer: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Source;
+    use crate::config::ConfigSource;
 
     fn error_lines(text: &str) -> Vec<String> {
-        let source = Source::only(Path::new("f"), text.to_owned()).unwrap();
+        let source = ConfigSource::only(Path::new("f"), text.to_owned()).unwrap();
         let errors = source.resolve(|_| {}).unwrap_err().to_string();
         let line = |l: &str| l.split_once("replication.").unwrap().1.to_owned();
         errors.lines().map(line).collect()
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn default_is_no_replication_and_paths_are_relative_to_the_file() {
         let of = |text: &str| {
-            let source = Source::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
+            let source = ConfigSource::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
             source.resolve(|_| {}).unwrap().replication
         };
         assert!(of("").is_none());
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn only_remote_etcd_needs_certificates() {
         let of = |text: &str| {
-            let source = Source::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
+            let source = ConfigSource::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
             match source.resolve(|_| {}).unwrap().replication {
                 Some(ReplicationSettings::Etcd(settings)) => settings,
                 other => panic!("{other:?}"),

@@ -13,8 +13,8 @@ use ferrosm_opensm_compat::input::RoutingInputFiles;
 use ferrosm_sa::admission::AdmissionLimits;
 
 use super::error::ConfigError;
-use super::raw::{LogFormat, RawConfig, Routing};
-use super::value::{Engine, Hex64};
+use super::raw::{LogFormat, RawConfig, RoutingKeys};
+use super::value::{EngineName, Hex64};
 
 /// Effective settings of a fabric.
 #[derive(Debug, Clone)]
@@ -135,7 +135,7 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
             "must be an address and a port, such as \"127.0.0.1:9793\", or empty for no metrics",
         );
     }
-    if raw.routing.engines.iter().all(Engine::is_no_fallback) {
+    if raw.routing.engines.iter().all(EngineName::is_no_fallback) {
         report(
             "routing.engines",
             "names no engine: at least one is required, such as [\"auto\"]",
@@ -191,7 +191,7 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
 }
 
 /// OpenSM input files of a configuration; relative paths start at the directory `dir`.
-pub(super) fn input_files(keys: &Routing, dir: &Path) -> RoutingInputFiles {
+pub(super) fn input_files(keys: &RoutingKeys, dir: &Path) -> RoutingInputFiles {
     let path = |name: &str| some_text(name).map(|name| dir.join(name));
     RoutingInputFiles {
         root_guid_file: path(&keys.root_guid_file),
@@ -282,7 +282,7 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Source;
+    use crate::config::ConfigSource;
     use std::path::Path;
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn combinations_of_keys_are_checked() {
         let text = "[subnet]\nm-key-protect-bits = 2\n[sweep]\nmax-outstanding = 4\nmax-outstanding-per-node = 8\n";
-        let source = Source::only(Path::new("f.toml"), text.to_owned()).unwrap();
+        let source = ConfigSource::only(Path::new("f.toml"), text.to_owned()).unwrap();
         let text = source.resolve(|_| {}).unwrap_err().to_string();
         assert_eq!(
             text,
@@ -311,7 +311,7 @@ mod tests {
         let dir = crate::testing::TempDir::new("config-input-files");
         let path = dir.path().join("f.toml");
         let resolve = |text: &str| {
-            Source::only(&path, text.to_owned())
+            ConfigSource::only(&path, text.to_owned())
                 .unwrap()
                 .resolve(|_| {})
         };
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn flags_override_the_file() {
-        let source = Source::only(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
+        let source = ConfigSource::only(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
         assert_eq!(source.resolve(|_| {}).unwrap().sm.lmc, Lmc(1));
         let settings = source
             .resolve(|raw| raw.lids.lmc = super::super::value::Bounded::clamped(2))

@@ -161,9 +161,9 @@ impl<'de> Deserialize<'de> for Hex64 {
 
 /// An entry of a list of routing engines: the name of an engine, `auto` or `no_fallback`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Engine(String);
+pub struct EngineName(String);
 
-impl Engine {
+impl EngineName {
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -182,7 +182,7 @@ impl Engine {
     }
 }
 
-impl core::str::FromStr for Engine {
+impl core::str::FromStr for EngineName {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
         let name = s.trim();
@@ -201,22 +201,22 @@ impl core::str::FromStr for Engine {
     }
 }
 
-impl Serialize for Engine {
+impl Serialize for EngineName {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Engine {
+impl<'de> Deserialize<'de> for EngineName {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         // Errors raised in a visitor have the position of the value.
         struct EngineVisitor;
         impl Visitor<'_> for EngineVisitor {
-            type Value = Engine;
+            type Value = EngineName;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the name of a routing engine in quotes")
             }
-            fn visit_str<E: Error>(self, v: &str) -> Result<Engine, E> {
+            fn visit_str<E: Error>(self, v: &str) -> Result<EngineName, E> {
                 v.parse().map_err(E::custom)
             }
         }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::{REPLY_MAX, Reply, Request, SOCKET_NAME, TRANSFER_TIMEOUT};
+use super::{ControlReply, ControlRequest, REPLY_MAX, SOCKET_NAME, TRANSFER_TIMEOUT};
 
 /// Why there is no reply.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl fmt::Display for ClientError {
 ///
 /// # Errors
 /// If no service replies.
-pub fn request(dir: &Path, request: Request) -> Result<Reply, ClientError> {
+pub fn request(dir: &Path, request: ControlRequest) -> Result<ControlReply, ClientError> {
     let connected = UnixStream::connect(dir.join(SOCKET_NAME));
     let mut stream = connected.map_err(|e| {
         let kind = e.kind();
@@ -62,7 +62,11 @@ pub fn request(dir: &Path, request: Request) -> Result<Reply, ClientError> {
         .map_err(|e| ClientError::Io(io::Error::new(io::ErrorKind::InvalidData, e)))
 }
 
-fn exchange(stream: &mut UnixStream, request: Request, wait: Duration) -> io::Result<String> {
+fn exchange(
+    stream: &mut UnixStream,
+    request: ControlRequest,
+    wait: Duration,
+) -> io::Result<String> {
     stream.set_write_timeout(Some(TRANSFER_TIMEOUT))?;
     stream.set_read_timeout(Some(wait))?;
     let mut line = serde_json::to_string(&request)?;

@@ -64,7 +64,7 @@ impl From<ClientCommand> for Command {
 /// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Request {
+pub struct ControlRequest {
     /// The command.
     pub command: ClientCommand,
     /// Seconds to wait for its end, at most [`WAIT_MAX`]. The command stays in progress after that.
@@ -79,7 +79,7 @@ const fn default_wait() -> u64 {
 /// The reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "kebab-case")]
-pub enum Reply {
+pub enum ControlReply {
     /// The command is complete.
     Complete {
         /// Human-readable result.
@@ -122,7 +122,7 @@ pub enum Reason {
     InvalidRequest,
 }
 
-impl Reply {
+impl ControlReply {
     fn failed(reason: Reason, message: impl Into<String>) -> Self {
         Self::Failed {
             reason,
@@ -131,7 +131,7 @@ impl Reply {
     }
 }
 
-impl From<Result<CommandOutcome, CommandFailure>> for Reply {
+impl From<Result<CommandOutcome, CommandFailure>> for ControlReply {
     fn from(result: Result<CommandOutcome, CommandFailure>) -> Self {
         let failure = match result {
             Ok(outcome) => {
@@ -214,11 +214,15 @@ mod tests {
         })
     }
 
-    fn request(dir: &Path, command: ClientCommand, wait_s: u64) -> Result<Reply, ClientError> {
-        client::request(dir, Request { command, wait_s })
+    fn request(
+        dir: &Path,
+        command: ClientCommand,
+        wait_s: u64,
+    ) -> Result<ControlReply, ClientError> {
+        client::request(dir, ControlRequest { command, wait_s })
     }
 
-    fn lines(dir: &Path, sent: &str) -> Vec<Reply> {
+    fn lines(dir: &Path, sent: &str) -> Vec<ControlReply> {
         let mut stream = UnixStream::connect(dir.join(SOCKET_NAME)).unwrap();
         stream.write_all(sent.as_bytes()).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -228,10 +232,10 @@ mod tests {
             .collect()
     }
 
-    fn reason(reply: &Reply) -> Option<Reason> {
+    fn reason(reply: &ControlReply) -> Option<Reason> {
         match reply {
-            Reply::Complete { .. } => None,
-            Reply::Failed { reason, .. } => Some(*reason),
+            ControlReply::Complete { .. } => None,
+            ControlReply::Failed { reason, .. } => Some(*reason),
         }
     }
 
@@ -250,7 +254,7 @@ mod tests {
         });
         let [complete, dropped, late] = replies.map(Result::unwrap);
         let message = "sweep 2 complete".to_owned();
-        assert_eq!(complete, Reply::Complete { message });
+        assert_eq!(complete, ControlReply::Complete { message });
         assert_eq!(reason(&dropped), Some(Reason::Stopping));
         assert_eq!(reason(&late), Some(Reason::Timeout));
     }

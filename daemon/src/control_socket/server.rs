@@ -14,7 +14,8 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::{
-    CLIENTS_MAX, REQUEST_MAX, Reason, Reply, Request, SOCKET_NAME, TRANSFER_TIMEOUT, WAIT_MAX,
+    CLIENTS_MAX, ControlReply, ControlRequest, REQUEST_MAX, Reason, SOCKET_NAME, TRANSFER_TIMEOUT,
+    WAIT_MAX,
 };
 use crate::driver::CommandRequest;
 
@@ -91,14 +92,14 @@ async fn serve(
 
 /// Rejects a client beyond [`CLIENTS_MAX`] without waiting for it.
 fn reject(stream: UnixStream) {
-    let reply = Reply::failed(Reason::Busy, "too many control clients");
+    let reply = ControlReply::failed(Reason::Busy, "too many control clients");
     if let Ok(mut stream) = stream.into_std() {
         // Fails only if the client is gone.
         let _ = stream.write_all(to_line(&reply).as_bytes());
     }
 }
 
-fn to_line(reply: &Reply) -> String {
+fn to_line(reply: &ControlReply) -> String {
     let mut line = serde_json::to_string(reply).unwrap_or_default();
     line.push('\n');
     line
@@ -119,11 +120,13 @@ async fn serve_client(stream: UnixStream, requests: mpsc::Sender<CommandRequest>
         let reply = if is_whole {
             match serde_json::from_slice(&line) {
                 Ok(request) => execute(request, &requests).await,
-                Err(e) => Reply::failed(Reason::InvalidRequest, format!("invalid request: {e}")),
+                Err(e) => {
+                    ControlReply::failed(Reason::InvalidRequest, format!("invalid request: {e}"))
+                }
             }
         } else {
             let message = format!("request longer than {REQUEST_MAX} bytes, or without newline");
-            Reply::failed(Reason::InvalidRequest, message)
+            ControlReply::failed(Reason::InvalidRequest, message)
         };
         let line = to_line(&reply);
         let sent = timeout(TRANSFER_TIMEOUT, write.write_all(line.as_bytes())).await;
@@ -134,23 +137,23 @@ async fn serve_client(stream: UnixStream, requests: mpsc::Sender<CommandRequest>
 }
 
 /// Passes a command to the driver and waits for its result.
-async fn execute(request: Request, requests: &mpsc::Sender<CommandRequest>) -> Reply {
+async fn execute(request: ControlRequest, requests: &mpsc::Sender<CommandRequest>) -> ControlReply {
     let (result, done) = oneshot::channel();
     let command = CommandRequest {
         command: request.command.into(),
         result,
     };
-    let stopping = || Reply::failed(Reason::Stopping, "the service is stopping");
+    let stopping = || ControlReply::failed(Reason::Stopping, "the service is stopping");
     if requests.send(command).await.is_err() {
         return stopping();
     }
     let wait = Duration::from_secs(request.wait_s.min(WAIT_MAX));
     match timeout(wait, done).await {
-        Ok(Ok(result)) => Reply::from(result),
+        Ok(Ok(result)) => ControlReply::from(result),
         Ok(Err(_)) => stopping(),
         Err(_) => {
             let message = format!("not complete after {} s, still in progress", wait.as_secs());
-            Reply::failed(Reason::Timeout, message)
+            ControlReply::failed(Reason::Timeout, message)
         }
     }
 }

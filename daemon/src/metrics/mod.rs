@@ -1,7 +1,7 @@
 //! Metrics of each fabric that this process serves, in OpenMetrics format (ADR 0015).
 //!
 //! One [`Metrics`] per process. Each service updates its [`FabricMetrics`]; all series of a named fabric have the label `fabric`. Counters
-//! of other threads ([`Source`]) are read at each scrape. [`server`] serves the text over HTTP; docs/metrics.md describes the metrics.
+//! of other threads ([`MetricsSource`]) are read at each scrape. [`server`] serves the text over HTTP; docs/metrics.md describes the metrics.
 //! Updates never wait for a scrape.
 
 mod families;
@@ -20,7 +20,7 @@ use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
 use families::{Counters, Families, Label, Labels};
-pub use source::Source;
+pub use source::MetricsSource;
 
 /// Label values of the SM states.
 const STATES: [(SmState, &str); 4] = [
@@ -92,10 +92,10 @@ pub struct ServiceMetrics {
 
 /// The source of a fabric that is served; `None` once the service has ended, also for a scrape in progress.
 #[derive(Clone)]
-struct SourceCell(Arc<Mutex<Option<Source>>>);
+struct SourceCell(Arc<Mutex<Option<MetricsSource>>>);
 
 impl SourceCell {
-    fn update<T: Default>(&self, read: impl FnOnce(&mut Source) -> T) -> T {
+    fn update<T: Default>(&self, read: impl FnOnce(&mut MetricsSource) -> T) -> T {
         let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         source.as_mut().map(read).unwrap_or_default()
     }
@@ -138,7 +138,7 @@ impl Metrics {
         let sources = self.sources().clone();
         for (labels, source) in &sources {
             let replication = source.update(|source| source.replication());
-            let status = replication.as_ref().and_then(Source::status);
+            let status = replication.as_ref().and_then(MetricsSource::status);
             source.update(|source| source.set(&self.0.families, labels, status.as_ref()));
         }
         let mut all = String::new();
@@ -155,7 +155,7 @@ impl Metrics {
 impl FabricMetrics {
     /// Marks the fabric as served until the result is dropped.
     #[must_use]
-    pub fn start_service(self, source: Source) -> ServiceMetrics {
+    pub fn start_service(self, source: MetricsSource) -> ServiceMetrics {
         self.families().served.set(&self.labels, Some(1));
         self.set_state(Some(SmState::Discovering));
         self.create_counters();
@@ -461,7 +461,7 @@ mod tests {
         let metrics = Metrics::default();
         let mut of = metrics
             .for_fabric(Some("a"))
-            .start_service(Source::default());
+            .start_service(MetricsSource::default());
         let before = lines(&metrics, "ferrosm_events_total");
         assert_eq!(before.len(), events.len());
         assert!(before.iter().all(|l| l.ends_with(" 0")), "{before:?}");
@@ -478,7 +478,9 @@ mod tests {
     fn subnet_series_exist_only_on_the_master() {
         const SUBNET: [&str; 3] = ["ferrosm_links", "type=", "engine="];
         let metrics = Metrics::default();
-        let mut of = metrics.for_fabric(None).start_service(Source::default());
+        let mut of = metrics
+            .for_fabric(None)
+            .start_service(MetricsSource::default());
         let series = || SUBNET.map(|name| lines(&metrics, name).len());
         of.event(&swept(false, "updn"), SmState::Standby);
         assert_eq!(series(), [0, 0, 0]);
@@ -511,7 +513,7 @@ mod tests {
         let metrics = Metrics::default();
         let mut of = metrics
             .for_fabric(Some("a"))
-            .start_service(Source::default());
+            .start_service(MetricsSource::default());
         for number in [128, 4000, 4001] {
             let location = Location::LocalNode;
             of.event(&Event::TrapReceived { number, location }, SmState::Master);
@@ -535,7 +537,7 @@ mod tests {
         for life in 0..3 {
             // Each server counts from 0; the metric continues.
             let counters = Arc::new(SaCounters::default());
-            let source = Source::new(Some(Arc::downgrade(&counters)), None);
+            let source = MetricsSource::new(Some(Arc::downgrade(&counters)), None);
             let of = metrics.for_fabric(Some("a")).start_service(source);
             counters.answered.store(5, Ordering::Relaxed);
             assert_eq!(series(), [expected(5 + 7 * life)]);

@@ -11,7 +11,7 @@ use super::families::{Families, Labels};
 use super::labels_with;
 use crate::sa_server::SaCounters;
 
-/// Label values of request outcomes, in the order of [`Source::requests`].
+/// Label values of request outcomes, in the order of [`MetricsSource::requests`].
 const OUTCOMES: [&str; 6] = [
     "answered",
     "registration",
@@ -23,14 +23,14 @@ const OUTCOMES: [&str; 6] = [
 
 /// SaCounters of the SA server and state of replication; either may end at any time.
 #[derive(Debug, Default)]
-pub struct Source {
+pub struct MetricsSource {
     administration: Option<Weak<SaCounters>>,
     replication: Option<Weak<dyn Replication>>,
     /// Requests that were added to the metrics: each server counts from 0.
     exported: [u64; OUTCOMES.len()],
 }
 
-impl Source {
+impl MetricsSource {
     /// A source for the SA server and replication, if the service has them.
     #[must_use]
     pub fn new(

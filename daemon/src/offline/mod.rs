@@ -20,15 +20,15 @@ use ferrosm_mad::attr::NodeDescription;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    CancelToken, EngineRejection, LastRun, Proof, Request, RerouteCache, Routing, SelectionStep,
-    SwitchIdx, Topology, WorkBudget, route_with_progress,
+    CancelToken, EngineRejection, LastRun, Proof, RerouteCache, Routing, RoutingRequest,
+    SelectionStep, SwitchIdx, Topology, WorkBudget, route_with_progress,
 };
 use serde::Serialize;
 
 use crate::cli::OfflineArgs;
 use crate::commands::fabric;
 use crate::config::ConfigErrors;
-use crate::config::value::Engine;
+use crate::config::value::EngineName;
 use crate::failure::Failure;
 use crate::output::view::view_of_spec;
 use ferrosm_opensm_compat::view::{
@@ -260,7 +260,7 @@ fn route_view(
     let (hints, not_found) = routing_hints::resolve(guid_hints, &guid_index);
     let not_found = not_found.into_iter().map(OfflineWarning::Hint);
     let warnings = omitted.warning.into_iter().chain(not_found).collect();
-    let request = Request::new(&topo).with_hints(&hints);
+    let request = RoutingRequest::new(&topo).with_hints(&hints);
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
     let limit = Duration::from(args.budget);
     let cancel = CancelToken::default();
@@ -281,7 +281,7 @@ fn route_view(
     if switches.is_empty() {
         return Ok(routed);
     }
-    let engines: Vec<&str> = args.engine.iter().map(Engine::name).collect();
+    let engines: Vec<&str> = args.engine.iter().map(EngineName::name).collect();
     let mut times = StageTimes::start();
     let progress = RoutingProgress::start(limit, cancel);
     let selection = route_with_progress(&engines, &request, &mut |step| {

@@ -24,13 +24,13 @@ pub struct Document {
     /// Multicast groups, by MGID.
     pub groups: Vec<Group>,
     /// Services.
-    pub services: Vec<Service>,
+    pub services: Vec<ServiceEntry>,
     /// Subscriptions.
     pub subscriptions: Vec<String>,
     /// Alias GUIDs.
     pub aliases: Vec<Alias>,
     /// The persisted view, if any.
-    pub view: Option<View>,
+    pub view: Option<ViewSummary>,
     /// Invalid records.
     pub invalid_records: Vec<String>,
 }
@@ -63,7 +63,7 @@ pub struct Group {
 
 /// A service.
 #[derive(Debug, Serialize)]
-pub struct Service {
+pub struct ServiceEntry {
     /// Description.
     pub description: String,
     /// Port that registered it.
@@ -85,7 +85,7 @@ pub struct Alias {
 
 /// The persisted view.
 #[derive(Debug, Serialize)]
-pub struct View {
+pub struct ViewSummary {
     /// Number of nodes.
     pub nodes: usize,
     /// Age in seconds.
@@ -139,7 +139,7 @@ impl Document {
                 .collect(),
             groups,
             services: services
-                .map(|s| Service {
+                .map(|s| ServiceEntry {
                     description: export::describe_service(&s.record),
                     owner: s.registered_by,
                     lease_left_s: s.lease_remaining_s,
@@ -157,7 +157,7 @@ impl Document {
                     alias: a.alias,
                 })
                 .collect(),
-            view: restored.snapshot.as_ref().map(|s| View {
+            view: restored.snapshot.as_ref().map(|s| ViewSummary {
                 nodes: s.view.nodes().count(),
                 age_s: s.age.as_secs(),
             }),

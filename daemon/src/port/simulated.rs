@@ -7,7 +7,7 @@ use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
 use ferrosm_sim::port::SimNet;
 
-use super::Port;
+use super::MadPort;
 
 /// Interval at which an idle simulated port is polled.
 const SIM_POLL: Duration = Duration::from_millis(100);
@@ -17,7 +17,7 @@ pub struct SimulatedPort {
     net: SimNet,
     sender: Box<dyn MadSender>,
     receiver: Box<dyn MadReceiver>,
-    /// Taken from the receiver by [`Port::ready`].
+    /// Taken from the receiver by [`MadPort::ready`].
     waiting: Option<Received>,
     started: Instant,
 }
@@ -42,7 +42,7 @@ impl SimulatedPort {
     }
 }
 
-impl Port for SimulatedPort {
+impl MadPort for SimulatedPort {
     fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
         self.sender.send(mad)
     }

@@ -14,7 +14,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver};
 use ferrosm_sa::admission::{AllowedClasses, RequestClass, RequestCounts, RequestOutcome};
-use ferrosm_sa::path::scan::{PathQuery, Progress};
+use ferrosm_sa::path::scan::{PathQuery, QueryProgress};
 use ferrosm_sa::registry::snapshot::is_registry_read;
 use ferrosm_sa::{self as sa, Disposition, SaReply, SaRequest, View};
 use tracing::{error, warn};
@@ -383,8 +383,8 @@ fn run_slice(
         return Some(RequestOutcome::Dropped);
     };
     match scan.query.advance(&scan.view, &request, SLICE_PAIRS) {
-        Progress::Done(reply) => Some(send_scan_reply(shared, &request, &reply, bytes)),
-        Progress::More => {
+        QueryProgress::Done(reply) => Some(send_scan_reply(shared, &request, &reply, bytes)),
+        QueryProgress::More => {
             *unfinished = Some(scan);
             None
         }

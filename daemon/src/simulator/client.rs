@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use ferrosm_channel::frames::{self, Reply, Request, VERSION};
+use ferrosm_channel::frames::{self, ClientRequest, ServerReply, VERSION};
 
 use crate::failure::Failure;
 
@@ -15,37 +15,37 @@ pub fn list_files(
     nodes: &[String],
 ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     frames::send_magic(server).map_err(connection_failure)?;
-    let hello = Request::Hello {
+    let hello = ClientRequest::Hello {
         version: VERSION,
         nodes: nodes.to_vec(),
         pid: std::process::id(),
         program: "ferrosm attach".to_owned(),
     };
     let reply = exchange(server, &hello)?;
-    if let Reply::Refused(why) = reply {
+    if let ServerReply::Refused(why) = reply {
         return Err(Failure::job(why));
     }
-    if reply != Reply::Done {
+    if reply != ServerReply::Done {
         return Err(unexpected_reply(&reply));
     }
-    let listed = exchange(server, &Request::ListFiles)?;
-    let Reply::Files(files) = listed else {
+    let listed = exchange(server, &ClientRequest::ListFiles)?;
+    let ServerReply::Files(files) = listed else {
         return Err(unexpected_reply(&listed));
     };
     Ok(files)
 }
 
-fn exchange(server: &UnixStream, request: &Request) -> Result<Reply, Failure> {
+fn exchange(server: &UnixStream, request: &ClientRequest) -> Result<ServerReply, Failure> {
     frames::send(server, &request.encode(), &[]).map_err(connection_failure)?;
     let frame = frames::receive(server).map_err(connection_failure)?;
     let (frame, _) = frame.ok_or_else(|| Failure::job("the server closed the connection"))?;
-    Reply::decode(&frame).map_err(connection_failure)
+    ServerReply::decode(&frame).map_err(connection_failure)
 }
 
 fn connection_failure(error: impl std::fmt::Display) -> Failure {
     Failure::job(format!("connection to the server: {error}"))
 }
 
-fn unexpected_reply(reply: &Reply) -> Failure {
+fn unexpected_reply(reply: &ServerReply) -> Failure {
     Failure::job(format!("unexpected reply of the server: {reply:?}"))
 }

@@ -53,7 +53,7 @@ pub struct AttachedProgram {
 }
 
 /// State of the main loop.
-pub struct Engine {
+pub struct SimulatorEngine {
     pub(super) net: Net,
     pub(super) umad: UmadLayer,
     pub(super) verbs: Verbs,
@@ -82,7 +82,7 @@ enum Turn {
     Stop,
 }
 
-impl Engine {
+impl SimulatorEngine {
     /// An engine for this fabric.
     pub fn new(
         net: Net,
@@ -339,7 +339,7 @@ impl Engine {
     }
 }
 
-impl Engine {
+impl SimulatorEngine {
     pub(super) fn cas(&self, conn: ConnId) -> Option<Vec<NodeIdx>> {
         self.clients.get(&conn).map(|client| client.cas.clone())
     }

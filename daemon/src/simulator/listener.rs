@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use ferrosm_channel::ClientFds;
-use ferrosm_channel::frames::{self, Reply, Request, VERSION};
+use ferrosm_channel::frames::{self, ClientRequest, ServerReply, VERSION};
 use ferrosm_sim::umad::Errno;
 use tracing::{debug, warn};
 
@@ -94,14 +94,14 @@ fn serve_program(
     frames::accept_magic(stream)?;
     let mut has_hello = false;
     while let Some((frame, _)) = frames::receive(stream)? {
-        let request = match Request::decode(&frame) {
+        let request = match ClientRequest::decode(&frame) {
             Ok(request) => request,
             Err(error) => {
                 debug!(%error, "invalid request; program disconnected");
                 return reject(stream, &error.to_string());
             }
         };
-        if let Request::Hello {
+        if let ClientRequest::Hello {
             version,
             nodes,
             pid,
@@ -123,7 +123,7 @@ fn serve_program(
                 return reject(stream, &why);
             }
             has_hello = true;
-            send(stream, &Reply::Done)?;
+            send(stream, &ServerReply::Done)?;
         } else if has_hello {
             reply_to(conn, stream, engine, request)?;
         } else {
@@ -137,65 +137,65 @@ fn reply_to(
     conn: ConnId,
     stream: &UnixStream,
     engine: &EngineHandle,
-    request: Request,
+    request: ClientRequest,
 ) -> Result<(), Disconnected> {
     let reply = match request {
-        Request::Hello { .. } => Reply::Errno(Errno::EINVAL.0),
-        Request::ListFiles => {
-            Reply::Files(engine.request(|reply| EngineRequest::Files(conn, reply))?)
+        ClientRequest::Hello { .. } => ServerReply::Errno(Errno::EINVAL.0),
+        ClientRequest::ListFiles => {
+            ServerReply::Files(engine.request(|reply| EngineRequest::Files(conn, reply))?)
         }
-        Request::ReadFile { path } => {
+        ClientRequest::ReadFile { path } => {
             match engine.request(|reply| EngineRequest::ReadFile(conn, path, reply))? {
-                Some(content) => Reply::File(content),
-                None => Reply::Errno(Errno::ENOENT.0),
+                Some(content) => ServerReply::File(content),
+                None => ServerReply::Errno(Errno::ENOENT.0),
             }
         }
-        Request::OpenUmad { index } => {
+        ClientRequest::OpenUmad { index } => {
             match engine.request(|reply| EngineRequest::Open(conn, index, reply))? {
-                Ok(fds) => return send_with(stream, &Reply::Opened, fds),
-                Err(errno) => Reply::Errno(errno.0),
+                Ok(fds) => return send_with(stream, &ServerReply::Opened, fds),
+                Err(errno) => ServerReply::Errno(errno.0),
             }
         }
-        Request::Ioctl { request, arg } => {
+        ClientRequest::Ioctl { request, arg } => {
             let (result, arg) =
                 engine.request(|reply| EngineRequest::Ioctl(conn, request, arg, reply))?;
-            Reply::Ioctl {
+            ServerReply::Ioctl {
                 errno: result.err().map_or(0, |errno| errno.0),
                 arg,
             }
         }
-        Request::OpenIssm { index, nonblock } => {
+        ClientRequest::OpenIssm { index, nonblock } => {
             match engine.request(|reply| EngineRequest::OpenIssm(conn, index, nonblock, reply))? {
-                Ok(()) => Reply::Opened,
-                Err(errno) => Reply::Errno(errno.0),
+                Ok(()) => ServerReply::Opened,
+                Err(errno) => ServerReply::Errno(errno.0),
             }
         }
-        Request::Verbs(call) => {
+        ClientRequest::Verbs(call) => {
             match engine.request(|reply| EngineRequest::Verbs(conn, call, reply))? {
                 Ok((Some(answer), Some(fds))) => {
-                    return send_with(stream, &Reply::Verbs(answer), fds);
+                    return send_with(stream, &ServerReply::Verbs(answer), fds);
                 }
-                Ok((None, Some(fds))) => return send_with(stream, &Reply::Opened, fds),
-                Ok((Some(answer), None)) => Reply::Verbs(answer),
-                Ok((None, None)) => Reply::Done,
-                Err(errno) => Reply::Errno(errno.0),
+                Ok((None, Some(fds))) => return send_with(stream, &ServerReply::Opened, fds),
+                Ok((Some(answer), None)) => ServerReply::Verbs(answer),
+                Ok((None, None)) => ServerReply::Done,
+                Err(errno) => ServerReply::Errno(errno.0),
             }
         }
     };
     send(stream, &reply)
 }
 
-fn send_with(stream: &UnixStream, reply: &Reply, fds: ClientFds) -> Result<(), Disconnected> {
+fn send_with(stream: &UnixStream, reply: &ServerReply, fds: ClientFds) -> Result<(), Disconnected> {
     let fds = fds.into_vec();
     let shared: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
     Ok(frames::send(stream, &reply.encode(), &shared)?)
 }
 
 fn reject(stream: &UnixStream, why: &str) -> Result<(), Disconnected> {
-    send(stream, &Reply::Refused(why.to_owned()))
+    send(stream, &ServerReply::Refused(why.to_owned()))
 }
 
-fn send(stream: &UnixStream, reply: &Reply) -> Result<(), Disconnected> {
+fn send(stream: &UnixStream, reply: &ServerReply) -> Result<(), Disconnected> {
     Ok(frames::send(stream, &reply.encode(), &[])?)
 }
 

@@ -118,7 +118,7 @@ impl core::fmt::Debug for CapMask {
     }
 }
 
-impl crate::wire::Bits for CapMask {
+impl crate::wire::BitValue for CapMask {
     fn from_bits(v: u64) -> Self {
         Self(u32::from_bits(v))
     }
@@ -162,7 +162,7 @@ impl core::fmt::Debug for CapMask2 {
     }
 }
 
-impl crate::wire::Bits for CapMask2 {
+impl crate::wire::BitValue for CapMask2 {
     fn from_bits(v: u64) -> Self {
         Self(u16::from_bits(v))
     }

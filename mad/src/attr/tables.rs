@@ -1,7 +1,7 @@
 //! Tables that are read and written in blocks (IBA 14.2.5.7 to 14.2.5.12).
 
 use crate::ids::{AttrMod, PKey, PortNum, Vl};
-use crate::wire::Bits;
+use crate::wire::BitValue;
 
 /// Entries of a linear forwarding table block.
 pub const LFT_BLOCK_LEN: usize = 64;
@@ -58,7 +58,7 @@ impl core::fmt::Debug for VlArbEntry {
     }
 }
 
-impl Bits for VlArbEntry {
+impl BitValue for VlArbEntry {
     fn from_bits(v: u64) -> Self {
         Self {
             vl: Vl(u8::from_bits((v >> 8) & 0xF)),

@@ -10,7 +10,7 @@ use crate::wire::{Field, get_bits, set_bits};
 pub const RECORD_LEN_MAX: usize = 176;
 
 /// An SA record.
-pub trait Record {
+pub trait SaRecord {
     /// Its attribute.
     const ATTR: AttrId;
     /// Distance between records in a table in bytes: a multiple of 8.
@@ -19,10 +19,10 @@ pub trait Record {
     const COMPONENTS: &'static [Field];
 }
 
-/// Implements [`Record`] for a layout with this attribute ID.
+/// Implements [`SaRecord`] for a layout with this attribute ID.
 macro_rules! record {
     ($name:ident, $attr:expr) => {
-        impl $crate::sa::Record for $name {
+        impl $crate::sa::SaRecord for $name {
             const ATTR: $crate::ids::AttrId = $attr;
             const STRIDE: usize = Self::LEN;
             const COMPONENTS: &'static [$crate::wire::Field] = Self::COMPONENTS;
@@ -50,7 +50,7 @@ impl Template {
 
     /// The selected components of `wanted`. Undefined component bits are ignored.
     #[must_use]
-    pub fn new<R: Record>(component_mask: u64, wanted: &[u8]) -> Self {
+    pub fn new<R: SaRecord>(component_mask: u64, wanted: &[u8]) -> Self {
         Self::from_fields(R::COMPONENTS, component_mask, wanted)
     }
 

@@ -20,7 +20,7 @@ pub mod rmpp;
 pub mod service;
 pub mod tables;
 
-pub use component::{Record, Template};
+pub use component::{SaRecord, Template};
 pub use rmpp::{RmppHeader, RmppStatus, RmppType};
 
 use crate::ids::MKey;

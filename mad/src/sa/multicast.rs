@@ -39,7 +39,7 @@ impl JoinState {
     }
 }
 
-impl crate::wire::Bits for JoinState {
+impl crate::wire::BitValue for JoinState {
     fn from_bits(v: u64) -> Self {
         Self(u8::from_bits(v))
     }

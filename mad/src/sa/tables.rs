@@ -234,7 +234,7 @@ impl GuidInfoRecord {
     pub const FIRST_GUID: u8 = 4;
 }
 const _: () = assert!(
-    <GuidInfoRecord as super::component::Record>::COMPONENTS[2].component_mask
+    <GuidInfoRecord as super::component::SaRecord>::COMPONENTS[2].component_mask
         == 1 << GuidInfoRecord::FIRST_GUID
 );
 

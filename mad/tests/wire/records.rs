@@ -12,7 +12,7 @@ use ferrosm_mad::sa::tables::{
     GuidInfoRecord, LftRecord, LinkRecord, MftRecord, NodeRecord, PKeyTableRecord, PortInfoRecord,
     SlToVlRecord, SmInfoRecord, SwitchInfoRecord, VlArbRecord,
 };
-use ferrosm_mad::sa::{Record, Template};
+use ferrosm_mad::sa::{SaRecord, Template};
 use ferrosm_mad::wire::{Field, get_bits, set_bits};
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn rows(fields: &[Field]) -> Vec<(u32, usize, usize)> {
     rows
 }
 
-fn check<R: Record>(stride: usize, expected: &str) {
+fn check<R: SaRecord>(stride: usize, expected: &str) {
     assert_eq!(R::STRIDE, stride);
     assert_eq!(rows(R::COMPONENTS), table(expected));
 }
@@ -118,7 +118,7 @@ fn components_have_the_specified_positions() {
 }
 
 /// Inverting a bit of a record affects exactly the templates that select a component with that bit.
-fn one_bit<R: Record>(record: &[u8], mask: u64, bit: usize) {
+fn one_bit<R: SaRecord>(record: &[u8], mask: u64, bit: usize) {
     let template = Template::new::<R>(mask, record);
     assert!(template.matches(record));
     let mut other = record.to_vec();

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use ferrosm_mad::attr::{LftBlock, NodeInfo, Notice, PortInfo, SmInfo, SwitchInfo, id};
-use ferrosm_mad::capture::{CaptureWriter, Direction};
+use ferrosm_mad::capture::{CaptureDirection, CaptureWriter};
 use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, Method};
 use ferrosm_mad::smp::{self, DirectedHeader, DrPath, SmpRequest};
@@ -20,7 +20,7 @@ use ferrosm_mad::wire::{Field, get_bits};
 
 /// A packet and its contents.
 struct Packet {
-    direction: Direction,
+    direction: CaptureDirection,
     remote: Address,
     mad: Mad,
 }
@@ -74,7 +74,7 @@ fn packets(attr: AttrId) -> Vec<Packet> {
             path_bits: 0,
         };
         packets.push(Packet {
-            direction: Direction::Inbound,
+            direction: CaptureDirection::Inbound,
             remote: from,
             mad: by_lid,
         });
@@ -83,12 +83,12 @@ fn packets(attr: AttrId) -> Vec<Packet> {
             let response = smp::response(&get, ferrosm_mad::mad::Status::OK, &answer);
             let remote = Address::DIRECTED;
             packets.push(Packet {
-                direction: Direction::Outbound,
+                direction: CaptureDirection::Outbound,
                 remote,
                 mad: get,
             });
             packets.push(Packet {
-                direction: Direction::Inbound,
+                direction: CaptureDirection::Inbound,
                 remote,
                 mad: response,
             });
@@ -212,8 +212,8 @@ fn packet_headers() {
         let directed = packet.remote.lid == Lid::PERMISSIVE;
         let own = if directed { Lid::PERMISSIVE } else { OWN_LID };
         let (flag, slid, dlid) = match packet.direction {
-            Direction::Inbound => (1, packet.remote.lid, own),
-            Direction::Outbound => (2, own, packet.remote.lid),
+            CaptureDirection::Inbound => (1, packet.remote.lid, own),
+            CaptureDirection::Outbound => (2, own, packet.remote.lid),
         };
         assert_eq!(value("frame.packet_flags_direction"), flag);
         assert_eq!(

@@ -89,7 +89,7 @@ impl From<WireError> for EtcdError {
 #[derive(Debug)]
 pub(super) struct Members {
     settings: EtcdSettings,
-    now: Mutex<(usize, Option<Member>)>,
+    now: Mutex<(usize, Option<EtcdMember>)>,
 }
 
 impl Members {
@@ -99,21 +99,21 @@ impl Members {
     }
 
     /// Switches to the next member (or reconnects to the only one), unless another task already did.
-    pub(super) fn next(&self, after: &Member) {
+    pub(super) fn next(&self, after: &EtcdMember) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         if now.0 == after.number {
             *now = (after.number.wrapping_add(1), None);
         }
     }
 
-    fn connected(&self) -> Result<Member, usize> {
+    fn connected(&self) -> Result<EtcdMember, usize> {
         let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         now.1.clone().ok_or(now.0)
     }
 
     /// The member in use, connected with the first request. Certificate files are read by another thread, because a slow disk must not
     /// delay lease renewals.
-    pub(super) async fn member(&self) -> Result<Member, EtcdError> {
+    pub(super) async fn member(&self) -> Result<EtcdMember, EtcdError> {
         let number = match self.connected() {
             Ok(member) => return Ok(member),
             Err(number) => number,
@@ -134,7 +134,7 @@ impl Members {
         Ok(member)
     }
 
-    async fn connect(&self, number: usize, pems: Option<Pems>) -> Result<Member, EtcdError> {
+    async fn connect(&self, number: usize, pems: Option<Pems>) -> Result<EtcdMember, EtcdError> {
         let endpoints = &self.settings.endpoints;
         let url = endpoints
             .get(number % endpoints.len().max(1))
@@ -161,7 +161,7 @@ impl Members {
         let channel = Channel::Tonic(endpoint.connect_lazy());
         let client = Client::from_channel(channel, Some(options)).await;
         let client = client.map_err(|e| EtcdError::Member(url.clone(), e.to_string()))?;
-        Ok(Member {
+        Ok(EtcdMember {
             client,
             limit: self.settings.limit,
             number,
@@ -207,14 +207,14 @@ fn sentence(error: &dyn std::error::Error) -> String {
 
 /// A member of etcd.
 #[derive(Clone)]
-pub(super) struct Member {
+pub(super) struct EtcdMember {
     client: Client,
     limit: Duration,
     number: usize,
     url: String,
 }
 
-impl Member {
+impl EtcdMember {
     /// The same member with another timeout.
     pub(super) fn within(&self, limit: Duration) -> Self {
         Self {
@@ -315,7 +315,7 @@ impl Member {
         &self,
         (from, to): (String, String),
         revision: i64,
-    ) -> Result<Watch, EtcdError> {
+    ) -> Result<KeyWatch, EtcdError> {
         let options = WatchOptions::new()
             .with_range(to)
             .with_start_revision(revision);
@@ -323,7 +323,7 @@ impl Member {
         let mut client = client.max_decoding_message_size(ANSWER_MAX);
         let stream = self.reply(client.watch(from, Some(options))).await?;
         let member = self.clone();
-        Ok(Watch { member, stream })
+        Ok(KeyWatch { member, stream })
     }
 
     /// Creates a lease of at least `ttl` seconds. Returns its ID and TTL.
@@ -374,13 +374,13 @@ fn revision(header: Option<&ResponseHeader>) -> i64 {
     header.map_or(0, ResponseHeader::revision)
 }
 
-impl fmt::Debug for Member {
+impl fmt::Debug for EtcdMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Member").field(&self.url).finish()
     }
 }
 
-impl fmt::Display for Member {
+impl fmt::Display for EtcdMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url)
     }
@@ -388,12 +388,12 @@ impl fmt::Display for Member {
 
 /// A watch of keys.
 #[derive(Debug)]
-pub(super) struct Watch {
-    member: Member,
+pub(super) struct KeyWatch {
+    member: EtcdMember,
     stream: WatchStream,
 }
 
-impl Watch {
+impl KeyWatch {
     /// The next changes. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<WatchResponse, EtcdError> {
         let reply = self.stream.message().await;

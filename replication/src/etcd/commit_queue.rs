@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::event::Event;
+use crate::event::ReplicationEvent;
 use crate::leader::NodeTime;
 use crate::log::Position;
 
@@ -87,7 +87,7 @@ pub(super) struct CommitQueue {
     unreplicated: Option<u64>,
     /// The loss of protection was reported.
     protection_loss_reported: bool,
-    events: Vec<Event>,
+    events: Vec<ReplicationEvent>,
 }
 
 impl CommitQueue {
@@ -196,7 +196,7 @@ impl CommitQueue {
 
     fn start_term(&mut self) {
         if !core::mem::replace(&mut self.term_started, true) {
-            self.events.push(Event::MasterReady);
+            self.events.push(ReplicationEvent::MasterReady);
         }
     }
 
@@ -213,14 +213,15 @@ impl CommitQueue {
         if self.lease_valid_until.take().is_some()
             && !core::mem::replace(&mut self.lease_loss_reported, true)
         {
-            self.events.push(Event::LeaseLost(why.to_owned()));
+            self.events
+                .push(ReplicationEvent::LeaseLost(why.to_owned()));
         }
     }
 
     /// Another node took the key.
     pub(super) fn on_deposed(&mut self, guid: u64) {
         self.lease_valid_until = None;
-        self.events.push(Event::Deposed { guid });
+        self.events.push(ReplicationEvent::Deposed { guid });
     }
 
     /// A request failed.
@@ -309,7 +310,7 @@ impl CommitQueue {
     pub(super) fn end_claim(&mut self) {
         self.claim = KeyClaim::Complete;
         if core::mem::take(&mut self.protection_loss_reported) {
-            self.events.push(Event::ProtectionRestored);
+            self.events.push(ReplicationEvent::ProtectionRestored);
         }
     }
 
@@ -406,7 +407,7 @@ impl CommitQueue {
             && !core::mem::replace(&mut self.lease_loss_reported, true)
         {
             let why = self.last_error_or("etcd lease not renewed in time");
-            self.events.push(Event::LeaseLost(why));
+            self.events.push(ReplicationEvent::LeaseLost(why));
         }
         let long = |since: NodeTime| now.saturating_sub(since) >= self.limit;
         let waits = self.pending.front().is_some_and(|(_, since)| long(*since));
@@ -431,7 +432,7 @@ impl CommitQueue {
             self.claim = KeyClaim::Unknown;
         }
         if !core::mem::replace(&mut self.protection_loss_reported, true) {
-            self.events.push(Event::ProtectionLost(why));
+            self.events.push(ReplicationEvent::ProtectionLost(why));
         }
     }
 
@@ -443,7 +444,7 @@ impl CommitQueue {
     }
 
     /// Takes the pending events.
-    pub(super) fn take_events(&mut self) -> Vec<Event> {
+    pub(super) fn take_events(&mut self) -> Vec<ReplicationEvent> {
         core::mem::take(&mut self.events)
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::client::EtcdError;
 use crate::follower::RawRecord;
 use crate::log::Position;
-use crate::wire::{Bytes, PREAMBLE};
+use crate::wire::{PREAMBLE, RawBytes};
 use ferrosm_core::StepDownReason;
 use ferrosm_core::records::{self, RecordKey};
 
@@ -69,7 +69,7 @@ pub(super) struct Part<'a> {
     /// Number of later parts.
     pub(super) more: u64,
     #[serde(borrow)]
-    pub(super) bytes: Bytes<'a>,
+    pub(super) bytes: RawBytes<'a>,
 }
 
 /// Names of the keys of a fabric.
@@ -153,7 +153,7 @@ pub(super) fn get<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, EtcdErro
 /// Encodes records in parts. A long record is split into consecutive pieces with the same key.
 pub(super) fn chunks(records: &[RawRecord]) -> Result<Vec<Vec<u8>>, EtcdError> {
     let mut found = Vec::new();
-    let mut now: Vec<(Bytes<'_>, Bytes<'_>)> = Vec::new();
+    let mut now: Vec<(RawBytes<'_>, RawBytes<'_>)> = Vec::new();
     let mut size = 0;
     for (key, value) in records {
         let key = key.bytes();
@@ -161,7 +161,7 @@ pub(super) fn chunks(records: &[RawRecord]) -> Result<Vec<Vec<u8>>, EtcdError> {
         loop {
             let (piece, more) = rest.split_at(rest.len().min(PART));
             size += key.len() + piece.len() + 8;
-            now.push((Bytes(key), Bytes(piece)));
+            now.push((RawBytes(key), RawBytes(piece)));
             if size > PART {
                 found.push(put(&now)?);
                 now.clear();
@@ -186,7 +186,7 @@ pub(super) struct Records(Vec<(RecordKey, Vec<u8>)>);
 impl Records {
     /// Adds the next part.
     pub(super) fn add(&mut self, part: &[u8]) -> Result<(), EtcdError> {
-        let some: Vec<(Bytes<'_>, Bytes<'_>)> = get(part)?;
+        let some: Vec<(RawBytes<'_>, RawBytes<'_>)> = get(part)?;
         for (key, value) in some {
             let key = RecordKey::from_bytes(key.0).ok_or(GARBLED)?;
             match self.0.last_mut() {
@@ -219,7 +219,7 @@ pub(super) fn parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, EtcdError
     };
     let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
     let part = |(index, bytes)| {
-        let bytes = Bytes(bytes);
+        let bytes = RawBytes(bytes);
         put(&Part {
             at,
             index,

@@ -14,10 +14,10 @@ use etcd_client::{Compare, CompareOp, DeleteOptions, PutOptions, TxnOp};
 use ferrosm_core::StepDownReason;
 use tokio::time::sleep;
 
-use super::client::{EtcdError, Member};
+use super::client::{EtcdError, EtcdMember};
 use super::commit_queue::{CommitQueue, Numbered, Work};
 use super::keys::{Base, Head, Holder, chunks, end, get, parts, put};
-use super::shared::{Core, PERSISTENT_FAILURE_PAUSE, RETRY_MAX, RETRY_MIN, Shared};
+use super::shared::{EtcdShared, EtcdState, PERSISTENT_FAILURE_PAUSE, RETRY_MAX, RETRY_MIN};
 use crate::leader::NodeTime;
 use crate::log::Position;
 
@@ -37,7 +37,7 @@ pub(super) struct HeldKey {
 }
 
 /// Runs a master's tasks until cancelled.
-pub(super) async fn run(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
+pub(super) async fn run(shared: &Arc<EtcdShared>, held: &mut Option<HeldKey>) {
     let watchdog = async {
         loop {
             shared.tick();
@@ -50,7 +50,7 @@ pub(super) async fn run(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
     }
 }
 
-async fn hold_key_repeatedly(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
+async fn hold_key_repeatedly(shared: &Arc<EtcdShared>, held: &mut Option<HeldKey>) {
     // This node held the key, and has not reported another owner since.
     let mut was_holder = false;
     loop {
@@ -87,7 +87,7 @@ async fn hold_key_repeatedly(shared: &Arc<Shared>, held: &mut Option<HeldKey>) {
 
 /// Acquires the key and writes until a failure.
 async fn hold_key(
-    shared: &Arc<Shared>,
+    shared: &Arc<EtcdShared>,
     held: &mut Option<HeldKey>,
 ) -> Result<Infallible, EtcdError> {
     while held.is_none() && !shared.node.is_alive() {
@@ -139,7 +139,7 @@ async fn hold_key(
 }
 
 /// Decodes etcd's head. Unusable data is overwritten, with a warning.
-fn decode_head(shared: &Shared, head: &[u8]) -> Option<Head> {
+fn decode_head(shared: &EtcdShared, head: &[u8]) -> Option<Head> {
     let head = get::<Head>(head);
     let why = head.as_ref().err();
     let was_reported = shared.with(|core| core::mem::replace(&mut core.unreadable, why.is_some()));
@@ -149,14 +149,14 @@ fn decode_head(shared: &Shared, head: &[u8]) -> Option<Head> {
     head.ok()
 }
 
-fn update_lease_validity(shared: &Shared, held: &HeldKey) {
+fn update_lease_validity(shared: &EtcdShared, held: &HeldKey) {
     let [a, b] = held.renewed_at.get();
     let silence = Duration::from_secs(held.holder.silence_s.into());
     shared.queue(|queue| queue.on_leases_valid(a.min(b) + silence * 9 / 10));
 }
 
 /// Renews the leases alternately, with any member, and verifies that the key still belongs to this node.
-async fn renew(shared: &Shared, held: &HeldKey) -> Result<Infallible, EtcdError> {
+async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdError> {
     let silence = Duration::from_secs(held.holder.silence_s.into());
     let mut pause = RETRY_MIN;
     loop {
@@ -195,9 +195,9 @@ async fn renew(shared: &Shared, held: &HeldKey) -> Result<Infallible, EtcdError>
 
 /// Renews a lease if the queue allows it ([`CommitQueue::may_renew`]). Returns whether it was renewed.
 async fn renewal(
-    shared: &Shared,
+    shared: &EtcdShared,
     held: &HeldKey,
-    member: &Member,
+    member: &EtcdMember,
     lease: i64,
 ) -> Result<bool, EtcdError> {
     // The key is read first, so a renewal is sent only to a member that just responded. It must not arrive late, after a partition.
@@ -225,7 +225,11 @@ async fn renewal(
 }
 
 /// Verifies that the key was created at this revision.
-async fn verify_key(shared: &Shared, member: &Member, created: i64) -> Result<(), EtcdError> {
+async fn verify_key(
+    shared: &EtcdShared,
+    member: &EtcdMember,
+    created: i64,
+) -> Result<(), EtcdError> {
     let (pair, _) = member.get(shared.keys.leader()).await?;
     let Some(pair) = pair else {
         return Err(EtcdError::KeyLost);
@@ -241,7 +245,7 @@ async fn verify_key(shared: &Shared, member: &Member, created: i64) -> Result<()
 }
 
 /// Acquires the key if it does not exist or its owner is gone.
-async fn acquire(shared: &Shared, member: &Member) -> Result<HeldKey, EtcdError> {
+async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, EtcdError> {
     shared.queue(CommitQueue::on_key_released);
     let key = shared.keys.leader();
     let guid = shared.settings.guid;
@@ -284,12 +288,15 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<HeldKey, EtcdError>
 }
 
 /// Whether the owner of the key has released it, or stepped down because it could not renew its leases.
-pub(super) async fn is_gone(member: &Member, holder: &Holder) -> Result<bool, EtcdError> {
+pub(super) async fn is_gone(member: &EtcdMember, holder: &Holder) -> Result<bool, EtcdError> {
     Ok(holder.leaving.is_some() || are_old(member, holder).await?.0)
 }
 
-/// Whether a lease of the key's owner is old ([`Member::is_old`]), and the highest term of etcd's leader in the responses.
-pub(super) async fn are_old(member: &Member, holder: &Holder) -> Result<(bool, u64), EtcdError> {
+/// Whether a lease of the key's owner is old ([`EtcdMember::is_old`]), and the highest term of etcd's leader in the responses.
+pub(super) async fn are_old(
+    member: &EtcdMember,
+    holder: &Holder,
+) -> Result<(bool, u64), EtcdError> {
     let [a, b] = holder.leases;
     let (a, b) = tokio::try_join!(
         member.is_old(a, holder.silence_s),
@@ -300,8 +307,8 @@ pub(super) async fn are_old(member: &Member, holder: &Holder) -> Result<(bool, u
 
 /// Deletes the key of an owner that is gone, which fences its writes. Has no effect if the key has changed.
 pub(super) async fn remove(
-    shared: &Shared,
-    member: &Member,
+    shared: &EtcdShared,
+    member: &EtcdMember,
     mod_revision: i64,
 ) -> Result<(), EtcdError> {
     let key = shared.keys.leader();
@@ -312,7 +319,7 @@ pub(super) async fn remove(
 
 /// Releases the key, with the reason.
 pub(super) async fn release(
-    shared: &Shared,
+    shared: &EtcdShared,
     held: HeldKey,
     leaving: StepDownReason,
 ) -> Result<(), EtcdError> {
@@ -321,7 +328,7 @@ pub(super) async fn release(
     let [lease, other] = held.holder.leases;
     let holder_update = Holder {
         leaving: Some(leaving),
-        incomplete: shared.with(Core::may_lack_batches),
+        incomplete: shared.with(EtcdState::may_lack_batches),
         ..held.holder
     };
     let is_held = created_at(key.clone(), held.created);
@@ -349,7 +356,7 @@ fn delete(from: String, to: String) -> TxnOp {
 
 /// Writes batches.
 struct Writer<'a> {
-    shared: &'a Shared,
+    shared: &'a EtcdShared,
     held: &'a HeldKey,
     epoch: u64,
 }
@@ -396,7 +403,7 @@ impl Writer<'_> {
     }
 
     /// Writes the claim that etcd has all acknowledged batches.
-    async fn claim_complete(&self, member: &Member) -> Result<(), EtcdError> {
+    async fn claim_complete(&self, member: &EtcdMember) -> Result<(), EtcdError> {
         let shared = self.shared;
         shared.queue(|queue| queue.begin_claim(shared.node.now()));
         let holder_update = Holder {
@@ -410,7 +417,7 @@ impl Writer<'_> {
     }
 
     /// Writes batches and the new head.
-    async fn batches(&self, member: &Member, some: &[Numbered]) -> Result<(), EtcdError> {
+    async fn batches(&self, member: &EtcdMember, some: &[Numbered]) -> Result<(), EtcdError> {
         let keys = &self.shared.keys;
         let epoch = self.epoch;
         let mut ops = Vec::new();
@@ -437,7 +444,7 @@ impl Writer<'_> {
     }
 
     /// Writes a snapshot and deletes the batches before it.
-    async fn write_snapshot(&self, member: &Member) -> Result<(), EtcdError> {
+    async fn write_snapshot(&self, member: &EtcdMember) -> Result<(), EtcdError> {
         self.shared.queue(CommitQueue::begin_snapshot);
         let done = self.all_records(member).await;
         let now = self.shared.node.now();
@@ -448,7 +455,7 @@ impl Writer<'_> {
         done.map(|_| ())
     }
 
-    async fn all_records(&self, member: &Member) -> Result<u64, EtcdError> {
+    async fn all_records(&self, member: &EtcdMember) -> Result<u64, EtcdError> {
         let keys = &self.shared.keys;
         let all = self.shared.node.read_all().await;
         let all = all.map_err(|e| EtcdError::Store(e.to_string()))?;
@@ -480,7 +487,7 @@ impl Writer<'_> {
     }
 
     /// Executes operations if the key still belongs to this node.
-    async fn fenced(&self, member: &Member, ops: Vec<TxnOp>) -> Result<(), EtcdError> {
+    async fn fenced(&self, member: &EtcdMember, ops: Vec<TxnOp>) -> Result<(), EtcdError> {
         let key = self.shared.keys.leader();
         let is_held = created_at(key, self.held.created);
         if member.txn(is_held, ops).await?.is_some() {

@@ -11,10 +11,10 @@ use tokio_rustls::rustls::pki_types::UnixTime;
 
 use super::EtcdSettings;
 use super::commit_queue::CommitQueue;
-use super::shared::{COMPLETE_TIMEOUT, LeaseEvidence, Shared, since_boot};
+use super::shared::{COMPLETE_TIMEOUT, EtcdShared, LeaseEvidence, since_boot};
 use super::{master, standby};
-use crate::event::Event;
-use crate::node::Node;
+use crate::event::ReplicationEvent;
+use crate::node::ReplicationNode;
 use crate::store_thread::{self, StoreResult};
 use crate::thread::{Stop, Worker, stopped};
 use crate::tls::{DAY, TlsFiles};
@@ -27,7 +27,7 @@ const RELEASE_TIMEOUT: Duration = Duration::from_millis(500);
 /// A node that replicates through etcd.
 pub struct EtcdReplication {
     worker: Worker,
-    shared: Arc<Shared>,
+    shared: Arc<EtcdShared>,
 }
 
 impl EtcdReplication {
@@ -38,17 +38,17 @@ impl EtcdReplication {
     pub fn start(
         settings: EtcdSettings,
         store: Arc<dyn RecordStore>,
-        events: mpsc::Sender<Event>,
+        events: mpsc::Sender<ReplicationEvent>,
     ) -> std::io::Result<Self> {
         let (request_sender, requests) = std::sync::mpsc::channel();
-        let node = Node::new(
+        let node = ReplicationNode::new(
             store.clone(),
             request_sender,
             events,
             settings.hang,
             since_boot,
         );
-        let shared = Arc::new(Shared::new(settings, store.position(), node));
+        let shared = Arc::new(EtcdShared::new(settings, store.position(), node));
         let weak = Arc::downgrade(&shared);
         store_thread::start(store, requests, move |stored| {
             if let Some(shared) = weak.upgrade() {
@@ -157,7 +157,7 @@ async fn remind(files: Option<TlsFiles>) {
 }
 
 /// All tasks of the thread, until it is stopped.
-async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
+async fn run(shared: Arc<EtcdShared>, mut stop: watch::Receiver<Stop>) {
     let shared = &shared;
     tokio::spawn(remind(shared.settings.files.clone()));
     loop {
@@ -194,7 +194,7 @@ async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
 }
 
 /// Performs a role until it changes.
-async fn run_role(shared: &Arc<Shared>, role: Role, held_key: &mut Option<master::HeldKey>) {
+async fn run_role(shared: &Arc<EtcdShared>, role: Role, held_key: &mut Option<master::HeldKey>) {
     match role {
         Role::Master { .. } => master::run(shared, held_key).await,
         Role::Standby => standby::follow(shared).await,
@@ -203,7 +203,7 @@ async fn run_role(shared: &Arc<Shared>, role: Role, held_key: &mut Option<master
 }
 
 /// Completes the replica when its records are about to be used.
-async fn idle(shared: &Arc<Shared>) {
+async fn idle(shared: &Arc<EtcdShared>) {
     let known = shared.node.position().await;
     shared.with(|core| core.known = known);
     let mut changed = shared.node.changes();

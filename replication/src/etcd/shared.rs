@@ -15,7 +15,7 @@ use super::keys::Keys;
 use crate::follower::SessionId;
 use crate::leader::NodeTime;
 use crate::log::Position;
-use crate::node::Node;
+use crate::node::ReplicationNode;
 use crate::{PeerStatus, ReplicaCallback, Role};
 
 /// First retry interval after an etcd failure.
@@ -30,13 +30,13 @@ pub(super) const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
 pub(super) const PERSISTENT_FAILURE_PAUSE: Duration = Duration::from_secs(3);
 
 /// The shared state.
-pub(super) struct Shared {
+pub(super) struct EtcdShared {
     pub(super) settings: EtcdSettings,
     pub(super) members: Members,
     pub(super) keys: Keys,
-    core: Mutex<Core>,
+    core: Mutex<EtcdState>,
     /// Uses a clock that includes suspension of the machine, as etcd's does.
-    pub(super) node: Node,
+    pub(super) node: ReplicationNode,
     /// Number of sessions.
     sessions: AtomicU64,
 }
@@ -74,7 +74,7 @@ impl RaftTerm {
     }
 }
 
-pub(super) struct Core {
+pub(super) struct EtcdState {
     pub(super) role: Role,
     pub(super) on_complete: Option<ReplicaCallback>,
     /// State of a master.
@@ -96,7 +96,7 @@ pub(super) struct Core {
     pub(super) may_lack_batches: bool,
 }
 
-impl Core {
+impl EtcdState {
     /// Whether etcd may lack batches that this master acknowledged.
     pub(super) fn may_lack_batches(&mut self) -> bool {
         self.queue
@@ -105,13 +105,17 @@ impl Core {
     }
 }
 
-impl Shared {
-    pub(super) fn new(settings: EtcdSettings, known: Option<Position>, node: Node) -> Self {
+impl EtcdShared {
+    pub(super) fn new(
+        settings: EtcdSettings,
+        known: Option<Position>,
+        node: ReplicationNode,
+    ) -> Self {
         Self {
             keys: Keys::new(&settings.prefix, &settings.fabric),
             members: Members::new(settings.clone()),
             settings,
-            core: Mutex::new(Core {
+            core: Mutex::new(EtcdState {
                 role: Role::Inactive(StepDownReason::Stopping),
                 on_complete: None,
                 queue: None,
@@ -129,11 +133,11 @@ impl Shared {
         }
     }
 
-    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Core) -> T) -> T {
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut EtcdState) -> T) -> T {
         f(&mut self.core.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn change<T>(&self, f: impl FnOnce(&mut Core) -> T) -> T {
+    pub(super) fn change<T>(&self, f: impl FnOnce(&mut EtcdState) -> T) -> T {
         let done = self.with(f);
         self.node.notify();
         done

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use etcd_client::{Event as KeyEvent, KeyValue};
 use tokio::time::sleep;
 
-use super::client::{EtcdError, Member};
+use super::client::{EtcdError, EtcdMember};
 use super::keys::{Assembly, Base, Head, Holder, Records, end, get};
 use super::master::{are_old, is_gone, remove};
 use super::shared::{
-    COMPLETE_TIMEOUT, HANDOVER_TIMEOUT, LeaseEvidence, PERSISTENT_FAILURE_PAUSE, RETRY_MIN, Shared,
+    COMPLETE_TIMEOUT, EtcdShared, HANDOVER_TIMEOUT, LeaseEvidence, PERSISTENT_FAILURE_PAUSE,
+    RETRY_MIN,
 };
 use crate::PeerStatus;
-use crate::event::Event;
+use crate::event::ReplicationEvent;
 use crate::follower::{SessionId, StoreJob};
 use crate::leader::NodeTime;
 use crate::log::Position;
-use crate::store_thread::StoreRequest;
+use crate::store_thread::StoreThreadRequest;
 use crate::wire::decode_batch;
 
 /// Interval of log messages about repeated failures.
@@ -39,8 +40,8 @@ struct Missing {
 
 /// Reads what a store at position `at` lacks.
 async fn missing(
-    shared: &Shared,
-    member: &Member,
+    shared: &EtcdShared,
+    member: &EtcdMember,
     at: Option<Position>,
 ) -> Result<Missing, EtcdError> {
     let keys = &shared.keys;
@@ -114,7 +115,7 @@ async fn missing(
 }
 
 /// Completes the replica for use by a new master, and fences the old one. Returns whether it has all that the old master acknowledged.
-pub(super) async fn complete_replica(shared: &Shared) -> Result<bool, EtcdError> {
+pub(super) async fn complete_replica(shared: &EtcdShared) -> Result<bool, EtcdError> {
     let began = shared.node.now();
     let seen = shared.with(|core| core.evidence);
     let sure = match seen {
@@ -140,8 +141,8 @@ pub(super) async fn complete_replica(shared: &Shared) -> Result<bool, EtcdError>
 }
 
 async fn complete_replica_with(
-    shared: &Shared,
-    member: &Member,
+    shared: &EtcdShared,
+    member: &EtcdMember,
     began: NodeTime,
 ) -> Result<bool, EtcdError> {
     let is_released = loop {
@@ -171,7 +172,7 @@ async fn complete_replica_with(
     if !found.jobs.is_empty() {
         shared
             .node
-            .request(StoreRequest::Jobs(shared.session(), found.jobs));
+            .request(StoreThreadRequest::Jobs(shared.session(), found.jobs));
     }
     let now = shared.node.position().await;
     shared.with(|core| core.known = now);
@@ -179,7 +180,7 @@ async fn complete_replica_with(
 }
 
 /// Follows the master until cancelled.
-pub(super) async fn follow(shared: &Arc<Shared>) {
+pub(super) async fn follow(shared: &Arc<EtcdShared>) {
     let mut last_logged: Option<tokio::time::Instant> = None;
     let mut pause = RETRY_MIN;
     loop {
@@ -231,8 +232,8 @@ fn retry_delay(error: &EtcdError, last: Duration) -> Duration {
 }
 
 struct Watcher<'a> {
-    shared: &'a Arc<Shared>,
-    member: Member,
+    shared: &'a Arc<EtcdShared>,
+    member: EtcdMember,
     session: SessionId,
     leader: Option<Holder>,
     /// etcd's revision of the last known state of the key.
@@ -259,7 +260,7 @@ impl Watcher<'_> {
         if !found.jobs.is_empty() {
             shared
                 .node
-                .request(StoreRequest::Jobs(self.session, found.jobs));
+                .request(StoreThreadRequest::Jobs(self.session, found.jobs));
         }
         let mut watch = member.watch(shared.keys.all(), found.revision + 1).await?;
         let (pair, revision) = member.get(shared.keys.leader()).await?;
@@ -368,7 +369,7 @@ impl Watcher<'_> {
                 Some(last) if at.seq == last.seq + 1 => {
                     let batch = decode_batch(&bytes)?;
                     self.last = Some(at);
-                    self.shared.node.request(StoreRequest::Jobs(
+                    self.shared.node.request(StoreThreadRequest::Jobs(
                         self.session,
                         vec![StoreJob::Apply(at, batch)],
                     ));
@@ -401,7 +402,7 @@ impl Watcher<'_> {
     /// The failure that delayed this node's requests may have delayed the master's renewals.
     fn report_silence(&self, leader: &Holder, in_sync: bool) {
         let last_failure = self.shared.with(|core| core.last_failure);
-        self.shared.node.send_event(Event::MasterSilent {
+        self.shared.node.send_event(ReplicationEvent::MasterSilent {
             guid: leader.guid,
             in_sync,
             uncertain: is_uncertain(last_failure, self.shared.node.now(), leader.silence_s),
@@ -423,7 +424,7 @@ impl Watcher<'_> {
                     LeaseEvidence::Released
                 };
             });
-            let event = Event::MasterLeaving {
+            let event = ReplicationEvent::MasterLeaving {
                 guid,
                 leaving,
                 in_sync,
@@ -479,7 +480,9 @@ impl Watcher<'_> {
             Some(leader.guid)
         });
         if let Some(guid) = guid {
-            self.shared.node.send_event(Event::InSync { guid });
+            self.shared
+                .node
+                .send_event(ReplicationEvent::InSync { guid });
         }
         Ok(())
     }
@@ -493,7 +496,9 @@ impl Watcher<'_> {
         }) = was
         {
             let why = why.to_owned();
-            self.shared.node.send_event(Event::OutOfSync { guid, why });
+            self.shared
+                .node
+                .send_event(ReplicationEvent::OutOfSync { guid, why });
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::frames::{ConnectionError, exchange_preambles, receive, send};
-use super::shared::Shared;
+use super::shared::TcpShared;
 use crate::Role;
 use crate::follower::{ProtocolError, SessionId};
 use crate::wire::{CHUNK, FRAME_MAX, HELLO_MAX, Message, NodeRole, Refusal, decode};
@@ -34,7 +34,7 @@ enum Found {
 }
 
 /// Queries a peer repeatedly while this node is standby, and follows it if it is master.
-pub(super) async fn poll_peer(shared: Arc<Shared>, peer: String, index: usize) {
+pub(super) async fn poll_peer(shared: Arc<TcpShared>, peer: String, index: usize) {
     let seed = shared.settings.guid ^ u64::try_from(index).unwrap_or(0).rotate_left(32);
     let mut backoff = Backoff::new(seed);
     loop {
@@ -60,7 +60,7 @@ pub(super) async fn poll_peer(shared: Arc<Shared>, peer: String, index: usize) {
     }
 }
 
-fn report(shared: &Shared, peer: &str, error: &ConnectionError) {
+fn report(shared: &TcpShared, peer: &str, error: &ConnectionError) {
     if error.needs_operator() {
         shared.report_peer_error(peer, error.to_string());
     } else {
@@ -70,7 +70,7 @@ fn report(shared: &Shared, peer: &str, error: &ConnectionError) {
 
 /// Follows a master, reconnecting until it is no longer master or unreachable.
 async fn follow(
-    shared: &Arc<Shared>,
+    shared: &Arc<TcpShared>,
     peer: &str,
     session: SessionId,
     stream: Box<TlsStream<TcpStream>>,
@@ -105,7 +105,7 @@ async fn follow(
 }
 
 /// Connects to a peer and queries its role.
-async fn connect(shared: &Arc<Shared>, peer: &str) -> Result<Found, ConnectionError> {
+async fn connect(shared: &Arc<TcpShared>, peer: &str) -> Result<Found, ConnectionError> {
     let configs = shared.tls.current().ok_or(ConnectionError::NoCertificate)?;
     let previous = shared.with(|core, _| core.follower.session());
     let position = shared.node.position().await;
@@ -151,7 +151,10 @@ async fn connect(shared: &Arc<Shared>, peer: &str) -> Result<Found, ConnectionEr
 }
 
 /// The name that the peer's certificate must have.
-fn certificate_name(shared: &Shared, peer: &str) -> Result<ServerName<'static>, ConnectionError> {
+fn certificate_name(
+    shared: &TcpShared,
+    peer: &str,
+) -> Result<ServerName<'static>, ConnectionError> {
     let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = shared.settings.server_name.as_deref().unwrap_or(host);
@@ -161,7 +164,7 @@ fn certificate_name(shared: &Shared, peer: &str) -> Result<ServerName<'static>, 
 
 /// Processes the master's messages until the connection ends.
 async fn receive_from_master(
-    shared: &Arc<Shared>,
+    shared: &Arc<TcpShared>,
     session: SessionId,
     stream: TlsStream<TcpStream>,
 ) -> ConnectionError {
@@ -176,7 +179,7 @@ async fn receive_from_master(
 }
 
 async fn receive_messages<R: AsyncRead + Unpin>(
-    shared: &Shared,
+    shared: &TcpShared,
     session: SessionId,
     mut from: R,
 ) -> Result<(), ConnectionError> {
@@ -194,7 +197,7 @@ async fn receive_messages<R: AsyncRead + Unpin>(
 }
 
 async fn send_messages<W: AsyncWrite + Unpin>(
-    shared: &Shared,
+    shared: &TcpShared,
     session: SessionId,
     mut to: W,
 ) -> Result<(), ConnectionError> {

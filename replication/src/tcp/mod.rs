@@ -21,14 +21,14 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::rustls::pki_types::UnixTime;
 
-use super::event::{Event, Timing};
+use super::event::{ReplicationEvent, Timing};
 use super::log::LogLimits;
-use super::node::Node;
+use super::node::ReplicationNode;
 use super::thread::{Stop, Worker, stopped};
 use super::tls::{Tls, TlsFiles};
 use super::wire::FABRIC_NAME_MAX;
 use super::{RecordStore, ReplicaCallback, Replication, ReplicationStatus, Role, store_thread};
-use shared::Shared;
+use shared::TcpShared;
 
 /// Interval of attempts to listen.
 const LISTEN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -83,7 +83,7 @@ pub enum StartError {
 /// A node that replicates over TCP.
 pub struct TcpReplication {
     worker: Worker,
-    shared: Arc<Shared>,
+    shared: Arc<TcpShared>,
     address: Option<SocketAddr>,
 }
 
@@ -95,7 +95,7 @@ impl TcpReplication {
     pub fn start(
         settings: TcpSettings,
         store: Arc<dyn RecordStore>,
-        events: mpsc::Sender<Event>,
+        events: mpsc::Sender<ReplicationEvent>,
     ) -> Result<Self, StartError> {
         if settings.fabric.len() > FABRIC_NAME_MAX {
             return Err(StartError::Fabric);
@@ -119,8 +119,9 @@ impl TcpReplication {
         let (request_sender, requests) = std::sync::mpsc::channel();
         let began = Instant::now();
         let clock = move || began.elapsed();
-        let node = Node::new(store.clone(), request_sender, events, settings.hang, clock);
-        let shared = Arc::new(Shared::new(settings, tls, node));
+        let node =
+            ReplicationNode::new(store.clone(), request_sender, events, settings.hang, clock);
+        let shared = Arc::new(TcpShared::new(settings, tls, node));
         let weak = Arc::downgrade(&shared);
         let stored = move |stored| {
             if let Some(shared) = weak.upgrade() {
@@ -194,7 +195,7 @@ fn bind(at: &str) -> std::io::Result<std::net::TcpListener> {
 }
 
 /// Listens as soon as the address is available.
-async fn listen(shared: Arc<Shared>, mut listener: Option<std::net::TcpListener>) {
+async fn listen(shared: Arc<TcpShared>, mut listener: Option<std::net::TcpListener>) {
     let listener = loop {
         if let Some(listener) = listener {
             break listener;
@@ -216,7 +217,7 @@ async fn listen(shared: Arc<Shared>, mut listener: Option<std::net::TcpListener>
 
 /// All tasks of the thread, until it is stopped.
 async fn run(
-    shared: Arc<Shared>,
+    shared: Arc<TcpShared>,
     listener: Option<std::net::TcpListener>,
     mut stop: watch::Receiver<Stop>,
 ) {
@@ -235,7 +236,7 @@ async fn run(
 }
 
 /// Advances the time of leader, follower and certificates.
-async fn tick(shared: Arc<Shared>) {
+async fn tick(shared: Arc<TcpShared>) {
     let step = (shared.settings.timing.heartbeat / 5).max(Duration::from_millis(2));
     let mut ticks = tokio::time::interval(step);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

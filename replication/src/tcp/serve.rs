@@ -12,11 +12,11 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::frames::{ConnectionError, exchange_preambles, receive, send, send_last};
-use super::shared::{NextAction, Shared};
+use super::shared::{NextAction, TcpShared};
 use crate::follower::{ProtocolError, RawRecord};
 use crate::leader::{ConnectionId, Leader, Outgoing};
 use crate::log::Position;
-use crate::wire::{Bytes, CHUNK, FRAME_MAX, HELLO_MAX, Message, NodeRole, Refusal, decode};
+use crate::wire::{CHUNK, FRAME_MAX, HELLO_MAX, Message, NodeRole, RawBytes, Refusal, decode};
 
 /// Limit of concurrent connections; further ones wait in the system's backlog.
 const CONNECTIONS_MAX: usize = 64;
@@ -26,7 +26,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Accepts connections until the task ends.
-pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
+pub(super) async fn listen(shared: Arc<TcpShared>, listener: TcpListener) {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut tasks = JoinSet::new();
     loop {
@@ -61,7 +61,11 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
-async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<(), ConnectionError> {
+async fn serve(
+    shared: &Arc<TcpShared>,
+    stream: TcpStream,
+    peer: &str,
+) -> Result<(), ConnectionError> {
     stream.set_nodelay(true)?;
     let configs = shared.tls.current().ok_or(ConnectionError::NoCertificate)?;
     let acceptor = TlsAcceptor::from(configs.server);
@@ -115,7 +119,7 @@ async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(
 
 /// Serves a follower until the connection ends.
 async fn serve_follower(
-    shared: &Arc<Shared>,
+    shared: &Arc<TcpShared>,
     stream: TlsStream<TcpStream>,
     conn: ConnectionId,
     peer: &str,
@@ -146,7 +150,7 @@ async fn serve_follower(
 
 /// Receives the follower's messages.
 async fn receive_messages<R: AsyncRead + Unpin>(
-    shared: &Shared,
+    shared: &TcpShared,
     conn: ConnectionId,
     mut from: R,
 ) -> Result<(), ConnectionError> {
@@ -182,7 +186,7 @@ async fn receive_messages<R: AsyncRead + Unpin>(
 
 /// Sends messages to the follower.
 async fn send_messages<W: AsyncWrite + Unpin>(
-    shared: &Shared,
+    shared: &TcpShared,
     conn: ConnectionId,
     mut to: W,
 ) -> Result<(), ConnectionError> {
@@ -192,7 +196,7 @@ async fn send_messages<W: AsyncWrite + Unpin>(
         match shared.next_action(conn) {
             NextAction::Send(Outgoing::Message(message)) => send(&mut to, &message).await?,
             NextAction::Send(Outgoing::Batch { seq, body }) => {
-                let body = Bytes(&body);
+                let body = RawBytes(&body);
                 send(&mut to, &Message::Batch { seq, body }).await?;
             }
             NextAction::Send(Outgoing::Snapshot) => send_snapshot(shared, conn, &mut to).await?,
@@ -212,7 +216,7 @@ async fn send_messages<W: AsyncWrite + Unpin>(
 
 /// Sends a snapshot, with pongs in between.
 async fn send_snapshot<W: AsyncWrite + Unpin>(
-    shared: &Shared,
+    shared: &TcpShared,
     conn: ConnectionId,
     to: &mut W,
 ) -> Result<(), ConnectionError> {
@@ -248,7 +252,7 @@ async fn send_snapshot<W: AsyncWrite + Unpin>(
 }
 
 /// The position in this master's history of records at `at`.
-fn history_position(shared: &Shared, at: Option<Position>) -> Option<Position> {
+fn history_position(shared: &TcpShared, at: Option<Position>) -> Option<Position> {
     shared.with(|core, _| {
         let log = core.leader.as_ref()?.log();
         let epoch = log.end().epoch;
@@ -265,7 +269,7 @@ fn history_position(shared: &Shared, at: Option<Position>) -> Option<Position> {
 }
 
 /// The records of the next frame; at least one.
-fn next_chunk<'a>(rest: &mut &'a [RawRecord]) -> Option<Vec<(Bytes<'a>, Bytes<'a>)>> {
+fn next_chunk<'a>(rest: &mut &'a [RawRecord]) -> Option<Vec<(RawBytes<'a>, RawBytes<'a>)>> {
     let mut bytes = 0;
     let mut count = 0;
     while let Some((key, value)) = rest.get(count) {
@@ -279,7 +283,7 @@ fn next_chunk<'a>(rest: &mut &'a [RawRecord]) -> Option<Vec<(Bytes<'a>, Bytes<'a
     *rest = left;
     let pieces = some
         .iter()
-        .map(|(key, value)| (Bytes(key.bytes()), Bytes(value)));
+        .map(|(key, value)| (RawBytes(key.bytes()), RawBytes(value)));
     (count > 0).then(|| pieces.collect())
 }
 

@@ -7,12 +7,12 @@ use ferrosm_core::StepDownReason;
 use ferrosm_core::records::RecordBatch;
 
 use super::TcpSettings;
-use crate::event::Event;
+use crate::event::ReplicationEvent;
 use crate::follower::Follower;
 use crate::leader::{ConnectionId, Leader, NodeTime, Outgoing};
 use crate::log::{BatchLog, Position};
-use crate::node::Node;
-use crate::store_thread::{StoreRequest, StoreResult};
+use crate::node::ReplicationNode;
+use crate::store_thread::{StoreResult, StoreThreadRequest};
 use crate::tls::Tls;
 use crate::wire::{self, Hello, NodeRole, Refusal};
 use crate::{PeerStatus, ReplicaCallback, ReplicationStatus, Role};
@@ -21,15 +21,15 @@ use crate::{PeerStatus, ReplicaCallback, ReplicationStatus, Role};
 const PEER_ERRORS_MAX: usize = 64;
 
 /// The shared state.
-pub(super) struct Shared {
+pub(super) struct TcpShared {
     pub(super) settings: TcpSettings,
     pub(super) tls: Tls,
-    pub(super) node: Node,
-    core: Mutex<Core>,
+    pub(super) node: ReplicationNode,
+    core: Mutex<TcpState>,
 }
 
 /// The state under the lock.
-pub(super) struct Core {
+pub(super) struct TcpState {
     pub(super) role: Role,
     pub(super) leader: Option<Leader>,
     /// The master steps down: followers are notified after the last batch.
@@ -41,10 +41,10 @@ pub(super) struct Core {
     peer_errors: BTreeMap<String, String>,
 }
 
-impl Shared {
-    pub(super) fn new(settings: TcpSettings, tls: Tls, node: Node) -> Self {
+impl TcpShared {
+    pub(super) fn new(settings: TcpSettings, tls: Tls, node: ReplicationNode) -> Self {
         Self {
-            core: Mutex::new(Core {
+            core: Mutex::new(TcpState {
                 role: Role::Inactive(StepDownReason::Stopping),
                 leader: None,
                 stepping_down: None,
@@ -60,7 +60,7 @@ impl Shared {
     }
 
     /// Calls `f` under the lock and forwards the resulting events and store jobs.
-    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Core, NodeTime) -> T) -> T {
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut TcpState, NodeTime) -> T) -> T {
         let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
         let done = f(&mut core, self.node.now());
         self.forward(&mut core);
@@ -68,17 +68,17 @@ impl Shared {
     }
 
     /// The same, and wakes all tasks.
-    pub(super) fn change<T>(&self, f: impl FnOnce(&mut Core, NodeTime) -> T) -> T {
+    pub(super) fn change<T>(&self, f: impl FnOnce(&mut TcpState, NodeTime) -> T) -> T {
         let done = self.with(f);
         self.node.notify();
         done
     }
 
-    fn forward(&self, core: &mut Core) {
+    fn forward(&self, core: &mut TcpState) {
         let jobs = core.follower.take_jobs();
         if !jobs.is_empty() {
             let session = core.follower.session();
-            self.node.request(StoreRequest::Jobs(session, jobs));
+            self.node.request(StoreThreadRequest::Jobs(session, jobs));
         }
         let events = core.follower.take_events();
         events
@@ -107,7 +107,8 @@ impl Shared {
             }
             core.peer_errors.insert(peer.to_owned(), why.clone());
             let peer = peer.to_owned();
-            self.node.send_event(Event::PeerRejected { peer, why });
+            self.node
+                .send_event(ReplicationEvent::PeerRejected { peer, why });
         });
     }
 
@@ -119,7 +120,7 @@ impl Shared {
     /// Calls `then` when all earlier store requests are done.
     pub(super) fn after_store_requests(&self, then: ReplicaCallback) {
         self.node
-            .request(StoreRequest::Flushed(Box::new(move |_| then(None))));
+            .request(StoreThreadRequest::Flushed(Box::new(move |_| then(None))));
     }
 
     pub(super) fn tick(&self) {
@@ -173,7 +174,7 @@ impl Shared {
     fn start_term_after_store_requests(self: &Arc<Self>, epoch: u64) {
         let weak = Arc::downgrade(self);
         self.node
-            .request(StoreRequest::Flushed(Box::new(move |base| {
+            .request(StoreThreadRequest::Flushed(Box::new(move |base| {
                 if let Some(shared) = weak.upgrade() {
                     shared.start_term(epoch, base);
                 }
@@ -194,7 +195,7 @@ impl Shared {
             let log = BatchLog::new(epoch, base, self.settings.log);
             core.leader = Some(Leader::new(log, self.settings.timing, now));
             core.stepping_down = None;
-            self.node.send_event(Event::MasterReady);
+            self.node.send_event(ReplicationEvent::MasterReady);
         });
     }
 
@@ -326,7 +327,7 @@ pub(super) enum NextAction {
     End,
 }
 
-impl Core {
+impl TcpState {
     pub(super) fn is_serving(&self) -> bool {
         self.leader.is_some() && self.stepping_down.is_none()
     }

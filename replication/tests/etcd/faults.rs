@@ -65,7 +65,7 @@ fn data_of_another_version_is_overwritten_and_not_used() {
         master.lead(20 + n);
         master.commit(vec![put(2, 2)]);
         master.all_acknowledged();
-        let lost = |e: &Event| matches!(e, Event::ProtectionLost(_));
+        let lost = |e: &ReplicationEvent| matches!(e, ReplicationEvent::ProtectionLost(_));
         assert!(!master.events().iter().any(lost), "{head:?}");
         standby.in_sync(2 + n);
         standby.has_what(&master);
@@ -147,7 +147,7 @@ fn temporarily_replaced_master_is_deposed() {
     let records = standby.store.records();
     drop(standby);
     stall.resume();
-    master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
+    master.expect("deposed", |e| *e == ReplicationEvent::Deposed { guid: 2 });
     assert_eq!(master.complete_replica(), Some(false));
     assert_eq!(master.store.records(), records);
 }
@@ -163,15 +163,18 @@ fn silence_after_an_etcd_failure_is_uncertain() {
     let mut standby = Node::start(behind, &Arc::default()).standby();
     standby.in_sync(1);
     stall.stop();
-    standby.expect("trouble", |e| matches!(e, Event::OutOfSync { guid: 1, .. }));
+    standby.expect("trouble", |e| {
+        matches!(e, ReplicationEvent::OutOfSync { guid: 1, .. })
+    });
     master.replication.abort();
     stall.resume();
-    let silence = |e: &Event| matches!(e, Event::MasterSilent { guid: 1, .. });
+    let silence =
+        |e: &ReplicationEvent| matches!(e, ReplicationEvent::MasterSilent { guid: 1, .. });
     let told = standby.expect("silence", silence);
     assert!(
         matches!(
             told,
-            Event::MasterSilent {
+            ReplicationEvent::MasterSilent {
                 uncertain: true,
                 ..
             }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use ferrosm_replication::{
-    Event, Position, RawRecord, RecordStore, RecordStoreError, Replication, Role, StoreSnapshot,
+    Position, RawRecord, RecordStore, RecordStoreError, Replication, ReplicationEvent, Role,
+    StoreSnapshot,
 };
 use tokio::sync::mpsc;
 
@@ -103,7 +104,7 @@ pub(crate) fn until(what: &str, is: impl Fn() -> bool) {
 /// A running node with its implementation of replication.
 pub(crate) struct Node<R> {
     pub(crate) replication: R,
-    pub(crate) events: mpsc::Receiver<Event>,
+    pub(crate) events: mpsc::Receiver<ReplicationEvent>,
     pub(crate) store: Arc<Memory>,
     pub(crate) guid: u64,
     epoch: u64,
@@ -114,7 +115,7 @@ impl<R: Replication> Node<R> {
     pub(crate) const fn on(
         guid: u64,
         replication: R,
-        events: mpsc::Receiver<Event>,
+        events: mpsc::Receiver<ReplicationEvent>,
         store: Arc<Memory>,
     ) -> Self {
         Self {
@@ -130,7 +131,7 @@ impl<R: Replication> Node<R> {
     pub(crate) fn lead(&mut self, epoch: u64) {
         self.epoch = epoch;
         self.replication.set_role(Role::Master { epoch });
-        self.expect("leading", |e| *e == Event::MasterReady);
+        self.expect("leading", |e| *e == ReplicationEvent::MasterReady);
         self.seq = self.store.position().map_or(0, |at| at.seq);
     }
 
@@ -158,7 +159,11 @@ impl<R: Replication> Node<R> {
     }
 
     /// The first matching event; earlier ones are dropped.
-    pub(crate) fn expect(&mut self, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
+    pub(crate) fn expect(
+        &mut self,
+        what: &str,
+        wanted: impl Fn(&ReplicationEvent) -> bool,
+    ) -> ReplicationEvent {
         let began = Instant::now();
         let mut seen = Vec::new();
         while began.elapsed() < GUARD {
@@ -172,6 +177,8 @@ impl<R: Replication> Node<R> {
     }
 
     pub(crate) fn in_sync(&mut self, leader: u64) {
-        self.expect("in sync", |e| *e == Event::InSync { guid: leader });
+        self.expect("in sync", |e| {
+            *e == ReplicationEvent::InSync { guid: leader }
+        });
     }
 }

@@ -39,7 +39,7 @@ fn opposite(channels: &impl ChannelNumbering, (x, y): Dependency) -> Dependency 
 
 /// Direction of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum SearchDirection {
     Forward,
     Backward,
 }
@@ -51,7 +51,7 @@ pub(super) trait SearchControl<C> {
     const BREADTH_FIRST: bool;
 
     /// Called for each channel that a search finds after its start.
-    fn count_found(&mut self, _direction: Direction) {}
+    fn count_found(&mut self, _direction: SearchDirection) {}
 
     /// Called before the dependencies of a channel are followed, with the number of channels found so far. `false`
     /// abandons the search.
@@ -60,7 +60,7 @@ pub(super) trait SearchControl<C> {
         channels: &C,
         dependencies: &mut Dependencies,
         channel: u32,
-        direction: Direction,
+        direction: SearchDirection,
         found: usize,
     ) -> bool;
 }
@@ -76,7 +76,7 @@ pub(super) enum Rejection {
 
 /// An acyclic channel dependency graph.
 #[derive(Debug, Clone)]
-pub(super) struct ChannelDependencyGraph {
+pub(super) struct AcyclicDependencyGraph {
     dependencies: Dependencies,
     /// Position of each channel in the order.
     position: Vec<u32>,
@@ -91,7 +91,7 @@ pub(super) struct ChannelDependencyGraph {
     added: Vec<Dependency>,
 }
 
-impl ChannelDependencyGraph {
+impl AcyclicDependencyGraph {
     /// A graph without dependencies, with the channels at these positions.
     pub(super) fn new(channels: &impl ChannelNumbering, position: Vec<u32>) -> Self {
         // Two zeroed allocations: a clone would touch every page of a set that stays nearly empty.
@@ -238,9 +238,9 @@ impl ChannelDependencyGraph {
     ) -> Result<(), Rejection> {
         let limit = self.position(goal as usize);
         let (direction, found) = if FORWARD {
-            (Direction::Forward, &mut self.later)
+            (SearchDirection::Forward, &mut self.later)
         } else {
-            (Direction::Backward, &mut self.earlier)
+            (SearchDirection::Backward, &mut self.earlier)
         };
         self.search += 1;
         found.clear();

@@ -6,7 +6,7 @@
 
 use super::dependencies::{Dependency, DependencySet};
 use super::graph::{
-    ChannelDependencyGraph, Dependencies, Direction, Rejection, SearchControl, positions,
+    AcyclicDependencyGraph, Dependencies, Rejection, SearchControl, SearchDirection, positions,
 };
 use super::index::{ChannelIndex, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
@@ -31,7 +31,7 @@ pub(crate) enum DependencyStatus {
 /// The acyclic channel dependency graph of a layer.
 #[derive(Debug, Clone)]
 pub(crate) struct VirtualLayer {
-    graph: ChannelDependencyGraph,
+    graph: AcyclicDependencyGraph,
     /// Dependencies known to close a cycle.
     rejected: DependencySet,
     effort: SearchEffort,
@@ -62,7 +62,7 @@ impl SearchControl<ChannelIndex> for SearchEffort {
         _: &ChannelIndex,
         _: &mut Dependencies,
         _: u32,
-        _: Direction,
+        _: SearchDirection,
         found: usize,
     ) -> bool {
         let is_within_limits = found <= self.found_max && self.visited < self.visits_max;
@@ -77,7 +77,7 @@ impl VirtualLayer {
         let position = (0..narrow(channels.len())).collect();
         Self::with_graph(
             channels,
-            ChannelDependencyGraph::new(channels, position),
+            AcyclicDependencyGraph::new(channels, position),
             SearchEffort::UNLIMITED,
         )
     }
@@ -90,7 +90,7 @@ impl VirtualLayer {
             visits_max,
             found_max: FOUND_MAX,
         };
-        let graph = ChannelDependencyGraph::new(channels, positions(order));
+        let graph = AcyclicDependencyGraph::new(channels, positions(order));
         Self::with_graph(channels, graph, effort)
     }
 
@@ -99,13 +99,13 @@ impl VirtualLayer {
         channels: &ChannelIndex,
         dependencies: DependencySet,
     ) -> Option<Self> {
-        let graph = ChannelDependencyGraph::from_dependencies(channels, dependencies)?;
+        let graph = AcyclicDependencyGraph::from_dependencies(channels, dependencies)?;
         Some(Self::with_graph(channels, graph, SearchEffort::UNLIMITED))
     }
 
     fn with_graph(
         channels: &ChannelIndex,
-        graph: ChannelDependencyGraph,
+        graph: AcyclicDependencyGraph,
         effort: SearchEffort,
     ) -> Self {
         Self {

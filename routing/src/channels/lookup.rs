@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use ferrosm_mad::ids::PortNum;
 
 use super::graph::Dependencies;
-use super::vls::{PacketVls, VirtualChannels};
+use super::vls::{PlannedVls, VirtualChannels};
 use crate::tables::Lft;
 use crate::topology::Topology;
 use crate::vl_plan::SLS;
@@ -27,7 +27,7 @@ impl<'a> Lookup<'a> {
     pub(crate) fn new(
         topo: &Topology,
         tables: &'a [&'a Lft],
-        vls: PacketVls<'_>,
+        vls: PlannedVls<'_>,
         exhausted: &'a AtomicBool,
     ) -> Self {
         let lids = topo.destinations().iter();

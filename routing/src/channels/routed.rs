@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use super::dependencies::{Dependency, DependencySet};
-use super::graph::{ChannelDependencyGraph, Dependencies, Direction, SearchControl};
+use super::graph::{AcyclicDependencyGraph, Dependencies, SearchControl, SearchDirection};
 use super::index::ChannelNumbering;
 use super::lookup::Lookup;
 use super::vls::VirtualChannels;
@@ -34,7 +34,7 @@ impl TopologicalOrder {
 #[derive(Debug)]
 pub(crate) struct RoutedDependencies<'a> {
     pub(crate) channels: VirtualChannels<'a>,
-    graph: ChannelDependencyGraph,
+    graph: AcyclicDependencyGraph,
     reader: Reader<'a>,
 }
 
@@ -54,7 +54,7 @@ struct Reader<'a> {
 impl<'a> RoutedDependencies<'a> {
     /// A graph with these dependencies; `None` if they form a cycle.
     pub(crate) fn new(channels: VirtualChannels<'a>, dependencies: DependencySet) -> Option<Self> {
-        let graph = ChannelDependencyGraph::from_dependencies(&channels, dependencies)?;
+        let graph = AcyclicDependencyGraph::from_dependencies(&channels, dependencies)?;
         Some(Self::with_graph(channels, graph, None))
     }
 
@@ -65,14 +65,14 @@ impl<'a> RoutedDependencies<'a> {
         lookup: Lookup<'a>,
     ) -> Option<Self> {
         (channels.len() == order.0.len()).then(|| {
-            let graph = ChannelDependencyGraph::new(&channels, order.0.clone());
+            let graph = AcyclicDependencyGraph::new(&channels, order.0.clone());
             Self::with_graph(channels, graph, Some(lookup))
         })
     }
 
     fn with_graph(
         channels: VirtualChannels<'a>,
-        graph: ChannelDependencyGraph,
+        graph: AcyclicDependencyGraph,
         lookup: Option<Lookup<'a>>,
     ) -> Self {
         let known = vec![lookup.is_none(); channels.ports.len()];
@@ -126,8 +126,8 @@ impl<'a> RoutedDependencies<'a> {
 impl<'a> SearchControl<VirtualChannels<'a>> for Reader<'_> {
     const BREADTH_FIRST: bool = true;
 
-    fn count_found(&mut self, direction: Direction) {
-        if direction == Direction::Forward {
+    fn count_found(&mut self, direction: SearchDirection) {
+        if direction == SearchDirection::Forward {
             self.visits_left = self.visits_left.saturating_sub(1);
         }
     }
@@ -137,18 +137,18 @@ impl<'a> SearchControl<VirtualChannels<'a>> for Reader<'_> {
         channels: &VirtualChannels<'a>,
         dependencies: &mut Dependencies,
         channel: u32,
-        direction: Direction,
+        direction: SearchDirection,
         _: usize,
     ) -> bool {
         match direction {
-            Direction::Forward if self.visits_left == 0 => return false,
-            Direction::Forward => {}
-            Direction::Backward => self.visits_left = self.visits_left.saturating_sub(1),
+            SearchDirection::Forward if self.visits_left == 0 => return false,
+            SearchDirection::Forward => {}
+            SearchDirection::Backward => self.visits_left = self.visits_left.saturating_sub(1),
         }
         let port = channels.channel(channel);
         let known = match direction {
-            Direction::Forward => &mut self.known_from[port],
-            Direction::Backward => &mut self.known_to[port],
+            SearchDirection::Forward => &mut self.known_from[port],
+            SearchDirection::Backward => &mut self.known_to[port],
         };
         let Some(lookup) = self.lookup.as_ref().filter(|_| !*known) else {
             return true;
@@ -160,8 +160,8 @@ impl<'a> SearchControl<VirtualChannels<'a>> for Reader<'_> {
         self.lookups_left -= 1;
         *known = true;
         match direction {
-            Direction::Forward => lookup.add_from(channels, port, dependencies),
-            Direction::Backward => lookup.add_to(channels, port, dependencies),
+            SearchDirection::Forward => lookup.add_from(channels, port, dependencies),
+            SearchDirection::Backward => lookup.add_to(channels, port, dependencies),
         }
         true
     }

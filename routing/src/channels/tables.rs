@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::dependencies::{DependencySet, set_bits};
 use super::ports::PortChannels;
-use super::vls::{PacketVls, VirtualChannels};
+use super::vls::{PlannedVls, VirtualChannels};
 use crate::tables::{BLOCK_LIDS, Lft};
 use crate::topology::{Destination, Topology};
 use crate::vl_plan::SLS;
@@ -146,7 +146,7 @@ type SlVlSet = [u64; SLS * 16 / 64];
 struct PacketWalk<'a> {
     channels: VirtualChannels<'a>,
     links: &'a PortChannels,
-    packets: PacketVls<'a>,
+    packets: PlannedVls<'a>,
     ends: &'a [Vec<u8>],
     ports: Vec<[u8; 2]>,
     /// Packets that leave each switch through each of its two ports.

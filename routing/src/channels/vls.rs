@@ -57,13 +57,13 @@ impl ChannelNumbering for VlChannels<'_> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VirtualChannels<'a> {
     pub(crate) ports: &'a PortChannels,
-    pub(crate) packets: PacketVls<'a>,
+    pub(crate) packets: PlannedVls<'a>,
     channels: VlChannels<'a>,
 }
 
 impl<'a> VirtualChannels<'a> {
     pub(crate) fn new(ports: &'a PortChannels, vl_plan: &'a VlPlan) -> Self {
-        let packets = PacketVls { vl_plan };
+        let packets = PlannedVls { vl_plan };
         Self {
             ports,
             packets,
@@ -109,11 +109,11 @@ impl ChannelNumbering for VirtualChannels<'_> {
 
 /// SLs and VLs of packets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PacketVls<'a> {
+pub(crate) struct PlannedVls<'a> {
     vl_plan: &'a VlPlan,
 }
 
-impl PacketVls<'_> {
+impl PlannedVls<'_> {
     /// Number of VLs in use, at least 1.
     pub(crate) fn count(&self) -> usize {
         usize::from(self.vl_plan.vls.max(1))

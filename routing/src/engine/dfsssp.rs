@@ -5,7 +5,7 @@
 use super::cell::with_smallest_cells;
 use super::graph::Graph;
 use super::virtual_layers::{Objective, route};
-use super::{Engine, Request, RouteError, Routing};
+use super::{Engine, RouteError, Routing, RoutingRequest};
 
 /// The `dfsssp` engine.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ impl Engine for DfSssp {
         "dfsssp"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
         graph.check_connected()?;
         with_smallest_cells(

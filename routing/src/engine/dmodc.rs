@@ -12,7 +12,7 @@
 
 use super::graph::Graph;
 use super::order::by_levels;
-use super::{Engine, Request, RouteError, Routing, ShapeError, ordered};
+use super::{Engine, RouteError, Routing, RoutingRequest, ShapeError, ordered};
 use crate::diagnostics::{Diagnostic, TreeFigures};
 use crate::structure::tree::tree_in;
 
@@ -25,7 +25,7 @@ impl Engine for Dmodc {
         "dmodc"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::with_ids(request.topo, &request.hints.ids);
         graph.check_connected()?;
         let tree = tree_in(request.topo, &graph, request.hints).map_err(ShapeError::NotATree)?;

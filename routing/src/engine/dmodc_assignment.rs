@@ -17,7 +17,7 @@ use ferrosm_mad::ids::PortNum;
 use fixedbitset::FixedBitSet;
 
 use crate::hints::Hints;
-use crate::structure::tree::Tree;
+use crate::structure::tree::DetectedTree;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
 use super::cell::HopCell;
@@ -68,7 +68,7 @@ impl DmodcAssignment {
     pub(crate) fn new<C: HopCell>(
         topo: &Topology,
         graph: &Graph,
-        tree: &Tree,
+        tree: &DetectedTree,
         hints: &Hints,
         matrix: &HopMatrix<C>,
     ) -> Self {
@@ -144,7 +144,7 @@ impl DmodcAssignment {
     }
 
     /// Appends the digits of the next LID.
-    fn push_digits(&mut self, mut t: u32, tree: &Tree) {
+    fn push_digits(&mut self, mut t: u32, tree: &DetectedTree) {
         let mut lid_rotation = 0;
         for (arity, links) in tree.arity.iter().zip(&tree.parallel_links) {
             let digit = t % arity;
@@ -242,7 +242,7 @@ impl DmodcAssignment {
 
 /// Rotation of each switch: different, as far as possible, within a level for switches of one subtree and of one
 /// column.
-fn rotations(graph: &Graph, tree: &Tree) -> Vec<u32> {
+fn rotations(graph: &Graph, tree: &DetectedTree) -> Vec<u32> {
     let mut rotation = vec![0; graph.len()];
     let mut next = vec![0u32; tree.levels()];
     let leaves = tree.leaves.iter().map(|s| s.index());
@@ -263,7 +263,7 @@ fn rotations(graph: &Graph, tree: &Tree) -> Vec<u32> {
 fn number_end_ports(
     topo: &Topology,
     graph: &Graph,
-    tree: &Tree,
+    tree: &DetectedTree,
     hints: &Hints,
     base: &[usize],
     lids: usize,

@@ -6,7 +6,7 @@
 
 use super::graph::Graph;
 use super::order::by_distance;
-use super::{Engine, Request, RouteError, Routing, ordered};
+use super::{Engine, RouteError, Routing, RoutingRequest, ordered};
 use crate::diagnostics::Diagnostic;
 use crate::structure::tree::{switches_with_hosts, tree_in};
 
@@ -19,7 +19,7 @@ impl Engine for DownUp {
         "dnup"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.check_connected()?;

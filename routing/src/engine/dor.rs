@@ -17,9 +17,9 @@ use super::grids::detours::{self, PairVl, VlError};
 use super::grids::frame::Frame;
 use super::grids::lines::{Lines, Rings, crosses_dateline};
 use super::grids::link_choice;
-use super::grids::paths::{GapRule, Paths};
+use super::grids::paths::{GapRule, GridPaths};
 use super::grids::spanning;
-use super::{Engine, Request, RouteError, Routing, ShapeError, TreeConstraint};
+use super::{Engine, RouteError, Routing, RoutingRequest, ShapeError, TreeConstraint};
 use crate::diagnostics::Diagnostic;
 use crate::structure::grid::{DimKind, grid};
 use crate::tables::Tables;
@@ -38,7 +38,7 @@ impl Engine for Dor {
         "dor"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let topo = request.topo;
         let graph = Graph::new(topo);
         graph.check_connected()?;
@@ -87,7 +87,7 @@ fn routing(
 
 /// Routes with the given treatment of rings.
 fn route_with_rings(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
     frame: &Frame,
     rings: Rings,
@@ -97,7 +97,7 @@ fn route_with_rings(
     let lines: Vec<Lines> = (0..frame.axes.len())
         .map(|axis| Lines::new(graph, frame, axis, rings, false))
         .collect();
-    let paths = Paths::new(graph, frame, &lines, GapRule::Detours);
+    let paths = GridPaths::new(graph, frame, &lines, GapRule::Detours);
     let mut scheme = DatelineVls::new(frame, rings);
     let further = (usize::from(usable) - scheme.vls).min(SLS - scheme.sls);
     let share = scheme.vls == 1;
@@ -145,7 +145,7 @@ fn route_with_rings(
 fn trees(
     graph: &Graph,
     frame: &Frame,
-    paths: &Paths,
+    paths: &GridPaths,
     scheme: &mut DatelineVls,
     usable: usize,
     diagnostics: &mut Vec<Diagnostic>,

@@ -23,7 +23,7 @@ use super::cell::HopCell;
 use super::down_up_pairs::{DownUpPairs, NO_TRANSIT};
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
-use crate::structure::tree::Tree;
+use crate::structure::tree::DetectedTree;
 
 /// Paths from all switches to one destination.
 struct Column<C> {
@@ -68,7 +68,7 @@ impl PathShape {
 /// usable. `busy` is a load that some link has in any case ([`super::load_balance::unavoidable_load`]).
 pub(crate) fn find_down_up_pairs<C: HopCell>(
     graph: &Graph,
-    tree: &Tree,
+    tree: &DetectedTree,
     vls: u8,
     busy: u64,
     matrix: &mut HopMatrix<C>,
@@ -144,7 +144,7 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
 /// For each of up to 64 destinations, the switches above the leaves without an up/down path in the tree.
 fn pairs_without_up_down_path(
     graph: &Graph,
-    tree: &Tree,
+    tree: &DetectedTree,
     down: &[usize],
     position: &[usize],
     dests: &[usize],
@@ -178,7 +178,7 @@ fn turning_pairs(graph: &Graph, above: &[usize], without: &[Vec<usize>]) -> u64 
         .sum()
 }
 
-fn max_leaf_degree(graph: &Graph, tree: &Tree) -> u64 {
+fn max_leaf_degree(graph: &Graph, tree: &DetectedTree) -> u64 {
     let leaves = (0..graph.len()).filter(|&v| tree.rank[v] == 0);
     let most = leaves.map(|v| graph.slots(v).len() as u64).max();
     most.unwrap_or(1)
@@ -188,7 +188,7 @@ fn max_leaf_degree(graph: &Graph, tree: &Tree) -> u64 {
 /// and the number of such pairs. `None` if this takes too many rounds because the tree is too incomplete.
 fn symmetric_columns<C: HopCell>(
     graph: &Graph,
-    tree: &Tree,
+    tree: &DetectedTree,
     position: &[usize],
     matrix: &HopMatrix<C>,
     above: &[usize],
@@ -258,7 +258,7 @@ fn symmetric_columns<C: HopCell>(
 /// passes through; `without` are all switches without an up/down path.
 fn column<C: HopCell>(
     graph: &Graph,
-    tree: &Tree,
+    tree: &DetectedTree,
     position: &[usize],
     matrix: &HopMatrix<C>,
     dest: usize,

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::graph::Graph;
-use super::{Engine, HintError, Request, RouteError, Routing, SwitchHintError, TreeConstraint};
+use super::{
+    Engine, HintError, RouteError, Routing, RoutingRequest, SwitchHintError, TreeConstraint,
+};
 use crate::diagnostics::Diagnostic;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
@@ -23,7 +25,7 @@ impl Engine for File {
         "file"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let topo = request.topo;
         Graph::new(topo).check_connected()?;
         let Some(file) = &request.hints.file else {
@@ -161,7 +163,7 @@ mod tests {
     }
 
     fn hints(topo: &Topology) -> Hints {
-        let routing = UpDown.route(&Request::new(topo)).unwrap();
+        let routing = UpDown.route(&RoutingRequest::new(topo)).unwrap();
         let file = FileTables {
             lfts: routing.tables.into_iter().map(Some).collect(),
             vl_plan: None,
@@ -177,7 +179,7 @@ mod tests {
     }
 
     fn error(topo: &Topology, hints: &Hints) -> RouteError {
-        File.route(&Request::new(topo).with_hints(hints))
+        File.route(&RoutingRequest::new(topo).with_hints(hints))
             .unwrap_err()
     }
 
@@ -185,14 +187,16 @@ mod tests {
     fn tables_are_installed_unchanged() {
         let topo = ring(&[]);
         let hints = hints(&topo);
-        let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
+        let routing = File
+            .route(&RoutingRequest::new(&topo).with_hints(&hints))
+            .unwrap();
         let given = hints.file.as_ref().unwrap().lfts.iter().flatten();
         assert!(routing.tables.iter().eq(given));
         assert!(routing.diagnostics.is_empty() && routing.vl_plan.is_single());
         let previous = Previous::from_tables_of(&routing);
         let again = File
             .route(
-                &Request::new(&topo)
+                &RoutingRequest::new(&topo)
                     .with_hints(&hints)
                     .with_previous(&previous),
             )
@@ -215,7 +219,9 @@ mod tests {
         let vl_plan = VlPlan::modulo(2, PathSl::BySwitchAndLid(vec![row.into(); 4]));
         change(&mut hints, |f| f.vl_plan = Some(vl_plan));
         let topo = ring(&[20]);
-        let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
+        let routing = File
+            .route(&RoutingRequest::new(&topo).with_hints(&hints))
+            .unwrap();
         assert_eq!(routing.tables[0].get(Lid(20)), PortNum(4));
         for table in &routing.tables[1..] {
             assert_eq!(table.get(Lid(20)), table.get(Lid(11)));
@@ -235,7 +241,9 @@ mod tests {
     fn moved_lid_is_followed() {
         let hints = hints(&ring(&[20, 21]));
         let topo = ring(&[21, 20]);
-        let routing = File.route(&Request::new(&topo).with_hints(&hints)).unwrap();
+        let routing = File
+            .route(&RoutingRequest::new(&topo).with_hints(&hints))
+            .unwrap();
         verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
         let moved = Diagnostic::MovedLids {
             count: 2,
@@ -284,7 +292,7 @@ mod tests {
         change(&mut bad, |f| {
             f.vl_plan = Some(VlPlan::modulo(4, PathSl::Uniform(0)))
         });
-        let few = Request::new(&topo).with_hints(&bad).with_vls(2);
+        let few = RoutingRequest::new(&topo).with_hints(&bad).with_vls(2);
         assert_eq!(
             File.route(&few).unwrap_err(),
             RouteError::TooFewVls {

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 use super::cell::HopCell;
 use super::dmodc_assignment::{DmodcAssignment, TRUNK_END};
 use super::graph::Graph;
-use super::hop_matrix::{Bits, HopMatrix};
-use super::{Previous, Request, load_balance};
+use super::hop_matrix::{HopMatrix, SetBits};
+use super::{Previous, RoutingRequest, load_balance};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::work::BudgetExceeded;
@@ -27,7 +27,7 @@ type Mask<const W: usize> = [u64; W];
 
 /// Tables of all switches: by the Dmodc assignment, or by load if there is none.
 pub(crate) fn fill<C: HopCell>(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
     matrix: &HopMatrix<C>,
     assignment: Option<&DmodcAssignment>,
@@ -197,7 +197,7 @@ fn nth_slot<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
     let mut before = n;
     for (w, &word) in mask.iter().enumerate() {
         if before < word.count_ones() {
-            return Bits(word).nth(before as usize).map(|bit| w * 64 + bit);
+            return SetBits(word).nth(before as usize).map(|bit| w * 64 + bit);
         }
         before -= word.count_ones();
     }

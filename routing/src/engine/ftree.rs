@@ -6,10 +6,10 @@
 
 use super::graph::Graph;
 use super::order::by_levels;
-use super::{Engine, Request, RouteError, Routing, ShapeError, ordered};
+use super::{Engine, RouteError, Routing, RoutingRequest, ShapeError, ordered};
 use crate::diagnostics::{Diagnostic, TreeFigures};
 use crate::hints::Hints;
-use crate::structure::tree::{Tree, tree_in};
+use crate::structure::tree::{DetectedTree, tree_in};
 
 /// Number of levels of a fat tree (OpenSM: rank 2 to 8).
 const LEVELS: std::ops::RangeInclusive<usize> = 2..=8;
@@ -23,7 +23,7 @@ impl Engine for FatTree {
         "ftree"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.check_connected()?;
@@ -42,7 +42,7 @@ impl Engine for FatTree {
 }
 
 /// Checks that the tree is a pure fat tree, apart from missing links.
-fn check_pure(graph: &Graph, tree: &Tree, hints: &Hints) -> Result<(), ShapeError> {
+fn check_pure(graph: &Graph, tree: &DetectedTree, hints: &Hints) -> Result<(), ShapeError> {
     if !LEVELS.contains(&tree.levels()) {
         return Err(ShapeError::LevelCount {
             levels: tree.levels(),

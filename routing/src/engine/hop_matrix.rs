@@ -65,7 +65,7 @@ impl<C: HopCell> HopMatrix<C> {
                     for v in 0..n {
                         seen[v] |= next[v];
                         has_frontier |= next[v] != 0;
-                        for bit in Bits(next[v]) {
+                        for bit in SetBits(next[v]) {
                             rows[bit * n + v] = hops;
                         }
                     }
@@ -292,9 +292,9 @@ fn two_rows<C>(cells: &mut [C], n: usize, write: usize, read: usize) -> (&mut [C
 }
 
 /// Indices of the set bits of a word, ascending.
-pub(crate) struct Bits(pub(crate) u64);
+pub(crate) struct SetBits(pub(crate) u64);
 
-impl Iterator for Bits {
+impl Iterator for SetBits {
     type Item = usize;
     #[inline(always)]
     fn next(&mut self) -> Option<usize> {

@@ -17,9 +17,9 @@ use super::fill::fill;
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::order::by_levels;
-use super::{Engine, Request, RouteError, Routing, TreeConstraint, ordered};
+use super::{Engine, RouteError, Routing, RoutingRequest, TreeConstraint, ordered};
 use crate::hints::Hints;
-use crate::structure::tree::{Tree, tree_in};
+use crate::structure::tree::{DetectedTree, tree_in};
 use crate::tables::Tables;
 use crate::topology::{SwitchIdx, Topology};
 use crate::vl_plan::VlPlan;
@@ -33,7 +33,7 @@ impl Engine for MinHop {
         "minhop"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.check_connected()?;
@@ -67,9 +67,9 @@ impl Engine for MinHop {
 
 /// Tables, and the up/down order of the switches if all paths follow it.
 fn tables<C: HopCell>(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
-    tree: Option<&Tree>,
+    tree: Option<&DetectedTree>,
 ) -> Result<(Tables, Option<Vec<usize>>), EngineStop> {
     let shortest = HopMatrix::<C>::shortest(graph)?;
     let filled = |matrix: &HopMatrix<C>| {

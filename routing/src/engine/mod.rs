@@ -47,7 +47,7 @@ pub use minhop::MinHop;
 pub use names::ENGINE_NAMES;
 pub use nue::Nue;
 pub use order_strategy::SwitchOrderStrategy;
-pub use request::{LastRun, Previous, Request};
+pub use request::{LastRun, Previous, RoutingRequest};
 pub use routing::{Routing, TreeConstraint};
 pub use sssp::Sssp;
 pub use torus_2qos::Torus2Qos;
@@ -58,12 +58,12 @@ pub trait Engine: Send + Sync {
     /// Name in the configuration and in logs.
     fn name(&self) -> &'static str;
 
-    /// Computes the table of every switch. Entries of [`Request::previous`] that are still legal stay in use unless a link
+    /// Computes the table of every switch. Entries of [`RoutingRequest::previous`] that are still legal stay in use unless a link
     /// was added, so a lost link moves only the routes that used it.
     ///
     /// # Errors
     /// The engine cannot route this graph; the error text is for the operator.
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError>;
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError>;
 }
 
 /// Looks up an engine by name.

@@ -15,7 +15,7 @@ use super::cell::HopCell;
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::order_strategy::SwitchOrderStrategy;
-use crate::structure::tree::{Tree, distances};
+use crate::structure::tree::{DetectedTree, distances};
 
 /// Rounding steps of the mean distance per hop.
 const STEPS_PER_HOP: u64 = 4;
@@ -104,7 +104,7 @@ impl Closeness {
 
 /// Orders by the levels of a tree, the highest first; switches behind a leaf come after it. Some leaves must precede
 /// spines to keep the order connected: those with the most neighbours.
-pub(crate) fn by_levels(graph: &Graph, tree: &Tree) -> Vec<usize> {
+pub(crate) fn by_levels(graph: &Graph, tree: &DetectedTree) -> Vec<usize> {
     order_by_key(graph, |v, _| {
         let neighbours = Reverse(graph.slots(v).len());
         (Reverse(tree.rank[v]), tree.outside_hops[v], neighbours)

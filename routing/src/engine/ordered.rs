@@ -9,10 +9,10 @@ use super::fill::fill;
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::load_balance::unavoidable_load;
-use super::{Request, RouteError, Routing, TreeConstraint};
+use super::{RouteError, Routing, RoutingRequest, TreeConstraint};
 use crate::diagnostics::Diagnostic;
 use crate::hints::Hints;
-use crate::structure::tree::Tree;
+use crate::structure::tree::DetectedTree;
 use crate::tables::Tables;
 use crate::vl_plan::VlPlan;
 
@@ -21,10 +21,10 @@ use crate::vl_plan::VlPlan;
 /// their own.
 pub(crate) fn route(
     engine: &'static str,
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
     order: &[usize],
-    (tree, vls): (Option<&Tree>, u8),
+    (tree, vls): (Option<&DetectedTree>, u8),
     mut diagnostics: Vec<Diagnostic>,
 ) -> Result<Routing, RouteError> {
     let (tables, down_up) = with_smallest_cells(
@@ -40,10 +40,10 @@ pub(crate) fn route(
 }
 
 fn tables<C: HopCell>(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
     order: &[usize],
-    tree: Option<&Tree>,
+    tree: Option<&DetectedTree>,
     vls: u8,
 ) -> Result<(Tables, Option<DownUpPairs>), EngineStop> {
     let topo = request.topo;

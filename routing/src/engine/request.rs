@@ -11,14 +11,14 @@ use crate::work::WorkBudget;
 
 /// Input of an engine.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct RoutingRequest<'a> {
     /// The graph.
     pub topo: &'a Topology,
     /// The installed tables.
     pub previous: &'a Previous,
     /// Routing hints of the operator.
     pub hints: &'a Hints,
-    /// Data VLs that routing may use, 1 to 15. The number that engines use is [`Request::usable_vls`], which is also
+    /// Data VLs that routing may use, 1 to 15. The number that engines use is [`RoutingRequest::usable_vls`], which is also
     /// limited by [`Topology::common_vls`].
     pub vls: u8,
     /// Work budget. When it is exceeded, the engine returns [`RouteError::Budget`](crate::RouteError::Budget).
@@ -29,7 +29,7 @@ static UNLIMITED: WorkBudget = WorkBudget::unlimited();
 static NOTHING_INSTALLED: Previous = Previous::none();
 static NO_HINTS: LazyLock<Hints> = LazyLock::new(Hints::default);
 
-impl<'a> Request<'a> {
+impl<'a> RoutingRequest<'a> {
     /// Request for a graph without installed tables, hints or budget, with all data VLs of its links.
     #[must_use]
     pub fn new(topo: &'a Topology) -> Self {

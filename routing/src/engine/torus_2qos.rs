@@ -20,9 +20,11 @@ use super::grids::credit_loops::{CreditLoopCheck, VlRule};
 use super::grids::frame::Frame;
 use super::grids::lines::{Lines, Rings, crosses_dateline};
 use super::grids::link_choice;
-use super::grids::paths::{GapRule, Paths};
+use super::grids::paths::{GapRule, GridPaths};
 use super::grids::spanning;
-use super::{Engine, Request, RouteError, Routing, ShapeError, SwitchHintError, TreeConstraint};
+use super::{
+    Engine, RouteError, Routing, RoutingRequest, ShapeError, SwitchHintError, TreeConstraint,
+};
 use crate::diagnostics::Diagnostic;
 use crate::hints::TorusHint;
 use crate::structure::grid::{DimKind, grid};
@@ -41,7 +43,7 @@ impl Engine for Torus2Qos {
         "torus-2QoS"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let (topo, hint) = (request.topo, request.hints.torus.as_ref());
         let graph = Graph::new(topo);
         graph.check_connected()?;
@@ -73,7 +75,7 @@ impl Engine for Torus2Qos {
 
 /// Routes along the axes of `frame`.
 fn route_in_frame(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
     frame: &Frame,
 ) -> Result<Routing, RouteError> {
@@ -91,7 +93,7 @@ fn route_in_frame(
     let lines: Vec<Lines> = (0..frame.axes.len())
         .map(|axis| Lines::new(graph, frame, axis, Rings::Datelines, true))
         .collect();
-    let paths = Paths::new(graph, frame, &lines, GapRule::EarlyTurns);
+    let paths = GridPaths::new(graph, frame, &lines, GapRule::EarlyTurns);
     if let Some((s, dest)) = paths.lost {
         let (from, to) = (SwitchIdx::from_index(s), SwitchIdx::from_index(dest));
         return Err(ShapeError::PartitionedRing { from, to }.into());

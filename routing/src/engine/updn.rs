@@ -11,9 +11,9 @@ use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::order::{Closeness, by_distance, by_levels};
 use super::order_strategy::SwitchOrderStrategy;
-use super::{Engine, Request, RouteError, Routing, ordered};
+use super::{Engine, RouteError, Routing, RoutingRequest, ordered};
 use crate::diagnostics::Diagnostic;
-use crate::structure::tree::{Tree, tree_in};
+use crate::structure::tree::{DetectedTree, tree_in};
 use crate::topology::SwitchIdx;
 
 /// The `updn` engine; also the fallback if every other engine failed, `nue` included.
@@ -25,7 +25,7 @@ impl Engine for UpDown {
         "updn"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::with_ids(request.topo, &request.hints.ids);
         graph.check_connected()?;
         let tree = tree_in(request.topo, &graph, request.hints).ok();
@@ -46,9 +46,9 @@ struct Candidate<C> {
 }
 
 fn route_in<C: HopCell>(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
-    tree: Option<&Tree>,
+    tree: Option<&DetectedTree>,
 ) -> Result<Routing, EngineStop> {
     let (topo, previous, hints) = (request.topo, request.previous, request.hints);
     let (closeness, least) = {

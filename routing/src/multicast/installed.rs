@@ -78,7 +78,7 @@ mod tests {
 
     use super::super::Member;
     use super::*;
-    use crate::engine::{Request, engine_by_name};
+    use crate::engine::{RoutingRequest, engine_by_name};
     use crate::topology::{Topology, TopologyBuilder};
 
     /// Three leaves under two spines, with two hosts on each leaf.
@@ -111,7 +111,7 @@ mod tests {
         let topo = tree();
         for engine in ["updn", "nue"] {
             let engine = engine_by_name(engine).unwrap();
-            let mut routing = engine.route(&Request::new(&topo)).unwrap();
+            let mut routing = engine.route(&RoutingRequest::new(&topo)).unwrap();
             super::super::resolve_trees(&topo, &mut routing, None);
             let forest = SpanningForest::new(&topo, &routing).unwrap();
             for group in 0..4 {
@@ -132,7 +132,7 @@ mod tests {
     fn entries_that_are_not_a_tree_are_rejected() {
         let topo = tree();
         let engine = engine_by_name("updn").unwrap();
-        let routing = engine.route(&Request::new(&topo)).unwrap();
+        let routing = engine.route(&RoutingRequest::new(&topo)).unwrap();
         let forest = SpanningForest::new(&topo, &routing).unwrap();
         let members = [member(0, 3), member(1, 3), member(2, 4)];
         let tree = forest.tree(&members, 0);
@@ -165,7 +165,7 @@ mod tests {
     fn branches_without_members_are_pruned() {
         let topo = tree();
         let engine = engine_by_name("updn").unwrap();
-        let routing = engine.route(&Request::new(&topo)).unwrap();
+        let routing = engine.route(&RoutingRequest::new(&topo)).unwrap();
         let forest = SpanningForest::new(&topo, &routing).unwrap();
         let tree = forest.tree(&[member(0, 3), member(1, 3), member(2, 4)], 0);
         let mut entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();

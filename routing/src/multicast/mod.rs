@@ -290,7 +290,11 @@ impl SpanningForest<'_> {
     }
 
     /// Links of a switch, starting at an index that depends on the group.
-    fn rotated_links(&self, v: usize, group: u64) -> impl Iterator<Item = &crate::topology::Link> {
+    fn rotated_links(
+        &self,
+        v: usize,
+        group: u64,
+    ) -> impl Iterator<Item = &crate::topology::SwitchLink> {
         let links = self.topo.links(SwitchIdx::from_index(v));
         let turn = usize::try_from(group % (links.len() as u64).max(1)).unwrap_or(0);
         links[turn..].iter().chain(&links[..turn])

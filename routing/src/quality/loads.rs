@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::paths::{Host, Paths};
+use super::paths::{Host, RoutedPaths};
 use crate::topology::{Destination, Topology};
 use crate::vl_plan::{SLS, VlPlan};
 
 /// Figures over all pairs.
-pub(super) struct Loads {
+pub(super) struct PairLoads {
     /// Routes by channel.
     pub(super) load: Vec<u64>,
     /// Number of destination hosts, by channel.
@@ -17,7 +17,7 @@ pub(super) struct Loads {
     pub(super) sl_pairs: Vec<u64>,
 }
 
-impl Loads {
+impl PairLoads {
     fn add(mut self, other: &Self) -> Self {
         add(&mut self.load, &other.load);
         add(&mut self.hop_histogram, &other.hop_histogram);
@@ -36,9 +36,9 @@ fn add(to: &mut Vec<u64>, other: &[u64]) {
 }
 
 /// Follows all pairs, destination by destination.
-pub(super) fn loads(paths: &Paths<'_>, topo: &Topology, vl_plan: &VlPlan) -> Loads {
+pub(super) fn loads(paths: &RoutedPaths<'_>, topo: &Topology, vl_plan: &VlPlan) -> PairLoads {
     let share = share(paths.hosts.len());
-    let empty = || Loads {
+    let empty = || PairLoads {
         load: vec![0; paths.num_channels()],
         destinations: vec![0; paths.num_channels()],
         hop_histogram: Vec::new(),
@@ -80,7 +80,7 @@ struct Tree {
 }
 
 impl Tree {
-    fn new(paths: &Paths<'_>) -> Self {
+    fn new(paths: &RoutedPaths<'_>) -> Self {
         let n = paths.num_switches();
         Self {
             hops: vec![UNKNOWN; n],
@@ -90,7 +90,7 @@ impl Tree {
         }
     }
 
-    fn compute(&mut self, paths: &Paths<'_>, to: &Host) {
+    fn compute(&mut self, paths: &RoutedPaths<'_>, to: &Host) {
         self.hops.fill(UNKNOWN);
         self.order.clear();
         self.hops[to.switch] = 0;
@@ -118,7 +118,7 @@ impl Tree {
         }
     }
 
-    fn count(&mut self, paths: &Paths<'_>, to: &Host, found: &mut Loads) {
+    fn count(&mut self, paths: &RoutedPaths<'_>, to: &Host, found: &mut PairLoads) {
         for &v in &self.order {
             let hosts = paths.hosts_on(v) as u64;
             self.flow[v] = hosts;
@@ -141,7 +141,7 @@ impl Tree {
 }
 
 fn count_sls(
-    paths: &Paths<'_>,
+    paths: &RoutedPaths<'_>,
     topo: &Topology,
     vl_plan: &VlPlan,
     to: &Host,
@@ -155,7 +155,7 @@ fn count_sls(
         .and_then(|i| all.get(i));
     let Some(dest) = owner else { return };
     for &v in &tree.order {
-        let sl = usize::from(vl_plan.sl(Paths::switch(v), dest)) % SLS;
+        let sl = usize::from(vl_plan.sl(RoutedPaths::switch(v), dest)) % SLS;
         let hosts = paths.hosts_on(v) as u64 - u64::from(v == to.switch);
         if hosts > 0 {
             pairs.resize(pairs.len().max(sl + 1), 0);
@@ -165,7 +165,7 @@ fn count_sls(
 }
 
 /// Maximum over all channels of the lesser of sources and destinations.
-pub(super) fn all_to_all(paths: &Paths<'_>, loads: &Loads) -> u64 {
+pub(super) fn all_to_all(paths: &RoutedPaths<'_>, loads: &PairLoads) -> u64 {
     let switches: Vec<usize> = (0..paths.num_switches())
         .filter(|&s| paths.hosts_on(s) > 0)
         .collect();
@@ -202,7 +202,7 @@ pub(super) fn all_to_all(paths: &Paths<'_>, loads: &Loads) -> u64 {
 }
 
 /// Total number of channels on shortest paths of all pairs. Unconnected pairs do not count.
-pub(super) fn shortest(paths: &Paths<'_>, topo: &Topology) -> u64 {
+pub(super) fn shortest(paths: &RoutedPaths<'_>, topo: &Topology) -> u64 {
     let n = topo.num_switches();
     let hosts: Vec<u64> = (0..n).map(|s| paths.hosts_on(s) as u64).collect();
     topo.switches()

@@ -26,7 +26,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use crate::tables::Tables;
 use crate::topology::Topology;
 use crate::vl_plan::VlPlan;
-use paths::Paths;
+use paths::RoutedPaths;
 
 /// Maximum number of flows followed for one figure; limits the samples of large fabrics.
 const FLOWS_MAX: usize = 2_000_000;
@@ -199,7 +199,7 @@ impl fmt::Display for Quality {
 /// Computes all figures. Unreachable pairs do not count.
 #[must_use]
 pub fn measure(topo: &Topology, tables: &Tables, vl_plan: &VlPlan, effort: &Effort) -> Quality {
-    let paths = Paths::new(topo, tables);
+    let paths = RoutedPaths::new(topo, tables);
     let loads = loads::loads(&paths, topo, vl_plan);
     let total: u64 = loads.load.iter().sum();
     let channels = topo.num_channels();
@@ -251,14 +251,14 @@ fn max_load_by_rate(topo: &Topology, loads: &[u64]) -> Option<f64> {
 /// Shifts in this order of end-port LIDs. Unknown LIDs are ignored.
 #[must_use]
 pub fn shifts(topo: &Topology, tables: &Tables, order: &[Lid], effort: &Effort) -> ShiftCongestion {
-    let paths = Paths::new(topo, tables);
+    let paths = RoutedPaths::new(topo, tables);
     patterns::shifts(&paths, &paths.in_order(order), effort)
 }
 
 /// Shifts in the order of [`Quality::shift_by_leaf`].
 #[must_use]
 pub fn shifts_by_leaf(topo: &Topology, tables: &Tables, effort: &Effort) -> ShiftCongestion {
-    let paths = Paths::new(topo, tables);
+    let paths = RoutedPaths::new(topo, tables);
     patterns::shifts(&paths, &paths.by_leaf(), effort)
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Host {
 }
 
 /// The paths of a routing. A channel is the flat number of its output port over all switches.
-pub(super) struct Paths<'a> {
+pub(super) struct RoutedPaths<'a> {
     /// Table entries by LID, of each switch.
     rows: Vec<&'a [u8]>,
     /// Flat number of port 0 of each switch, and the total.
@@ -29,7 +29,7 @@ pub(super) struct Paths<'a> {
     pub(super) host_base: Vec<usize>,
 }
 
-impl<'a> Paths<'a> {
+impl<'a> RoutedPaths<'a> {
     pub(super) fn new(topo: &Topology, tables: &'a Tables) -> Self {
         let (mut base, mut peer, mut hosts, mut host_base) = (vec![], vec![], vec![], vec![]);
         for s in topo.switches() {

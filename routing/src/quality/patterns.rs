@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::paths::Paths;
+use super::paths::RoutedPaths;
 use super::resample_rng::ResampleRng;
 use super::{Effort, ShiftCongestion};
 
 /// Mean link share of a pair, for each random bisection: 1 / flows on the busiest channel of its path (ORCS). The first half sends to
 /// the second or, with `both_ways`, both send to each other.
-pub(super) fn bisections(paths: &Paths<'_>, effort: &Effort, both_ways: bool) -> Vec<f64> {
+pub(super) fn bisections(paths: &RoutedPaths<'_>, effort: &Effort, both_ways: bool) -> Vec<f64> {
     let half = paths.hosts.len() / 2;
     if half == 0 {
         return Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn bisections(paths: &Paths<'_>, effort: &Effort, both_ways: bool) ->
 }
 
 /// Flows over the busiest channel, for each random permutation.
-pub(super) fn permutations(paths: &Paths<'_>, effort: &Effort) -> Vec<u32> {
+pub(super) fn permutations(paths: &RoutedPaths<'_>, effort: &Effort) -> Vec<u32> {
     (0..Effort::samples(effort.permutations, paths.hosts.len()))
         .into_par_iter()
         .map_init(
@@ -51,7 +51,7 @@ pub(super) fn permutations(paths: &Paths<'_>, effort: &Effort) -> Vec<u32> {
 }
 
 /// Shifts of hosts in this order: all distances, or as many as `effort` allows, one from each of equally long intervals.
-pub(super) fn shifts(paths: &Paths<'_>, order: &[usize], effort: &Effort) -> ShiftCongestion {
+pub(super) fn shifts(paths: &RoutedPaths<'_>, order: &[usize], effort: &Effort) -> ShiftCongestion {
     let all = order.len().saturating_sub(1);
     let stages = all.min(Effort::samples(effort.shifts_max, order.len()));
     let busiest: Vec<(u32, usize)> = (0..stages)
@@ -92,7 +92,7 @@ struct Flows {
 }
 
 impl Flows {
-    fn new(paths: &Paths<'_>) -> Self {
+    fn new(paths: &RoutedPaths<'_>) -> Self {
         Self {
             by_channel: vec![0; paths.num_channels()],
             path: Vec::new(),
@@ -100,7 +100,7 @@ impl Flows {
     }
 
     /// Counts the flows of all pairs, and returns those on the busiest channel. Unreachable pairs do not count.
-    fn send(&mut self, paths: &Paths<'_>, pairs: &[(usize, usize)]) -> u32 {
+    fn send(&mut self, paths: &RoutedPaths<'_>, pairs: &[(usize, usize)]) -> u32 {
         self.by_channel.fill(0);
         let mut most = 0;
         for &(from, to) in pairs {
@@ -118,7 +118,7 @@ impl Flows {
     }
 
     /// Share of a pair on the busiest channel of its path: 1 without channels, 0 if unreachable.
-    fn share(&self, paths: &Paths<'_>, (from, to): (usize, usize)) -> f64 {
+    fn share(&self, paths: &RoutedPaths<'_>, (from, to): (usize, usize)) -> f64 {
         let mut worst = 1;
         let (from, to) = (paths.hosts[from].switch, &paths.hosts[to]);
         if paths.follow(from, to, |c| worst = worst.max(self.by_channel[c])) {

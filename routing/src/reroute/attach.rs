@@ -11,7 +11,7 @@ use ferrosm_mad::ids::PortNum;
 
 use super::column::{Column, RouteState};
 use super::guard::{Guard, Stage};
-use super::loads::Loads;
+use super::loads::ChannelLoads;
 use crate::channels::PortChannels;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
@@ -21,7 +21,7 @@ pub(super) struct Attach<'a> {
     pub(super) channels: &'a PortChannels,
     pub(super) column: Column<'a>,
     pub(super) guard: Guard<'a>,
-    pub(super) loads: Loads,
+    pub(super) loads: ChannelLoads,
     /// Rank of each switch by LID.
     pub(super) rank: Vec<usize>,
     /// Whether the switch order differs from that of the old routes.

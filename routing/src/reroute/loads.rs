@@ -15,7 +15,7 @@ const ROUTES_FOLLOWED: usize = 60_000;
 const SOURCES_MIN: usize = 4;
 
 /// Routes between end ports over each channel.
-pub(super) struct Loads {
+pub(super) struct ChannelLoads {
     /// Load by channel: unchanged and new routes.
     pub(super) now: Vec<u64>,
     /// Whether the channel gained a route.
@@ -24,7 +24,7 @@ pub(super) struct Loads {
     pub(super) max_before: u64,
 }
 
-impl Loads {
+impl ChannelLoads {
     /// Estimates the loads of the tables before the loss.
     pub(super) fn before(
         topo: &Topology,

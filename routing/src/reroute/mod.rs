@@ -29,7 +29,7 @@ use rayon::prelude::*;
 
 use crate::channels::{Lookup, PortChannels, RoutedDependencies, VirtualChannels};
 use crate::diagnostics::{Diagnostic, RerouteSummary};
-use crate::engine::{LastRun, Request, Routing, TreeConstraint};
+use crate::engine::{LastRun, Routing, RoutingRequest, TreeConstraint};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, VlPlan};
@@ -40,7 +40,7 @@ use delta::Delta;
 pub(crate) use dependencies::RoutingDependencies;
 use dependencies::{dependency_graph, with_spanning_tree};
 use guard::{Guard, Stage};
-use loads::Loads;
+use loads::ChannelLoads;
 
 /// Limits beyond which an incremental reroute fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,19 +69,19 @@ impl Default for RerouteLimits {
 /// `None` if the previous run is unknown, if the graph has a new link or switch, or if no suitable routes exist. Assumes
 /// unchanged [`crate::Hints`].
 #[must_use]
-pub fn reroute(request: &Request<'_>) -> Option<Routing> {
+pub fn reroute(request: &RoutingRequest<'_>) -> Option<Routing> {
     reroute_within(request, &RerouteLimits::default())
 }
 
 /// As [`reroute`], within these limits.
 #[must_use]
-pub fn reroute_within(request: &Request<'_>, limits: &RerouteLimits) -> Option<Routing> {
+pub fn reroute_within(request: &RoutingRequest<'_>, limits: &RerouteLimits) -> Option<Routing> {
     reroute_cached(request, limits).map(|(routing, _)| routing)
 }
 
 /// As [`reroute_within`]; also returns the dependencies for the next reroute.
 pub(crate) fn reroute_cached(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     limits: &RerouteLimits,
 ) -> Option<(Routing, RoutingDependencies)> {
     let last = request.previous.last.as_deref()?;
@@ -336,7 +336,7 @@ impl Reroute<'_> {
         for (i, &v) in by_lid.iter().enumerate() {
             rank[v] = i;
         }
-        let loads = Loads::before(
+        let loads = ChannelLoads::before(
             self.topo,
             &PortChannels::new(&self.last.topo),
             &self.channels,

@@ -21,14 +21,14 @@ pub(crate) use ranks::distances;
 
 use crate::engine::graph::Graph;
 use crate::hints::Hints;
-use crate::topology::{EndPort, SwitchIdx, Topology};
+use crate::topology::{AttachedEndPort, SwitchIdx, Topology};
 
 /// Minimum share of pairs of end ports with an up/down path, in percent.
 const CONNECTED_PERCENT: u64 = 75;
 
 /// A detected tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tree {
+pub struct DetectedTree {
     /// Level, by switch; 0 for leaves.
     pub rank: Vec<u32>,
     /// Number of hops outside of the tree (behind a leaf), by switch. Between two switches of one level, up is towards the one with the
@@ -52,7 +52,7 @@ pub struct Tree {
     service_ports: Vec<Option<PortNum>>,
 }
 
-impl Tree {
+impl DetectedTree {
     /// Number of levels of switches.
     #[must_use]
     pub fn levels(&self) -> usize {
@@ -71,12 +71,16 @@ impl Tree {
 ///
 /// # Errors
 /// The fabric is not a tree.
-pub fn tree(topo: &Topology, hints: &Hints) -> Result<Tree, TreeMismatch> {
+pub fn tree(topo: &Topology, hints: &Hints) -> Result<DetectedTree, TreeMismatch> {
     tree_in(topo, &Graph::with_ids(topo, &hints.ids), hints)
 }
 
 /// As [`tree`], with the graph already built.
-pub(crate) fn tree_in(topo: &Topology, graph: &Graph, hints: &Hints) -> Result<Tree, TreeMismatch> {
+pub(crate) fn tree_in(
+    topo: &Topology,
+    graph: &Graph,
+    hints: &Hints,
+) -> Result<DetectedTree, TreeMismatch> {
     let n = graph.len();
     let service_ports = service_ports(topo);
     let weight = weights(topo, hints, &service_ports);
@@ -126,7 +130,7 @@ pub(crate) fn tree_in(topo: &Topology, graph: &Graph, hints: &Hints) -> Result<T
             configured.contains(&v)
         }
     });
-    Ok(Tree {
+    Ok(DetectedTree {
         roots: roots.map(SwitchIdx::from_index).collect(),
         leaves: leaves.into_iter().map(SwitchIdx::from_index).collect(),
         outside_hops: ranks.outside_hops,
@@ -169,7 +173,7 @@ fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
 fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u32> {
     // A list without any port of this fabric is ignored.
     let compute = hints.compute.as_ref().filter(|c| !c.is_empty());
-    let counts = |s: SwitchIdx, e: &EndPort| match compute {
+    let counts = |s: SwitchIdx, e: &AttachedEndPort| match compute {
         Some(compute) => compute.contains(&e.lid),
         None => service[usize::from(topo.num_ports(s))] != Some(e.port),
     };

@@ -20,7 +20,7 @@ pub(super) struct DestinationTree<'a> {
 }
 
 /// VLs of the packets to one LID. State of one worker.
-pub(super) struct PacketVls {
+pub(super) struct LidPacketVls {
     /// By switch: VLs of the packets that leave it towards the LID.
     vls: Vec<Vls>,
     /// By switch: mask of SLs with packets.
@@ -31,7 +31,7 @@ pub(super) struct PacketVls {
     is_clean: bool,
 }
 
-impl PacketVls {
+impl LidPacketVls {
     pub(super) fn new(switches: usize) -> Self {
         Self {
             vls: vec![[0; SLS]; switches],

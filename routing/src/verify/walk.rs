@@ -18,7 +18,7 @@ use super::channels::Channels;
 use super::context::WalkContext;
 use super::error::{EXAMPLES_MAX, LostPacket, LostPairs};
 use super::inject::SourceSls;
-use super::per_ports::{DestinationTree, PacketVls};
+use super::per_ports::{DestinationTree, LidPacketVls};
 use super::route_changes::RouteDeltas;
 use super::sink::Sink;
 use crate::tables::BLOCK_LIDS;
@@ -215,7 +215,7 @@ struct Walker<'a, S> {
     flow: Vec<u64>,
     /// By switch: mask of VLs of crossing packets, if packets never change their VL; else mask of SLs of entering packets.
     passing: Vec<u16>,
-    packet_vls: PacketVls,
+    packet_vls: LidPacketVls,
     found: WalkResult,
 }
 
@@ -240,7 +240,7 @@ impl<'a, S: Sink> Walker<'a, S> {
             path: Vec::new(),
             flow: vec![0; n],
             passing: vec![0; n],
-            packet_vls: PacketVls::new(if context.entries.is_some() { n } else { 0 }),
+            packet_vls: LidPacketVls::new(if context.entries.is_some() { n } else { 0 }),
             found: WalkResult::new(context.channels),
         }
     }

@@ -5,11 +5,11 @@
 use crate::common::*;
 use ferrosm_routing::quality::{Effort, shifts_by_leaf};
 use ferrosm_routing::{
-    Diagnostic, Proof, Request, Routing, Topology, engine_by_name, route_with, verify,
+    Diagnostic, Proof, Routing, RoutingRequest, Topology, engine_by_name, route_with, verify,
 };
 
 fn auto(topo: &Topology, vls: u8) -> (Routing, Proof) {
-    let request = Request::new(topo).with_vls(vls);
+    let request = RoutingRequest::new(topo).with_vls(vls);
     route_with(&["auto", "no_fallback"], &request)
         .chosen
         .unwrap()
@@ -88,7 +88,7 @@ fn selects_best_of_compared_engines() {
         let own = product(&topo, &routing, &proof);
         let mut tried = 0;
         for engine in engines {
-            let request = Request::new(&topo).with_vls(vls);
+            let request = RoutingRequest::new(&topo).with_vls(vls);
             let Ok(other) = engine_by_name(engine).unwrap().route(&request) else {
                 continue;
             };
@@ -147,7 +147,7 @@ fn selection_is_independent_of_discovery_order() {
 fn rings_of_four_and_eight_have_equal_link_load() {
     for sides in [&[4, 4, 4][..], &[8, 4], &[8, 8]] {
         let topo = torus(sides, 1).build();
-        let request = Request::new(&topo).with_vls(8);
+        let request = RoutingRequest::new(&topo).with_vls(8);
         let routing = engine_by_name("torus-2QoS")
             .unwrap()
             .route(&request)

@@ -5,8 +5,8 @@
 use crate::common::*;
 use ferrosm_routing::select::RejectReason;
 use ferrosm_routing::{
-    CancelToken, Previous, Request, RouteError, Selection, Topology, WorkBudget, engine_by_name,
-    route_with, verify,
+    CancelToken, Previous, RouteError, RoutingRequest, Selection, Topology, WorkBudget,
+    engine_by_name, route_with, verify,
 };
 
 /// A mesh or torus without every 40th link.
@@ -22,7 +22,7 @@ fn damaged(sides: &[usize]) -> Fabric {
 }
 
 fn auto(topo: &Topology, budget: &WorkBudget) -> Selection {
-    let request = Request::new(topo).with_vls(8).with_budget(budget);
+    let request = RoutingRequest::new(topo).with_vls(8).with_budget(budget);
     route_with(&["auto", "no_fallback"], &request)
 }
 
@@ -89,7 +89,9 @@ fn engines_are_not_compared_after_a_loss() {
             ..Previous::from_tables_of(&first)
         };
         let budget = WorkBudget::unlimited();
-        let request = Request::new(&topo).with_vls(8).with_previous(&previous);
+        let request = RoutingRequest::new(&topo)
+            .with_vls(8)
+            .with_previous(&previous);
         let selection = route_with(&["auto", "no_fallback"], &request.with_budget(&budget));
         assert_eq!(selection.chosen.unwrap().0.engine, engine);
         assert!(selection.rejected.is_empty());
@@ -100,7 +102,9 @@ fn engines_are_not_compared_after_a_loss() {
         ..Previous::none()
     };
     let budget = WorkBudget::limited(0);
-    let request = Request::new(&topo).with_vls(8).with_previous(&previous);
+    let request = RoutingRequest::new(&topo)
+        .with_vls(8)
+        .with_previous(&previous);
     let selection = route_with(&["auto", "no_fallback"], &request.with_budget(&budget));
     assert_eq!(selection.chosen.unwrap().0.engine, "updn");
 }
@@ -110,7 +114,7 @@ fn engines_are_not_compared_after_a_loss() {
 fn configured_engine_has_no_budget() {
     let topo = random(60, 120, 200, 7).build();
     let budget = WorkBudget::limited(0);
-    let request = Request::new(&topo).with_vls(8).with_budget(&budget);
+    let request = RoutingRequest::new(&topo).with_vls(8).with_budget(&budget);
     let selection = route_with(&["nue"], &request);
     assert_eq!(selection.chosen.unwrap().0.engine, "nue");
 }
@@ -132,7 +136,7 @@ fn engines_stop_at_limit_or_return_verified_tables() {
         for engine in ["updn", "nue", "dfsssp", "lash", "dor", "sssp", "minhop"] {
             let run = |limit: u64| {
                 let budget = WorkBudget::limited(limit);
-                let request = Request::new(&topo).with_vls(8).with_budget(&budget);
+                let request = RoutingRequest::new(&topo).with_vls(8).with_budget(&budget);
                 (
                     engine_by_name(engine).unwrap().route(&request),
                     budget.spent(),

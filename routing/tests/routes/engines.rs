@@ -11,7 +11,7 @@ use crate::oracle;
 use crate::oracle::{Verdict, check_tables, detours};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
-    Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder, VlPlan,
+    Proof, RouteError, Routing, RoutingRequest, SwitchIdx, Topology, TopologyBuilder, VlPlan,
     engine_by_name, verify,
 };
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ const EVERYWHERE: &[&str] = &["updn", "minhop", "sssp", "nue"];
 fn route(engine: &str, topo: &Topology) -> Routing {
     engine_by_name(engine)
         .unwrap()
-        .route(&Request::new(topo))
+        .route(&RoutingRequest::new(topo))
         .unwrap()
 }
 
@@ -242,7 +242,7 @@ fn partitioned_fabric_is_refused() {
     for engine in EVERYWHERE {
         let refused = engine_by_name(engine)
             .unwrap()
-            .route(&Request::new(&topo))
+            .route(&RoutingRequest::new(&topo))
             .unwrap_err();
         assert_eq!(refused, RouteError::Disconnected { components: 2 });
     }

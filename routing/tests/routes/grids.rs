@@ -17,8 +17,8 @@ use ferrosm_routing::hints::{TorusHint, TorusSeed};
 use ferrosm_routing::structure::dragonfly::{GroupKind, dragonfly as find_dragonfly};
 use ferrosm_routing::structure::grid::{DimKind, Grid, grid};
 use ferrosm_routing::{
-    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TreeConstraint,
-    engine_by_name, verify,
+    Hints, Previous, Proof, RouteError, Routing, RoutingRequest, SwitchIdx, Topology,
+    TreeConstraint, engine_by_name, verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
@@ -360,7 +360,7 @@ fn verified(
     with_oracle: bool,
     what: &str,
 ) -> Option<(Routing, Proof)> {
-    let request = Request::new(topo).with_vls(vls);
+    let request = RoutingRequest::new(topo).with_vls(vls);
     let routing = match engine_by_name(engine).unwrap().route(&request) {
         Ok(routing) => routing,
         Err(e) => {
@@ -528,7 +528,7 @@ fn with_torus(topo: &Topology, torus: TorusHint) -> Result<Routing, RouteError> 
     };
     engine_by_name("torus-2QoS")
         .unwrap()
-        .route(&Request::new(topo).with_hints(&hints).with_vls(8))
+        .route(&RoutingRequest::new(topo).with_hints(&hints).with_vls(8))
 }
 
 fn hint(radix: [u16; 3], seeds: Vec<TorusSeed>) -> TorusHint {
@@ -626,7 +626,7 @@ fn tables_are_independent_of_discovery_order_and_threads() {
                     .num_threads(threads)
                     .build()
                     .unwrap();
-                let request = Request::new(topo).with_vls(8);
+                let request = RoutingRequest::new(topo).with_vls(8);
                 pool.install(|| engine_by_name(engine).unwrap().route(&request))
             };
             let (here, there) = (route(&topo, 1), route(&turned, 4));
@@ -676,7 +676,11 @@ fn parallel_links_are_balanced_and_stable() {
         let previous = Previous::from_routing(&topo, &routing);
         let again = engine_by_name(engine)
             .unwrap()
-            .route(&Request::new(&topo).with_vls(8).with_previous(&previous))
+            .route(
+                &RoutingRequest::new(&topo)
+                    .with_vls(8)
+                    .with_previous(&previous),
+            )
             .unwrap();
         assert_eq!(again.tables, routing.tables);
     }

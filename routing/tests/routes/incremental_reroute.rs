@@ -18,7 +18,7 @@ use ferrosm_routing::reroute::{RerouteLimits, reroute, reroute_within};
 use ferrosm_routing::transition;
 use ferrosm_routing::verify::{TreePorts, verify_with_trees};
 use ferrosm_routing::{
-    ENGINE_NAMES, LastRun, Previous, Request, RerouteCache, Routing, SwitchIdx, Topology,
+    ENGINE_NAMES, LastRun, Previous, RerouteCache, Routing, RoutingRequest, SwitchIdx, Topology,
     TopologyBuilder, TreeConstraint, engine_by_name, route_with, verify,
 };
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ use proptest::prelude::*;
 fn verified(engine: &str, topo: &Topology) -> Option<Routing> {
     let routing = engine_by_name(engine)
         .unwrap()
-        .route(&Request::new(topo))
+        .route(&RoutingRequest::new(topo))
         .ok()?;
     verify(topo, &routing.tables, &routing.vl_plan).ok()?;
     Some(routing)
@@ -103,7 +103,7 @@ fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
     let mut done = false;
     // From the cached state of the run, and from the run alone.
     for previous in [&ready, &unready] {
-        let request = Request::new(&new).with_previous(previous);
+        let request = RoutingRequest::new(&new).with_previous(previous);
         if let Some(after) = reroute_within(&request, &ANY) {
             check_guarantees(engine, (&old, &before), (&new, &after));
             done = true;
@@ -149,7 +149,7 @@ fn lose_links_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64)
         }
         let less = lose(&fabric, 1, &mut rng);
         let next = Arc::new(less.build());
-        let request = Request::new(&next).with_previous(&previous);
+        let request = RoutingRequest::new(&next).with_previous(&previous);
         let selection = route_with(&[engine, "updn"], &request);
         let (routing, proof) = selection.chosen.unwrap();
         assert_eq!(
@@ -318,7 +318,7 @@ fn rerouted_tree_stays_short_and_balanced() {
         for i in (0..fabric.links.len()).step_by(7) {
             let new = fabric.without_link(i).build();
             let previous = Previous::from_routing(&old, &before);
-            let Some(after) = reroute(&Request::new(&new).with_previous(&previous)) else {
+            let Some(after) = reroute(&RoutingRequest::new(&new).with_previous(&previous)) else {
                 continue;
             };
             assert_eq!(
@@ -349,7 +349,7 @@ fn reroutes_follow_one_another() {
             let less = lose(&now, 1, &mut rng);
             let next = Arc::new(less.build());
             let previous = Previous::from_routing(&topo, &routing);
-            let after = reroute_within(&Request::new(&next).with_previous(&previous), &ANY);
+            let after = reroute_within(&RoutingRequest::new(&next).with_previous(&previous), &ANY);
             repaired += usize::from(after.is_some());
             routing = after.unwrap_or_else(|| verified(engine, &next).unwrap());
             verify(&next, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
@@ -368,8 +368,9 @@ fn changes_other_than_losses_are_not_rerouted() {
         Arc::new(fabric.without_link(40).build()),
     );
     let before = verified("updn", &full).unwrap();
-    let same = reroute(&Request::new(&full).with_previous(&Previous::from_routing(&full, &before)))
-        .unwrap();
+    let same =
+        reroute(&RoutingRequest::new(&full).with_previous(&Previous::from_routing(&full, &before)))
+            .unwrap();
     assert!(
         same.tables
             .iter()
@@ -378,13 +379,14 @@ fn changes_other_than_losses_are_not_rerouted() {
     );
     let fewer = verified("updn", &less).unwrap();
     assert!(
-        reroute(&Request::new(&full).with_previous(&Previous::from_routing(&less, &fewer)))
+        reroute(&RoutingRequest::new(&full).with_previous(&Previous::from_routing(&less, &fewer)))
             .is_none()
     );
     assert!(
-        reroute(&Request::new(&full).with_previous(&Previous::from_tables_of(&before))).is_none()
+        reroute(&RoutingRequest::new(&full).with_previous(&Previous::from_tables_of(&before)))
+            .is_none()
     );
-    assert!(reroute(&Request::new(&full)).is_none());
+    assert!(reroute(&RoutingRequest::new(&full)).is_none());
 }
 
 /// A fabric with these end ports: (switch, port, LID).
@@ -432,7 +434,8 @@ fn end_ports_are_added_and_removed() {
                 let new = with_ends(&linked, to);
                 let before = verified(engine, &old).unwrap();
                 let previous = Previous::from_routing(&old, &before);
-                let after = reroute_within(&Request::new(&new).with_previous(&previous), &ANY);
+                let after =
+                    reroute_within(&RoutingRequest::new(&new).with_previous(&previous), &ANY);
                 // A lost link may disconnect the order of switches; without a loss a reroute always exists.
                 let Some(after) = after else {
                     assert!(link.is_some(), "{engine}");
@@ -471,7 +474,8 @@ fn switch_order_keeps_one_root() {
             }
             let new = less.build();
             let previous = Previous::from_routing(&old, &before);
-            let Some(after) = reroute_within(&Request::new(&new).with_previous(&previous), &ANY)
+            let Some(after) =
+                reroute_within(&RoutingRequest::new(&new).with_previous(&previous), &ANY)
             else {
                 continue;
             };
@@ -500,7 +504,7 @@ fn reroutes_are_independent_of_thread_count() {
             let with = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
                 pool.unwrap().install(|| {
-                    reroute(&Request::new(&new).with_previous(&previous)).map(|r| r.tables)
+                    reroute(&RoutingRequest::new(&new).with_previous(&previous)).map(|r| r.tables)
                 })
             };
             assert_eq!(with(1), with(5));

@@ -13,7 +13,8 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::reroute::{RerouteLimits, reroute_within};
 use ferrosm_routing::verify::IncrementalVerifier;
 use ferrosm_routing::{
-    ENGINE_NAMES, Lft, PathSl, Previous, Request, Tables, Topology, VlPlan, engine_by_name, verify,
+    ENGINE_NAMES, Lft, PathSl, Previous, RoutingRequest, Tables, Topology, VlPlan, engine_by_name,
+    verify,
 };
 use proptest::prelude::*;
 
@@ -60,7 +61,7 @@ proptest! {
         let mut vl_plan = VlPlan::single();
         let route = |topo: &Topology, engine: &str, previous: &Previous| {
             let engine = engine_by_name(engine).unwrap();
-            engine.route(&Request::new(topo).with_previous(previous)).unwrap()
+            engine.route(&RoutingRequest::new(topo).with_previous(previous)).unwrap()
         };
         let mut routing = route(&topo, "updn", &Previous::none());
         for _ in 0..12 {
@@ -104,7 +105,7 @@ fn lose_and_reroute(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> u
     let mut ledger = IncrementalVerifier::new();
     let engine = engine_by_name(engine).unwrap();
     let mut topo = Arc::new(fabric.build());
-    let Ok(mut routing) = engine.route(&Request::new(&topo)) else {
+    let Ok(mut routing) = engine.route(&RoutingRequest::new(&topo)) else {
         return 0;
     };
     let mut repaired = 0;
@@ -132,7 +133,7 @@ fn lose_and_reroute(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> u
         }
         let next = Arc::new(less.build());
         let previous = Previous::from_routing(&topo, &routing);
-        let request = Request::new(&next).with_previous(&previous);
+        let request = RoutingRequest::new(&next).with_previous(&previous);
         let after = reroute_within(&request, &ANY);
         repaired += usize::from(after.is_some());
         let Some(after) = after.or_else(|| engine.route(&request).ok()) else {

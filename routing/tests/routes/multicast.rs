@@ -14,7 +14,8 @@ use crate::common::*;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::multicast::{Member, MulticastTree, PortSet, SpanningForest};
 use ferrosm_routing::{
-    ENGINE_NAMES, Request, Routing, SwitchIdx, Topology, TreeConstraint, engine_by_name, verify,
+    ENGINE_NAMES, Routing, RoutingRequest, SwitchIdx, Topology, TreeConstraint, engine_by_name,
+    verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
@@ -22,7 +23,7 @@ use proptest::prelude::*;
 
 fn verified(engine: &str, topo: &Topology) -> Option<Routing> {
     let engine = engine_by_name(engine).unwrap();
-    let routing = engine.route(&Request::new(topo)).ok()?;
+    let routing = engine.route(&RoutingRequest::new(topo)).ok()?;
     verify(topo, &routing.tables, &routing.vl_plan).ok()?;
     Some(routing)
 }

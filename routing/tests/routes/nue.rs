@@ -14,14 +14,16 @@ use crate::common::*;
 use crate::oracle::{Verdict, check_tables, detours, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
-    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
-    TreeConstraint, engine_by_name, verify,
+    Hints, Previous, Proof, RouteError, Routing, RoutingRequest, SwitchIdx, Topology,
+    TopologyBuilder, TreeConstraint, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
 fn route_with(engine: &str, topo: &Topology, vls: u8) -> Routing {
     let engine = engine_by_name(engine).unwrap();
-    engine.route(&Request::new(topo).with_vls(vls)).unwrap()
+    engine
+        .route(&RoutingRequest::new(topo).with_vls(vls))
+        .unwrap()
 }
 
 fn route(topo: &Topology, vls: u8) -> Routing {
@@ -274,7 +276,9 @@ fn unchanged_fabric_keeps_table_allocations() {
         let nue = engine_by_name("nue").unwrap();
         let before = route(&topo, 4);
         let previous = Previous::from_tables_of(&before);
-        let request = Request::new(&topo).with_previous(&previous).with_vls(4);
+        let request = RoutingRequest::new(&topo)
+            .with_previous(&previous)
+            .with_vls(4);
         let after = nue.route(&request).unwrap();
         assert!(
             before
@@ -298,7 +302,7 @@ fn routing_order_changes_first_choice() {
         ..Hints::default()
     };
     let nue = engine_by_name("nue").unwrap();
-    let request = Request::new(&topo).with_vls(1);
+    let request = RoutingRequest::new(&topo).with_vls(1);
     let hinted = nue.route(&request.with_hints(&hints)).unwrap();
     verify(&topo, &hinted.tables, &hinted.vl_plan).unwrap();
     assert_ne!(hinted.tables, route(&topo, 1).tables);
@@ -326,7 +330,7 @@ fn routes_small_and_irregular_fabrics() {
     let partitioned = Fabric::switches(2, 4).build();
     let nue = engine_by_name("nue").unwrap();
     assert_eq!(
-        nue.route(&Request::new(&partitioned)).unwrap_err(),
+        nue.route(&RoutingRequest::new(&partitioned)).unwrap_err(),
         RouteError::Disconnected { components: 2 }
     );
 }

@@ -15,7 +15,7 @@ use crate::common::*;
 use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
-    ENGINE_NAMES, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
+    ENGINE_NAMES, RouteError, Routing, RoutingRequest, SwitchIdx, Topology, TopologyBuilder,
     engine_by_name, verify,
 };
 use proptest::prelude::*;
@@ -154,7 +154,7 @@ fn cases(most: usize) -> impl Strategy<Value = Case> {
 fn route(engine: &str, topo: &Topology, usable_vls: u8) -> Result<Routing, RouteError> {
     engine_by_name(engine)
         .unwrap()
-        .route(&Request::new(topo).with_vls(usable_vls))
+        .route(&RoutingRequest::new(topo).with_vls(usable_vls))
 }
 
 /// Whether a refusal of a connected graph is documented and useful for the operator.

@@ -15,14 +15,14 @@ use crate::oracle::{distances, follow};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::quality::{Effort, Quality, ShiftCongestion, measure, shifts};
 use ferrosm_routing::{
-    DegradedLink, Lft, PathSl, Request, SwitchIdx, Tables, Topology, TopologyBuilder, VlPlan,
-    engine_by_name, verify,
+    DegradedLink, Lft, PathSl, RoutingRequest, SwitchIdx, Tables, Topology, TopologyBuilder,
+    VlPlan, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
 fn route(engine: &str, topo: &Topology) -> Tables {
     let engine = engine_by_name(engine).unwrap();
-    engine.route(&Request::new(topo)).unwrap().tables
+    engine.route(&RoutingRequest::new(topo)).unwrap().tables
 }
 
 fn quick(topo: &Topology, tables: &Tables) -> Quality {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::common::*;
 use ferrosm_routing::{
-    Previous, Request, Routing, Topology, VlPlan, changed_blocks, engine_by_name, verify,
+    Previous, Routing, RoutingRequest, Topology, VlPlan, changed_blocks, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn route(engine: &str, topo: &Topology, before: Option<&Routing>) -> Routing {
     let previous = before.map_or_else(Previous::none, Previous::from_tables_of);
     engine_by_name(engine)
         .unwrap()
-        .route(&Request::new(topo).with_previous(&previous))
+        .route(&RoutingRequest::new(topo).with_previous(&previous))
         .unwrap()
 }
 
@@ -146,7 +146,7 @@ fn switch_without_tables_gets_its_previous_tables() {
     previous.lfts[5] = None;
     let after = engine_by_name("updn")
         .unwrap()
-        .route(&Request::new(&topo).with_previous(&previous))
+        .route(&RoutingRequest::new(&topo).with_previous(&previous))
         .unwrap()
         .tables;
     assert_eq!(after, before.tables);

@@ -15,7 +15,7 @@ use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::transition::{Conflict, Transition, plan, plan_with};
 use ferrosm_routing::{
-    ENGINE_NAMES, LastRun, Lft, Request, RerouteCache, SwitchIdx, Tables, Topology, VlPlan,
+    ENGINE_NAMES, LastRun, Lft, RerouteCache, RoutingRequest, SwitchIdx, Tables, Topology, VlPlan,
     changed_blocks, engine_by_name, verify,
 };
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn by_tree(topo: &Topology, seed: u64) -> Tables {
 fn some_tables(topo: &Topology, kind: usize, seed: u64) -> Tables {
     let engine = ["updn", "minhop", "tree"][kind];
     if let Some(engine) = engine_by_name(engine) {
-        let tables = engine.route(&Request::new(topo)).unwrap().tables;
+        let tables = engine.route(&RoutingRequest::new(topo)).unwrap().tables;
         if verify(topo, &tables, &VlPlan::single()).is_ok() {
             return tables;
         }
@@ -168,7 +168,7 @@ proptest! {
     ) {
         let topo = Arc::new(random(n, extra, hosts, seed).build());
         let engine = engine_by_name(ENGINE_NAMES[engine]).unwrap();
-        let Ok(routing) = engine.route(&Request::new(&topo)) else {
+        let Ok(routing) = engine.route(&RoutingRequest::new(&topo)) else {
             return Ok(());
         };
         let mut old = known(&routing.tables);

@@ -10,14 +10,14 @@
 use crate::common::*;
 use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::structure::tree::{Tree, TreeMismatch, tree};
+use ferrosm_routing::structure::tree::{DetectedTree, TreeMismatch, tree};
 use ferrosm_routing::{
-    Diagnostic, Hints, Previous, Proof, Request, RouteError, Routing, ShapeError, SwitchIdx,
+    Diagnostic, Hints, Previous, Proof, RouteError, Routing, RoutingRequest, ShapeError, SwitchIdx,
     Tables, Topology, TreeConstraint, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
-fn found(topo: &Topology) -> Tree {
+fn found(topo: &Topology) -> DetectedTree {
     tree(topo, &Hints::default()).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn route(engine: &str, topo: &Topology) -> Result<Routing, RouteError> {
 fn route_with_hints(engine: &str, topo: &Topology, hints: &Hints) -> Result<Routing, RouteError> {
     engine_by_name(engine)
         .unwrap()
-        .route(&Request::new(topo).with_hints(hints))
+        .route(&RoutingRequest::new(topo).with_hints(hints))
 }
 
 fn verified(topo: &Topology, routing: &Routing) -> Proof {
@@ -487,7 +487,7 @@ fn losses_move_few_entries_and_restoring_reverts_them() {
         let before = route(engine, &topo).unwrap();
         let after = |topo: &Topology, before: &Routing| {
             let previous = Previous::from_tables_of(before);
-            let request = Request::new(topo).with_previous(&previous);
+            let request = RoutingRequest::new(topo).with_previous(&previous);
             engine_by_name(engine).unwrap().route(&request).unwrap()
         };
         let (mut moved, mut used) = (0, 0);
@@ -558,7 +558,7 @@ fn aggregation_node_pairs_turn_at_all_leaves() {
         let topo = fabric.build();
         let one = engine_by_name("dmodc")
             .unwrap()
-            .route(&Request::new(&topo).with_vls(1))
+            .route(&RoutingRequest::new(&topo).with_vls(1))
             .unwrap();
         assert!(one.vl_plan.is_single());
         let crowded = verified(&topo, &one);

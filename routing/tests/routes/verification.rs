@@ -13,7 +13,7 @@ use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::select::RejectReason;
 use ferrosm_routing::{
-    Describe, Lft, Request, RouteError, SwitchIdx, Tables, Topology, VerifyError, VlPlan,
+    Describe, Lft, RouteError, RoutingRequest, SwitchIdx, Tables, Topology, VerifyError, VlPlan,
     engine_by_name, route_with, verify,
 };
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ use proptest::prelude::*;
 fn tables(engine: &str, topo: &Topology) -> Tables {
     engine_by_name(engine)
         .unwrap()
-        .route(&Request::new(topo))
+        .route(&RoutingRequest::new(topo))
         .unwrap()
         .tables
 }
@@ -236,12 +236,12 @@ fn proof_figures_match_hand_count() {
 #[test]
 fn first_engine_that_passes_is_selected() {
     let topo = ring(6, 1).build();
-    let selection = route_with(&["ftre", "minhop"], &Request::new(&topo));
+    let selection = route_with(&["ftre", "minhop"], &RoutingRequest::new(&topo));
     let (routing, proof) = selection.chosen.unwrap();
     assert_eq!(routing.engine, "nue");
     assert!(proof.reversible);
     assert_eq!(verify(&topo, &routing.tables, &routing.vl_plan), Ok(proof));
-    let none = route_with(&["minhop", "no_fallback"], &Request::new(&topo));
+    let none = route_with(&["minhop", "no_fallback"], &RoutingRequest::new(&topo));
     assert!(none.chosen.is_none());
     assert_eq!(none.rejected.len(), 1);
     assert_eq!(selection.rejected.len(), 2);
@@ -249,7 +249,7 @@ fn first_engine_that_passes_is_selected() {
     assert_eq!(selection.rejected[0].reason, unknown.into());
     assert!(matches!(&selection.rejected[1].reason, RejectReason::Verify(f) if f.cycle.is_some()));
     let tree = two_level(3, 1, 2, 1).build();
-    let selection = route_with(&["minhop", "updn"], &Request::new(&tree));
+    let selection = route_with(&["minhop", "updn"], &RoutingRequest::new(&tree));
     assert_eq!(selection.chosen.map(|c| c.0.engine), Some("minhop"));
     assert!(selection.rejected.is_empty());
 }

@@ -14,8 +14,8 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::verify::{TreeFault, TreePorts, verify_with_trees};
 use ferrosm_routing::{
-    PathSl, Request, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology, VlPlan, engine_by_name,
-    verify,
+    PathSl, RoutingRequest, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology, VlPlan,
+    engine_by_name, verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
@@ -23,7 +23,7 @@ use proptest::prelude::*;
 
 fn tables(engine: &str, topo: &Topology) -> Tables {
     let engine = engine_by_name(engine).unwrap();
-    engine.route(&Request::new(topo)).unwrap().tables
+    engine.route(&RoutingRequest::new(topo)).unwrap().tables
 }
 
 /// A random spanning tree of a connected graph, reduced to what connects its members.

@@ -15,14 +15,14 @@ use crate::oracle::{Verdict, check_tables, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::verify::{ChannelVl, VerifyError};
 use ferrosm_routing::{
-    Describe, Lft, PathSl, Proof, Request, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology,
+    Describe, Lft, PathSl, Proof, RoutingRequest, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology,
     TopologyBuilder, VlPlan, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
 fn tables(engine: &str, topo: &Topology) -> Tables {
     let engine = engine_by_name(engine).unwrap();
-    engine.route(&Request::new(topo)).unwrap().tables
+    engine.route(&RoutingRequest::new(topo)).unwrap().tables
 }
 
 fn verdict(failure: &VerifyError) -> Verdict {

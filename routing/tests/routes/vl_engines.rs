@@ -14,8 +14,8 @@ use crate::common::*;
 use crate::oracle::{Verdict, check_tables, dependencies, detours, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
-    Diagnostic, Hints, PathSl, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology,
-    TreeConstraint, VlPlan, engine_by_name, verify,
+    Diagnostic, Hints, PathSl, Previous, Proof, RouteError, Routing, RoutingRequest, SwitchIdx,
+    Topology, TreeConstraint, VlPlan, engine_by_name, verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
@@ -24,7 +24,7 @@ use proptest::prelude::*;
 const WITH_LANES: [&str; 2] = ["dfsssp", "lash"];
 
 fn route(engine: &str, topo: &Topology, vls: u8) -> Result<Routing, RouteError> {
-    let request = Request::new(topo).with_vls(vls);
+    let request = RoutingRequest::new(topo).with_vls(vls);
     engine_by_name(engine).unwrap().route(&request)
 }
 
@@ -289,11 +289,11 @@ fn hints_change_weights_and_port_order() {
     };
     let engine = engine_by_name("sssp").unwrap();
     let routing = engine
-        .route(&Request::new(&topo).with_hints(&hints))
+        .route(&RoutingRequest::new(&topo).with_hints(&hints))
         .unwrap();
     // No weight counts for the first LID on another leaf.
     let first = topo.destinations_on(SwitchIdx(1))[1].lid;
-    let plain = engine.route(&Request::new(&topo)).unwrap();
+    let plain = engine.route(&RoutingRequest::new(&topo)).unwrap();
     let at_leaf = |r: &Routing, lid: Lid| r.tables[0].get(lid);
     assert_ne!(at_leaf(&plain, first), spine_ports[2]);
     let others = topo.destinations_on(SwitchIdx(1)).iter().skip(1);
@@ -310,10 +310,10 @@ fn installed_shortest_paths_are_kept() {
     for fabric in [three_level(4), random(24, 30, 60, 11), torus(&[4, 4], 2)] {
         let topo = Arc::new(fabric.build());
         let engine = engine_by_name("sssp").unwrap();
-        let first = engine.route(&Request::new(&topo)).unwrap();
+        let first = engine.route(&RoutingRequest::new(&topo)).unwrap();
         let before = Previous::from_routing(&topo, &first);
         let again = engine
-            .route(&Request::new(&topo).with_previous(&before))
+            .route(&RoutingRequest::new(&topo).with_previous(&before))
             .unwrap();
         assert!(
             first
@@ -330,7 +330,7 @@ fn installed_shortest_paths_are_kept() {
         let less = degraded.build();
         let old = Previous::from_tables_of(&first);
         let after = engine
-            .route(&Request::new(&less).with_previous(&old))
+            .route(&RoutingRequest::new(&less).with_previous(&old))
             .unwrap();
         assert_eq!(detours(&less, &after.tables), 0);
         let hops = (oracle::distances(&topo), oracle::distances(&less));
@@ -359,7 +359,7 @@ fn installed_shortest_paths_are_kept() {
             }
         }
         let repaired = engine
-            .route(&Request::new(&topo).with_previous(&Previous::from_tables_of(&after)))
+            .route(&RoutingRequest::new(&topo).with_previous(&Previous::from_tables_of(&after)))
             .unwrap();
         assert_eq!(repaired.tables, first.tables);
     }

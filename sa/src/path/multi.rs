@@ -13,7 +13,7 @@ use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord};
 
 use super::limits::PathLimits;
 use super::pair::{Path, PathConstraints, PathEnds, for_each_path};
-use super::progress::Progress;
+use super::progress::QueryProgress;
 use super::record::{SCAN_PAIRS_MAX, record};
 use super::route::follow_route;
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
@@ -64,7 +64,7 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
         Err(reply) => return reply,
     };
     loop {
-        if let Progress::Done(reply) = scan.advance(view, request, usize::MAX) {
+        if let QueryProgress::Done(reply) = scan.advance(view, request, usize::MAX) {
             return reply;
         }
     }
@@ -141,14 +141,19 @@ impl MultiScan {
     }
 
     /// Performs about `budget` more units of work.
-    pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
+    pub fn advance(
+        &mut self,
+        view: &View,
+        request: &SaRequest<'_>,
+        budget: usize,
+    ) -> QueryProgress {
         let limit = self.work_done.saturating_add(budget);
         while let Some(ends) = self.next_pair() {
             if self.work_done >= SCAN_PAIRS_MAX {
-                return Progress::Done(path_reply(SaReply::error(Status::NO_RESOURCES)));
+                return QueryProgress::Done(path_reply(SaReply::error(Status::NO_RESOURCES)));
             }
             if self.work_done >= limit {
-                return Progress::More;
+                return QueryProgress::More;
             }
             self.next_index += 1;
             let candidates = &mut self.candidates;
@@ -163,7 +168,7 @@ impl MultiScan {
         }
         while self.chosen.len() < self.paths_wanted && !self.candidates.is_empty() {
             if self.work_done >= limit {
-                return Progress::More;
+                return QueryProgress::More;
             }
             self.work_done += self.candidates.len();
             self.choose();
@@ -173,7 +178,7 @@ impl MultiScan {
             let record = record(view, &chosen.ends, &chosen.path, None, self.raw_traffic);
             found.push(&record.encode());
         }
-        Progress::Done(path_reply(SaReply::from_records(request, found)))
+        QueryProgress::Done(path_reply(SaReply::from_records(request, found)))
     }
 
     fn next_pair(&self) -> Option<PathEnds> {

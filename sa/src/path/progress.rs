@@ -4,7 +4,7 @@ use crate::message::SaReply;
 
 /// Progress after a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum QueryProgress {
     /// The slice's budget is spent; call `advance` again.
     More,
     /// The query is complete.

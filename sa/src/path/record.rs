@@ -6,7 +6,7 @@ use ferrosm_mad::sa::path::{PathRecord, Selector};
 
 use super::limits::PathLimits;
 use super::pair::{Path, PathConstraints, PathEnds, for_each_path};
-use super::progress::Progress;
+use super::progress::QueryProgress;
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::qos::QosQuery;
 use crate::view::{EndPortIdx, View};
@@ -278,7 +278,12 @@ impl PathScan {
     }
 
     /// Evaluates about `budget` more LID pairs; the last pair of end ports of a slice may exceed it.
-    pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
+    pub fn advance(
+        &mut self,
+        view: &View,
+        request: &SaRequest<'_>,
+        budget: usize,
+    ) -> QueryProgress {
         let until = self.evaluated.saturating_add(budget);
         while let Some((from, slid)) = self.sources.get(self.next.0) {
             let Some((to, dlid)) = self.destinations.get(self.next.1) else {
@@ -289,10 +294,10 @@ impl PathScan {
                 continue;
             };
             if self.evaluated >= SCAN_PAIRS_MAX {
-                return Progress::Done(SaReply::error(Status::NO_RESOURCES));
+                return QueryProgress::Done(SaReply::error(Status::NO_RESOURCES));
             }
             if self.evaluated >= until {
-                return Progress::More;
+                return QueryProgress::More;
             }
             self.next.1 += 1;
             let (from, to) = ((from, slid), (to, dlid));
@@ -304,12 +309,12 @@ impl PathScan {
         }
         let found =
             core::mem::replace(&mut self.found, ReplyRecords::new(request, PathRecord::LEN));
-        Progress::Done(SaReply::from_records(request, found))
+        QueryProgress::Done(SaReply::from_records(request, found))
     }
 
     fn run(mut self, view: &View, request: &SaRequest<'_>) -> SaReply {
         loop {
-            if let Progress::Done(reply) = self.advance(view, request, usize::MAX) {
+            if let QueryProgress::Done(reply) = self.advance(view, request, usize::MAX) {
                 return reply;
             }
         }

@@ -7,7 +7,7 @@ use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 
 use super::multi::MultiScan;
-pub use super::progress::Progress;
+pub use super::progress::QueryProgress;
 use super::record::{self, PathScan};
 use crate::message::{SaReply, SaRequest};
 use crate::view::View;
@@ -45,7 +45,12 @@ impl PathQuery {
     }
 
     /// Runs one slice of about `budget` LID pairs. View and request must be those passed to [`Self::new`].
-    pub fn advance(&mut self, view: &View, request: &SaRequest<'_>, budget: usize) -> Progress {
+    pub fn advance(
+        &mut self,
+        view: &View,
+        request: &SaRequest<'_>,
+        budget: usize,
+    ) -> QueryProgress {
         match self {
             Self::Paths(scan) => scan.advance(view, request, budget),
             Self::Multi(scan) => scan.advance(view, request, budget),

@@ -16,7 +16,7 @@ pub mod vl_tables;
 use ferrosm_mad::ids::{Lid, Qpn};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::tables::{ClassPortInfo, SmInfoRecord};
-use ferrosm_mad::sa::{CLASS_VERSION, Record, Template, id};
+use ferrosm_mad::sa::{CLASS_VERSION, SaRecord, Template, id};
 
 use super::message::{ReplyRecords, SaReply, SaRequest};
 use super::registry::{multicast::join as multicast, services};
@@ -121,12 +121,12 @@ impl<'a> Search<'a> {
 
 impl Search<'_> {
     /// Collects records that match all components. The LID is resolved by [`Self::end_ports`] instead.
-    fn matches<R: Record>(&self) -> Matches {
+    fn matches<R: SaRecord>(&self) -> Matches {
         self.matches_in::<R>(self.request.component_mask & !LID)
     }
 
     /// Collects records that match these components.
-    fn matches_in<R: Record>(&self, component_mask: u64) -> Matches {
+    fn matches_in<R: SaRecord>(&self, component_mask: u64) -> Matches {
         Matches {
             template: Template::new::<R>(component_mask, self.request.data),
             found: ReplyRecords::new(self.request, R::STRIDE),

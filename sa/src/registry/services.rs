@@ -7,7 +7,7 @@ use core::time::Duration;
 use ferrosm_mad::ids::{Gid, PKey, PortGuid};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_mad::sa::{Record, Template};
+use ferrosm_mad::sa::{SaRecord, Template};
 use ferrosm_mad::time::Instant;
 
 use super::registration::{RegisteredService, Registration, RegistrationKey, RegistrationUpdate};

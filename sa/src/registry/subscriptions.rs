@@ -8,7 +8,7 @@ use ferrosm_mad::attr::Notice;
 use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Qpn};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::inform::{GidDetails, InformInfo, InformInfoRecord};
-use ferrosm_mad::sa::{Record, Template};
+use ferrosm_mad::sa::{SaRecord, Template};
 use ferrosm_mad::transport::gmp::Peer;
 
 use super::registration::{

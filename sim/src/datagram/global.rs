@@ -1,6 +1,6 @@
 //! Global route headers (IBA 8.3).
 
-use crate::fabric::{Fabric, Grh};
+use crate::fabric::{Fabric, GlobalRouteHeader};
 use crate::spec::PortAt;
 
 use super::{GlobalRoute, table};
@@ -11,8 +11,12 @@ const NEXT_HEADER: u8 = 0x1B;
 const TRANSPORT_BYTES: usize = 12 + 8 + 4;
 
 /// The GRH of a message from a port; `None` if the GID table has no entry at `sgid_index`.
-pub(super) fn outgoing(fabric: &Fabric, at: PortAt, route: &GlobalRoute) -> Option<Grh> {
-    Some(Grh {
+pub(super) fn outgoing(
+    fabric: &Fabric,
+    at: PortAt,
+    route: &GlobalRoute,
+) -> Option<GlobalRouteHeader> {
+    Some(GlobalRouteHeader {
         sgid: table::gid(fabric, at, route.sgid_index)?,
         dgid: route.dgid,
         flow_label: route.flow_label & 0xF_FFFF,
@@ -23,7 +27,7 @@ pub(super) fn outgoing(fabric: &Fabric, at: PortAt, route: &GlobalRoute) -> Opti
 
 /// The 40-byte GRH of a message with `payload` bytes.
 #[must_use]
-pub fn header(grh: &Grh, payload: usize) -> [u8; 40] {
+pub fn header(grh: &GlobalRouteHeader, payload: usize) -> [u8; 40] {
     let mut h = [0; 40];
     let first = 6 << 28 | u32::from(grh.traffic_class) << 20 | (grh.flow_label & 0xF_FFFF);
     let length = u16::try_from(TRANSPORT_BYTES + payload.next_multiple_of(4)).unwrap_or(u16::MAX);

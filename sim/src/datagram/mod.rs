@@ -471,7 +471,7 @@ struct Arrival<'a> {
     path_bits: u8,
     pkey: PKey,
     q_key: u32,
-    grh: Option<fabric::Grh>,
+    grh: Option<fabric::GlobalRouteHeader>,
     payload: &'a [u8],
 }
 

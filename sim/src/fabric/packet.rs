@@ -15,7 +15,7 @@ const GRH_WORDS: u64 = 10;
 
 /// The global route header of a packet (IBA 8.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Grh {
+pub struct GlobalRouteHeader {
     /// Source GID.
     pub sgid: Gid,
     /// Destination GID.
@@ -64,7 +64,7 @@ pub struct Packet {
     /// P_Key of the BTH; ignored on QP0.
     pub pkey: PKey,
     /// GRH, if present.
-    pub grh: Option<Grh>,
+    pub grh: Option<GlobalRouteHeader>,
     /// Set for datagrams.
     pub datagram: Option<Datagram>,
     /// The MAD, which directed routing modifies; for a datagram, its payload and zeros.
@@ -83,7 +83,7 @@ pub struct Delivery {
     /// P_Key of the BTH.
     pub pkey: PKey,
     /// GRH, if present.
-    pub grh: Option<Grh>,
+    pub grh: Option<GlobalRouteHeader>,
     /// Set for datagrams.
     pub datagram: Option<Datagram>,
 }

@@ -168,7 +168,10 @@ impl Fabric {
         }
         let (valid, grh) = match packet.grh {
             Some(grh) => (SwitchPKeyDetails::WITH_GRH, grh),
-            None => (SwitchPKeyDetails::WITHOUT_GRH, super::Grh::default()),
+            None => (
+                SwitchPKeyDetails::WITHOUT_GRH,
+                super::GlobalRouteHeader::default(),
+            ),
         };
         let details = SwitchPKeyDetails {
             data_valid: valid,
@@ -390,7 +393,7 @@ mod tests {
     use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn, Sl};
 
     use super::*;
-    use crate::fabric::Grh;
+    use crate::fabric::GlobalRouteHeader;
 
     /// Three nodes with LIDs, the switch second, all ports Active, SM at host 0.
     fn fabric() -> Fabric {
@@ -407,7 +410,7 @@ mod tests {
         fabric
     }
 
-    fn packet(fabric: &Fabric, grh: Option<Grh>) -> Packet {
+    fn packet(fabric: &Fabric, grh: Option<GlobalRouteHeader>) -> Packet {
         let at = fabric.end_ports().next().unwrap();
         let mut packet = Packet::new(
             at,
@@ -427,11 +430,11 @@ mod tests {
         packet
     }
 
-    fn grh() -> Grh {
-        Grh {
+    fn grh() -> GlobalRouteHeader {
+        GlobalRouteHeader {
             sgid: Gid::new(GidPrefix::DEFAULT, PortGuid(7)),
             dgid: Gid::new(GidPrefix::DEFAULT, PortGuid(9)),
-            ..Grh::default()
+            ..GlobalRouteHeader::default()
         }
     }
 

@@ -15,7 +15,7 @@ const POWER_ON: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67];
 
 /// A mapping together with the number of active data VLs of the output port.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SlToVl {
+pub(super) struct OutputVlMap {
     /// VL by SL.
     pub(super) vl: [u8; 16],
     /// SLs that map to an active VL (bit mask).
@@ -26,7 +26,7 @@ pub(super) struct SlToVl {
 
 /// The mappings of all ports.
 pub(super) struct VlMap {
-    tables: Vec<SlToVl>,
+    tables: Vec<OutputVlMap>,
     /// By slot: index of its first table in `by_input`, and whether it has one table per input.
     ports: Vec<(u32, bool)>,
     by_input: Vec<u16>,
@@ -81,7 +81,7 @@ impl VlMap {
 
     /// The mapping from input port `input` to an output port, which must exist.
     #[inline]
-    pub(super) fn table_for(&self, slot: usize, input: u8) -> &SlToVl {
+    pub(super) fn table_for(&self, slot: usize, input: u8) -> &OutputVlMap {
         let (first, per_input) = self.ports[slot];
         let index = first as usize + if per_input { usize::from(input) } else { 0 };
         let id = self
@@ -92,7 +92,7 @@ impl VlMap {
     }
 
     /// All mappings of an output port.
-    pub(super) fn port_tables(&self, slot: usize) -> impl Iterator<Item = &SlToVl> {
+    pub(super) fn port_tables(&self, slot: usize) -> impl Iterator<Item = &OutputVlMap> {
         let first = self.ports[slot].0 as usize;
         let end = self
             .ports
@@ -142,7 +142,7 @@ impl VlMap {
 
     /// One more than the highest active VL in any mapping.
     pub(super) fn vl_count(&self) -> usize {
-        let used = |t: &SlToVl| {
+        let used = |t: &OutputVlMap| {
             let active = t.vl.iter().filter(|vl| **vl < t.data_vls);
             active.map(|vl| usize::from(*vl) + 1).max().unwrap_or(0)
         };
@@ -160,7 +160,7 @@ impl Injector {
     }
 }
 
-fn sl_to_vl(bytes: [u8; 8], data_vls: u8) -> SlToVl {
+fn sl_to_vl(bytes: [u8; 8], data_vls: u8) -> OutputVlMap {
     let mut vl = [0; 16];
     let mut usable_sls = 0;
     for (sl, vl) in vl.iter_mut().enumerate() {
@@ -168,7 +168,7 @@ fn sl_to_vl(bytes: [u8; 8], data_vls: u8) -> SlToVl {
         *vl = if sl % 2 == 0 { byte >> 4 } else { byte & 0xF };
         usable_sls |= u16::from(*vl < data_vls) << sl;
     }
-    SlToVl {
+    OutputVlMap {
         vl,
         usable_sls,
         data_vls,

@@ -16,7 +16,7 @@ pub struct Statement {
     /// Repetition, if any.
     pub every: Option<Repetition>,
     /// Command.
-    pub command: Command,
+    pub command: ScenarioCommand,
 }
 
 /// Time of a statement.
@@ -64,7 +64,7 @@ pub enum NodeRef {
 
 /// A port: `leaf1[3]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortRef {
+pub struct ScenarioPort {
     /// Node.
     pub node: NodeRef,
     /// Port number.
@@ -73,22 +73,22 @@ pub struct PortRef {
 
 /// A node or port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum ScenarioTarget {
     /// The node.
     Node(NodeRef),
     /// The port.
-    Port(PortRef),
+    Port(ScenarioPort),
 }
 
 /// One or both directions of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkRef {
     /// Both directions.
-    Both(PortRef),
+    Both(ScenarioPort),
     /// What arrives at the port.
-    Into(PortRef),
+    Into(ScenarioPort),
     /// What leaves by the port.
-    OutOf(PortRef),
+    OutOf(ScenarioPort),
 }
 
 /// Scope of a fault.
@@ -178,43 +178,43 @@ pub struct ForeignSpec {
 /// A command.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
-pub enum Command {
-    Link(LinkVerb, PortRef),
+pub enum ScenarioCommand {
+    Link(LinkVerb, ScenarioPort),
     Flap {
-        port: PortRef,
+        port: ScenarioPort,
         period: Duration,
         times: u32,
     },
     Plug {
-        ends: [PortRef; 2],
+        ends: [ScenarioPort; 2],
         width: LinkWidth,
         speed: LinkSpeed,
     },
-    Move(PortRef, PortRef),
-    Swap(PortRef, PortRef),
-    Degrade(PortRef, LinkSpeed, LinkWidth),
+    Move(ScenarioPort, ScenarioPort),
+    Swap(ScenarioPort, ScenarioPort),
+    Degrade(ScenarioPort, LinkSpeed, LinkWidth),
     Training(Duration),
     Node(NodeVerb, NodeRef),
     Rename(NodeRef, String),
-    Guid(Target, u64),
-    Lid(PortRef, Lid, Lmc),
+    Guid(ScenarioTarget, u64),
+    Lid(ScenarioPort, Lid, Lmc),
     CorruptLft {
         node: NodeRef,
         lid: Lid,
         port: u8,
     },
-    Trap(u16, Target),
-    Sm(Target, ForeignSpec),
-    SmOff(Target),
+    Trap(u16, ScenarioTarget),
+    Sm(ScenarioTarget, ForeignSpec),
+    SmOff(ScenarioTarget),
     Wire(TransportSetting, ScopeRef),
     Drain(Duration, LinkRef),
     Agent(AgentSetting, Option<NodeRef>),
     Error(AttrId, Percent, ScopeRef),
     Heal(ScopeRef),
     /// Adds to a counter.
-    Count(PortRef, String, u64, TextColumn),
+    Count(ScenarioPort, String, u64, TextColumn),
     /// Sets a counter.
-    Counter(PortRef, String, u64, TextColumn),
+    Counter(ScenarioPort, String, u64, TextColumn),
     Query(Query),
 }
 
@@ -222,7 +222,7 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum Query {
-    Counters(Option<Target>),
+    Counters(Option<ScenarioTarget>),
     Clients,
     Links,
     Status,

@@ -28,8 +28,9 @@ mod tests;
 use ferrosm_mad::time::Instant;
 
 pub use ast::{
-    AgentSetting, Command, ForeignSpec, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, PortRef,
-    Query, Repetition, ScopeRef, Statement, Target, TextColumn, TransportSetting, When,
+    AgentSetting, ForeignSpec, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, Query, Repetition,
+    ScenarioCommand, ScenarioPort, ScenarioTarget, ScopeRef, Statement, TextColumn,
+    TransportSetting, When,
 };
 pub use error::{ScenarioError, ScenarioProblem};
 pub use help::{HELP, help};

@@ -7,8 +7,9 @@ use ferrosm_mad::ids::{AttrId, Lid, Lmc};
 use ferrosm_mad::mad::Status;
 
 use super::ast::{
-    AgentSetting, Command, ForeignSpec, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, PortRef,
-    Query, Repetition, ScopeRef, Statement, Target, TextColumn, TransportSetting, When,
+    AgentSetting, ForeignSpec, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, Query, Repetition,
+    ScenarioCommand, ScenarioPort, ScenarioTarget, ScopeRef, Statement, TextColumn,
+    TransportSetting, When,
 };
 use super::error::{ScenarioError, ScenarioProblem};
 use super::lex::{Token, tokens};
@@ -159,23 +160,23 @@ impl Parser {
     }
 
     /// A node, or a port of it.
-    fn target(&mut self) -> Result<Target> {
+    fn target(&mut self) -> Result<ScenarioTarget> {
         let node = self.node()?;
         if !self.bracket(&Token::Open) {
-            return Ok(Target::Node(node));
+            return Ok(ScenarioTarget::Node(node));
         }
         let port = self.number("a port number from 0 to 254")?;
         if !self.bracket(&Token::Close) {
             return Err(self.expected("`]`"));
         }
-        Ok(Target::Port(PortRef { node, port }))
+        Ok(ScenarioTarget::Port(ScenarioPort { node, port }))
     }
 
-    fn port(&mut self) -> Result<PortRef> {
+    fn port(&mut self) -> Result<ScenarioPort> {
         let begin = self.next;
         match self.target()? {
-            Target::Port(port) => Ok(port),
-            Target::Node(_) => {
+            ScenarioTarget::Port(port) => Ok(port),
+            ScenarioTarget::Node(_) => {
                 let error = self.expected("a port number in brackets, such as NODE[1]");
                 self.next = begin;
                 Err(error)
@@ -204,8 +205,8 @@ impl Parser {
         match self.peek_word() {
             Some("link" | "port" | "into" | "out-of") => Ok(ScopeRef::Link(self.cable()?)),
             _ => Ok(match self.target()? {
-                Target::Node(node) => ScopeRef::Node(node),
-                Target::Port(port) => ScopeRef::Link(LinkRef::Both(port)),
+                ScenarioTarget::Node(node) => ScopeRef::Node(node),
+                ScenarioTarget::Port(port) => ScopeRef::Link(LinkRef::Both(port)),
             }),
         }
     }
@@ -237,22 +238,22 @@ impl Parser {
         })
     }
 
-    fn command(&mut self) -> Result<Command> {
+    fn command(&mut self) -> Result<ScenarioCommand> {
         let Some(verb) = self.peek_word().map(str::to_owned) else {
             return Err(self.expected("a command (see `help`)"));
         };
         self.next += 1;
         if let Some((verb, _)) = LinkVerb::ALL.into_iter().find(|e| e.1 == verb) {
-            return Ok(Command::Link(verb, self.port()?));
+            return Ok(ScenarioCommand::Link(verb, self.port()?));
         }
         if let Some((verb, _)) = NodeVerb::ALL.into_iter().find(|e| e.1 == verb) {
-            return Ok(Command::Node(verb, self.node()?));
+            return Ok(ScenarioCommand::Node(verb, self.node()?));
         }
         if let Some(set) = self.transport_setting(&verb)? {
-            return Ok(Command::Wire(set, self.scope()?));
+            return Ok(ScenarioCommand::Wire(set, self.scope()?));
         }
         if let Some(set) = self.agent_setting(&verb)? {
-            return Ok(Command::Agent(set, self.nodes()?));
+            return Ok(ScenarioCommand::Agent(set, self.nodes()?));
         }
         Ok(match verb.as_str() {
             "flap" => {
@@ -261,27 +262,27 @@ impl Parser {
                 let period = self.time()?;
                 self.expect_keyword("times")?;
                 let times = self.number("a repetition count")?;
-                Command::Flap {
+                ScenarioCommand::Flap {
                     port,
                     period,
                     times,
                 }
             }
-            "plug" => Command::Plug {
+            "plug" => ScenarioCommand::Plug {
                 ends: [self.port()?, self.port()?],
                 width: self.width()?,
                 speed: self.speed()?,
             },
-            "move" => Command::Move(self.port()?, self.port()?),
-            "swap" => Command::Swap(self.port()?, self.port()?),
+            "move" => ScenarioCommand::Move(self.port()?, self.port()?),
+            "swap" => ScenarioCommand::Swap(self.port()?, self.port()?),
             "degrade" => {
                 let port = self.port()?;
                 let width = self.width()?;
-                Command::Degrade(port, self.speed()?, width)
+                ScenarioCommand::Degrade(port, self.speed()?, width)
             }
-            "training" => Command::Training(self.time()?),
-            "rename" => Command::Rename(self.node()?, self.text("the new description")?),
-            "guid" => Command::Guid(self.target()?, self.number("a GUID")?),
+            "training" => ScenarioCommand::Training(self.time()?),
+            "rename" => ScenarioCommand::Rename(self.node()?, self.text("the new description")?),
+            "guid" => ScenarioCommand::Guid(self.target()?, self.number("a GUID")?),
             "lid" => {
                 let port = self.port()?;
                 let lid = Lid(self.number("a LID")?);
@@ -292,7 +293,7 @@ impl Parser {
                 } else {
                     0
                 };
-                Command::Lid(port, lid, Lmc(lmc))
+                ScenarioCommand::Lid(port, lid, Lmc(lmc))
             }
             "corrupt-lft" => {
                 let node = self.node()?;
@@ -300,34 +301,36 @@ impl Parser {
                 let lid = Lid(self.number("a LID")?);
                 self.expect_keyword("port")?;
                 let port = self.number("a port number from 0 to 255")?;
-                Command::CorruptLft { node, lid, port }
+                ScenarioCommand::CorruptLft { node, lid, port }
             }
-            "trap" => Command::Trap(self.number("a trap number")?, self.target()?),
+            "trap" => ScenarioCommand::Trap(self.number("a trap number")?, self.target()?),
             "sm" => self.sm()?,
-            "drain" => Command::Drain(self.time()?, self.cable()?),
+            "drain" => ScenarioCommand::Drain(self.time()?, self.cable()?),
             "error" => {
                 self.expect_keyword("attr")?;
                 let attr = self.word("an attribute such as 0x15 or PortInfo", attribute)?;
-                Command::Error(attr, self.percent()?, self.scope()?)
+                ScenarioCommand::Error(attr, self.percent()?, self.scope()?)
             }
-            "heal" => Command::Heal(self.scope()?),
+            "heal" => ScenarioCommand::Heal(self.scope()?),
             "count" | "counter" => {
                 let port = self.port()?;
                 let column = TextColumn(self.column());
                 let name = self.text("a counter name")?;
                 let n = self.number("a number")?;
                 if verb == "count" {
-                    Command::Count(port, name, n, column)
+                    ScenarioCommand::Count(port, name, n, column)
                 } else {
-                    Command::Counter(port, name, n, column)
+                    ScenarioCommand::Counter(port, name, n, column)
                 }
             }
-            "counters" if self.next == self.tokens.len() => Command::Query(Query::Counters(None)),
-            "counters" => Command::Query(Query::Counters(Some(self.target()?))),
-            "clients" => Command::Query(Query::Clients),
-            "links" => Command::Query(Query::Links),
-            "status" => Command::Query(Query::Status),
-            "help" => Command::Query(Query::Help),
+            "counters" if self.next == self.tokens.len() => {
+                ScenarioCommand::Query(Query::Counters(None))
+            }
+            "counters" => ScenarioCommand::Query(Query::Counters(Some(self.target()?))),
+            "clients" => ScenarioCommand::Query(Query::Clients),
+            "links" => ScenarioCommand::Query(Query::Links),
+            "status" => ScenarioCommand::Query(Query::Status),
+            "help" => ScenarioCommand::Query(Query::Help),
             _ => {
                 self.next -= 1;
                 return Err(self.expected("a command (see `help`)"));
@@ -370,10 +373,10 @@ impl Parser {
         }))
     }
 
-    fn sm(&mut self) -> Result<Command> {
+    fn sm(&mut self) -> Result<ScenarioCommand> {
         let target = self.target()?;
         if self.keyword("off") {
-            return Ok(Command::SmOff(target));
+            return Ok(ScenarioCommand::SmOff(target));
         }
         let mut sm = ForeignSpec {
             priority: 0,
@@ -397,7 +400,7 @@ impl Parser {
                 return Err(self.expected("off, priority, guid, state or stubborn"));
             }
         }
-        Ok(Command::Sm(target, sm))
+        Ok(ScenarioCommand::Sm(target, sm))
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use ferrosm_mad::attr::SmState;
 
 use super::ast::{
-    AgentSetting, Command, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, PortRef, Query, ScopeRef,
-    Statement, Target, TransportSetting, When,
+    AgentSetting, LinkRef, LinkVerb, NodeRef, NodeVerb, Percent, Query, ScenarioCommand,
+    ScenarioPort, ScenarioTarget, ScopeRef, Statement, TransportSetting, When,
 };
 use super::lex::is_word_char;
 use crate::faults::Garbage;
@@ -66,13 +66,13 @@ impl Display for NodeRef {
     }
 }
 
-impl Display for PortRef {
+impl Display for ScenarioPort {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{}]", self.node, self.port)
     }
 }
 
-impl Display for Target {
+impl Display for ScenarioTarget {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(node) => node.fmt(f),
@@ -158,7 +158,7 @@ impl Display for Statement {
     }
 }
 
-impl Display for Command {
+impl Display for ScenarioCommand {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Link(verb, port) => write!(f, "{} {port}", word(&LinkVerb::ALL, verb)),

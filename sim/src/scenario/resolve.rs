@@ -6,8 +6,8 @@ use ferrosm_mad::attr::TrapNumber;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 
 use super::ast::{
-    AgentSetting, Command, LinkRef, LinkVerb, NodeRef, NodeVerb, PortRef, ScopeRef, Target,
-    TextColumn, TransportSetting,
+    AgentSetting, LinkRef, LinkVerb, NodeRef, NodeVerb, ScenarioCommand, ScenarioPort,
+    ScenarioTarget, ScopeRef, TextColumn, TransportSetting,
 };
 use super::error::{ScenarioError, ScenarioProblem};
 use crate::fabric::{Fabric, PortCounter};
@@ -82,7 +82,7 @@ impl NodeNames {
     /// # Errors
     /// If the node or port does not exist.
     /// If there is no such node or port.
-    pub fn port(&self, port: &PortRef, fabric: &Fabric) -> Result<PortAt> {
+    pub fn port(&self, port: &ScenarioPort, fabric: &Fabric) -> Result<PortAt> {
         let node = self.node(&port.node)?;
         let at = PortAt::new(node, port.port);
         let lowest = u8::from(!fabric.is_switch(node));
@@ -98,16 +98,16 @@ impl NodeNames {
     /// # Errors
     /// If the node or end port does not exist.
     /// If there is no such node or end port.
-    pub fn end_port(&self, target: &Target, fabric: &Fabric) -> Result<PortAt> {
+    pub fn end_port(&self, target: &ScenarioTarget, fabric: &Fabric) -> Result<PortAt> {
         match target {
-            Target::Port(port) => {
+            ScenarioTarget::Port(port) => {
                 let at = self.port(port, fabric)?;
                 if fabric.is_switch(at.node) && at.port != 0 {
                     return Err(no_such_port(port));
                 }
                 Ok(at)
             }
-            Target::Node(node) => {
+            ScenarioTarget::Node(node) => {
                 let node = self.node(node)?;
                 if fabric.is_switch(node) {
                     return Ok(PortAt::new(node, 0));
@@ -120,7 +120,7 @@ impl NodeNames {
     }
 
     /// A port that can have a cable.
-    fn cable_port(&self, port: &PortRef, fabric: &Fabric) -> Result<PortAt> {
+    fn cable_port(&self, port: &ScenarioPort, fabric: &Fabric) -> Result<PortAt> {
         if port.port == 0 {
             self.node(&port.node)?;
             return Err(no_such_port(port));
@@ -157,7 +157,7 @@ fn no_such_node(node: &NodeRef, column: TextColumn) -> ScenarioError {
     ScenarioError::new(column.0, ScenarioProblem::NoSuchNode(node.to_string()))
 }
 
-fn no_such_port(port: &PortRef) -> ScenarioError {
+fn no_such_port(port: &ScenarioPort) -> ScenarioError {
     ScenarioError::new(
         column_of(&port.node).0,
         ScenarioProblem::NoSuchPort {
@@ -181,13 +181,13 @@ fn counter(name: &str, column: TextColumn) -> Result<PortCounter> {
 
 /// The action of a command.
 pub(super) fn action(
-    command: &Command,
+    command: &ScenarioCommand,
     names: &NodeNames,
     fabric: &Fabric,
 ) -> Result<FabricAction> {
-    let cable_port = |port: &PortRef| names.cable_port(port, fabric);
+    let cable_port = |port: &ScenarioPort| names.cable_port(port, fabric);
     Ok(match command {
-        Command::Link(verb, port) => {
+        ScenarioCommand::Link(verb, port) => {
             let at = cable_port(port)?;
             match verb {
                 LinkVerb::Cut => FabricAction::Cut(at),
@@ -196,7 +196,7 @@ pub(super) fn action(
                 LinkVerb::Unplug => FabricAction::RemoveCable(at),
             }
         }
-        Command::Flap {
+        ScenarioCommand::Flap {
             port,
             period,
             times,
@@ -205,7 +205,7 @@ pub(super) fn action(
             period: *period,
             times: *times,
         },
-        Command::Plug {
+        ScenarioCommand::Plug {
             ends: [a, b],
             width,
             speed,
@@ -215,13 +215,17 @@ pub(super) fn action(
             width: *width,
             speed: *speed,
         }),
-        Command::Move(from, to) => FabricAction::MoveCable(cable_port(from)?, cable_port(to)?),
-        Command::Swap(one, other) => FabricAction::SwapCables(cable_port(one)?, cable_port(other)?),
-        Command::Degrade(port, speed, width) => {
+        ScenarioCommand::Move(from, to) => {
+            FabricAction::MoveCable(cable_port(from)?, cable_port(to)?)
+        }
+        ScenarioCommand::Swap(one, other) => {
+            FabricAction::SwapCables(cable_port(one)?, cable_port(other)?)
+        }
+        ScenarioCommand::Degrade(port, speed, width) => {
             FabricAction::Degrade(cable_port(port)?, *speed, *width)
         }
-        Command::Training(time) => FabricAction::LinkTraining(*time),
-        Command::Node(verb, node) => {
+        ScenarioCommand::Training(time) => FabricAction::LinkTraining(*time),
+        ScenarioCommand::Node(verb, node) => {
             let node = names.node(node)?;
             match verb {
                 NodeVerb::Off => FabricAction::PowerOff(node),
@@ -234,36 +238,40 @@ pub(super) fn action(
                 NodeVerb::KeepVls => FabricAction::KeepVls(node),
             }
         }
-        Command::Rename(node, name) => FabricAction::Describe(names.node(node)?, name.clone()),
-        Command::Guid(Target::Node(node), guid) => {
+        ScenarioCommand::Rename(node, name) => {
+            FabricAction::Describe(names.node(node)?, name.clone())
+        }
+        ScenarioCommand::Guid(ScenarioTarget::Node(node), guid) => {
             FabricAction::NodeGuid(names.node(node)?, NodeGuid(*guid))
         }
-        Command::Guid(target @ Target::Port(_), guid) => {
+        ScenarioCommand::Guid(target @ ScenarioTarget::Port(_), guid) => {
             FabricAction::PortGuid(names.end_port(target, fabric)?, PortGuid(*guid))
         }
-        Command::Lid(port, lid, lmc) => {
-            let at = names.end_port(&Target::Port(port.clone()), fabric)?;
+        ScenarioCommand::Lid(port, lid, lmc) => {
+            let at = names.end_port(&ScenarioTarget::Port(port.clone()), fabric)?;
             FabricAction::Lid(at, *lid, *lmc)
         }
-        Command::CorruptLft { node, lid, port } => {
+        ScenarioCommand::CorruptLft { node, lid, port } => {
             FabricAction::CorruptLft(names.node(node)?, *lid, *port)
         }
-        Command::Trap(number, target) => {
+        ScenarioCommand::Trap(number, target) => {
             let at = match target {
-                Target::Port(port) => names.port(port, fabric)?,
-                Target::Node(_) => names.end_port(target, fabric)?,
+                ScenarioTarget::Port(port) => names.port(port, fabric)?,
+                ScenarioTarget::Node(_) => names.end_port(target, fabric)?,
             };
             FabricAction::Trap(at, TrapNumber(*number))
         }
-        Command::Sm(target, sm) => {
+        ScenarioCommand::Sm(target, sm) => {
             let at = names.end_port(target, fabric)?;
             let guid = sm.guid.map_or_else(|| fabric.port_guid(at), PortGuid);
             let mut foreign = ForeignSm::new(guid, sm.priority, sm.state);
             foreign.obeys = sm.obeys;
             FabricAction::AddForeignSm(at, Box::new(foreign))
         }
-        Command::SmOff(target) => FabricAction::RemoveForeignSm(names.end_port(target, fabric)?),
-        Command::Wire(set, scope) => FabricAction::Wire(
+        ScenarioCommand::SmOff(target) => {
+            FabricAction::RemoveForeignSm(names.end_port(target, fabric)?)
+        }
+        ScenarioCommand::Wire(set, scope) => FabricAction::Wire(
             names.scope(scope, fabric)?,
             match set {
                 TransportSetting::Loss(chance) => TransportFault::Loss(chance.chance()),
@@ -272,10 +280,10 @@ pub(super) fn action(
                 TransportSetting::Latency(time) => TransportFault::Latency(*time),
             },
         ),
-        Command::Drain(time, link_direction) => {
+        ScenarioCommand::Drain(time, link_direction) => {
             FabricAction::Drain(names.link_direction(link_direction, fabric)?, *time)
         }
-        Command::Agent(set, node) => FabricAction::Agent(
+        ScenarioCommand::Agent(set, node) => FabricAction::Agent(
             node.as_ref().map(|node| names.node(node)).transpose()?,
             match set {
                 AgentSetting::Service(time) => AgentFault::Service(*time),
@@ -285,20 +293,22 @@ pub(super) fn action(
                 AgentSetting::Garbage(kind, chance) => AgentFault::Garbage(*kind, chance.chance()),
             },
         ),
-        Command::Error(attr, chance, scope) => {
+        ScenarioCommand::Error(attr, chance, scope) => {
             FabricAction::AttrLoss(names.scope(scope, fabric)?, *attr, chance.chance())
         }
-        Command::Heal(scope) => FabricAction::Heal(names.scope(scope, fabric)?),
-        Command::Count(port, name, n, column) => FabricAction::Count {
+        ScenarioCommand::Heal(scope) => FabricAction::Heal(names.scope(scope, fabric)?),
+        ScenarioCommand::Count(port, name, n, column) => FabricAction::Count {
             at: names.port(port, fabric)?,
             counter: counter(name, *column)?,
             n: *n,
         },
-        Command::Counter(port, name, value, column) => FabricAction::SetCounter {
+        ScenarioCommand::Counter(port, name, value, column) => FabricAction::SetCounter {
             at: names.port(port, fabric)?,
             counter: counter(name, *column)?,
             value: *value,
         },
-        Command::Query(_) => return Err(ScenarioError::new(1, ScenarioProblem::QueryInScenario)),
+        ScenarioCommand::Query(_) => {
+            return Err(ScenarioError::new(1, ScenarioProblem::QueryInScenario));
+        }
     })
 }

@@ -26,12 +26,15 @@ fn node() -> impl Strategy<Value = NodeRef> {
     ]
 }
 
-fn port() -> impl Strategy<Value = PortRef> {
-    (node(), any::<u8>()).prop_map(|(node, port)| PortRef { node, port })
+fn port() -> impl Strategy<Value = ScenarioPort> {
+    (node(), any::<u8>()).prop_map(|(node, port)| ScenarioPort { node, port })
 }
 
-fn target() -> impl Strategy<Value = Target> {
-    prop_oneof![node().prop_map(Target::Node), port().prop_map(Target::Port)]
+fn target() -> impl Strategy<Value = ScenarioTarget> {
+    prop_oneof![
+        node().prop_map(ScenarioTarget::Node),
+        port().prop_map(ScenarioTarget::Port)
+    ]
 }
 
 fn cable() -> impl Strategy<Value = LinkRef> {
@@ -64,7 +67,7 @@ fn rate() -> impl Strategy<Value = (LinkWidth, LinkSpeed)> {
     (widths, prop::sample::select(LinkSpeed::ALL.to_vec()))
 }
 
-fn setting() -> impl Strategy<Value = Command> {
+fn setting() -> impl Strategy<Value = ScenarioCommand> {
     let wire = prop_oneof![
         percent().prop_map(TransportSetting::Loss),
         percent().prop_map(TransportSetting::Duplicate),
@@ -81,19 +84,16 @@ fn setting() -> impl Strategy<Value = Command> {
         (kinds, percent()).prop_map(|(kind, chance)| AgentSetting::Garbage(Some(kind), chance)),
     ];
     prop_oneof![
-        (wire, scope()).prop_map(|(set, scope)| Command::Wire(set, scope)),
-        (agent, prop::option::of(node())).prop_map(|(set, node)| Command::Agent(set, node)),
-        (time(), cable()).prop_map(|(time, cable)| Command::Drain(time, cable)),
-        (any::<u16>(), percent(), scope()).prop_map(|(attr, chance, scope)| Command::Error(
-            AttrId(attr),
-            chance,
-            scope
-        )),
-        scope().prop_map(Command::Heal),
+        (wire, scope()).prop_map(|(set, scope)| ScenarioCommand::Wire(set, scope)),
+        (agent, prop::option::of(node())).prop_map(|(set, node)| ScenarioCommand::Agent(set, node)),
+        (time(), cable()).prop_map(|(time, cable)| ScenarioCommand::Drain(time, cable)),
+        (any::<u16>(), percent(), scope())
+            .prop_map(|(attr, chance, scope)| ScenarioCommand::Error(AttrId(attr), chance, scope)),
+        scope().prop_map(ScenarioCommand::Heal),
     ]
 }
 
-fn event() -> impl Strategy<Value = Command> {
+fn event() -> impl Strategy<Value = ScenarioCommand> {
     let verbs = prop::sample::select(LinkVerb::ALL.map(|v| v.0).to_vec());
     let node_verbs = prop::sample::select(NodeVerb::ALL.map(|v| v.0).to_vec());
     let sm = (0u8..16, any::<Option<u64>>(), 0usize..4, any::<bool>()).prop_map(
@@ -106,44 +106,47 @@ fn event() -> impl Strategy<Value = Command> {
     );
     let name = "[a-zA-Z_]{1,20}";
     prop_oneof![
-        (verbs, port()).prop_map(|(verb, port)| Command::Link(verb, port)),
-        (node_verbs, node()).prop_map(|(verb, node)| Command::Node(verb, node)),
-        (port(), time(), any::<u32>()).prop_map(|(port, period, times)| Command::Flap {
+        (verbs, port()).prop_map(|(verb, port)| ScenarioCommand::Link(verb, port)),
+        (node_verbs, node()).prop_map(|(verb, node)| ScenarioCommand::Node(verb, node)),
+        (port(), time(), any::<u32>()).prop_map(|(port, period, times)| ScenarioCommand::Flap {
             port,
             period,
             times
         }),
-        (port(), port(), rate()).prop_map(|(a, b, (width, speed))| Command::Plug {
+        (port(), port(), rate()).prop_map(|(a, b, (width, speed))| ScenarioCommand::Plug {
             ends: [a, b],
             width,
             speed
         }),
-        (port(), port()).prop_map(|(a, b)| Command::Move(a, b)),
-        (port(), port()).prop_map(|(a, b)| Command::Swap(a, b)),
-        (port(), rate()).prop_map(|(port, (width, speed))| Command::Degrade(port, speed, width)),
-        time().prop_map(Command::Training),
-        (node(), ".{0,64}").prop_map(|(node, text)| Command::Rename(node, text)),
-        (target(), any::<u64>()).prop_map(|(target, guid)| Command::Guid(target, guid)),
-        (port(), any::<u16>(), 0u8..8).prop_map(|(port, lid, lmc)| Command::Lid(
+        (port(), port()).prop_map(|(a, b)| ScenarioCommand::Move(a, b)),
+        (port(), port()).prop_map(|(a, b)| ScenarioCommand::Swap(a, b)),
+        (port(), rate())
+            .prop_map(|(port, (width, speed))| ScenarioCommand::Degrade(port, speed, width)),
+        time().prop_map(ScenarioCommand::Training),
+        (node(), ".{0,64}").prop_map(|(node, text)| ScenarioCommand::Rename(node, text)),
+        (target(), any::<u64>()).prop_map(|(target, guid)| ScenarioCommand::Guid(target, guid)),
+        (port(), any::<u16>(), 0u8..8).prop_map(|(port, lid, lmc)| ScenarioCommand::Lid(
             port,
             Lid(lid),
             Lmc(lmc)
         )),
-        (node(), any::<u16>(), any::<u8>()).prop_map(|(node, lid, port)| Command::CorruptLft {
-            node,
-            lid: Lid(lid),
-            port
+        (node(), any::<u16>(), any::<u8>()).prop_map(|(node, lid, port)| {
+            ScenarioCommand::CorruptLft {
+                node,
+                lid: Lid(lid),
+                port,
+            }
         }),
-        (any::<u16>(), target()).prop_map(|(number, target)| Command::Trap(number, target)),
-        (target(), sm).prop_map(|(target, sm)| Command::Sm(target, sm)),
-        target().prop_map(Command::SmOff),
-        (port(), name, any::<u64>()).prop_map(|(port, name, n)| Command::Count(
+        (any::<u16>(), target()).prop_map(|(number, target)| ScenarioCommand::Trap(number, target)),
+        (target(), sm).prop_map(|(target, sm)| ScenarioCommand::Sm(target, sm)),
+        target().prop_map(ScenarioCommand::SmOff),
+        (port(), name, any::<u64>()).prop_map(|(port, name, n)| ScenarioCommand::Count(
             port,
             name,
             n,
             TextColumn(0)
         )),
-        (port(), name, any::<u64>()).prop_map(|(port, name, n)| Command::Counter(
+        (port(), name, any::<u64>()).prop_map(|(port, name, n)| ScenarioCommand::Counter(
             port,
             name,
             n,
@@ -152,7 +155,7 @@ fn event() -> impl Strategy<Value = Command> {
     ]
 }
 
-fn query() -> impl Strategy<Value = Command> {
+fn query() -> impl Strategy<Value = ScenarioCommand> {
     prop_oneof![
         prop::option::of(target()).prop_map(Query::Counters),
         Just(Query::Clients),
@@ -160,7 +163,7 @@ fn query() -> impl Strategy<Value = Command> {
         Just(Query::Status),
         Just(Query::Help),
     ]
-    .prop_map(Command::Query)
+    .prop_map(ScenarioCommand::Query)
 }
 
 fn statement() -> impl Strategy<Value = Statement> {
@@ -313,7 +316,8 @@ fn nodes_are_found_by_name_guid_and_index() {
     let fabric = fabric();
     let names = NodeNames::of(&fabric);
     let find = |text: &str| {
-        let Command::Node(_, node) = Statement::parse(text).unwrap().unwrap().command else {
+        let ScenarioCommand::Node(_, node) = Statement::parse(text).unwrap().unwrap().command
+        else {
             panic!("{text} is about a node");
         };
         names.node(&node)

@@ -9,7 +9,7 @@ use super::class;
 use super::queue::Body;
 use super::register::AgentIdx;
 use super::{Outgoing, UmadLayer, tables};
-use crate::fabric::{Delivery, Fabric, Grh, Packet};
+use crate::fabric::{Delivery, Fabric, GlobalRouteHeader, Packet};
 use crate::spec::PortAt;
 
 /// Interface ID of the well-known SA GID, which is in no port's table.
@@ -27,7 +27,7 @@ pub(super) struct MadOrigin {
     /// The sender.
     pub(super) from: Address,
     pub(super) pkey: PKey,
-    pub(super) grh: Option<Grh>,
+    pub(super) grh: Option<GlobalRouteHeader>,
 }
 
 impl MadOrigin {
@@ -182,7 +182,7 @@ impl UmadLayer {
                 let Some(sgid) = sgid else {
                     return;
                 };
-                Some(Grh {
+                Some(GlobalRouteHeader {
                     sgid,
                     dgid: grh.sgid,
                     flow_label: grh.flow_label,

@@ -30,7 +30,7 @@ struct ClassKey {
 
 /// Owners of the methods of one port.
 #[derive(Debug, Default)]
-pub(super) struct Port {
+pub(super) struct PortAgents {
     /// Number of open files.
     pub(super) files: u32,
     /// Whether the issm device is open.
@@ -41,7 +41,7 @@ pub(super) struct Port {
 /// A node with open files.
 #[derive(Debug, Default)]
 pub(super) struct HostAgents {
-    pub(super) ports: BTreeMap<u8, Port>,
+    pub(super) ports: BTreeMap<u8, PortAgents>,
     /// Agents by the high half of their TIDs.
     clients: BTreeMap<u32, AgentIdx>,
     last_hi_tid: u32,
@@ -90,7 +90,7 @@ fn key_of(class: u8, version: u8, oui: [u8; 3]) -> ClassKey {
     }
 }
 
-impl Port {
+impl PortAgents {
     /// Registers an agent for all requested methods, or for none.
     pub(super) fn register(
         &mut self,
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn method_has_one_owner_per_class_and_version() {
-        let mut port = Port::default();
+        let mut port = PortAgents::default();
         let sa = request(3, 2, 1 << 1 | 1 << 2);
         assert_eq!(port.register(&sa, 1), Ok(()));
         let overlap = request(3, 2, 1 << 2 | 1 << 0x12);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn vendor_class_has_owners_per_oui_up_to_eight() {
-        let mut port = Port::default();
+        let mut port = PortAgents::default();
         let vendor = |oui: u8| AgentRegistration {
             oui: [0, 0, oui],
             ..request(0x32, 1, 1 << 1)

@@ -18,7 +18,7 @@ use super::register::AgentIdx;
 use super::rmpp::send::Segments;
 use super::store::{Index, TimerKey};
 use super::{Agent, FileId, MAX_AGENTS, Outgoing, Timer, UmadLayer, tables};
-use crate::fabric::{Fabric, Grh, Packet};
+use crate::fabric::{Fabric, GlobalRouteHeader, Packet};
 
 /// Maximum number of incomplete sends of one file; the kernel is limited by memory only.
 pub(super) const MAX_SENDS: usize = 200_000;
@@ -444,7 +444,11 @@ impl UmadLayer {
 }
 
 /// The GRH of a program's message (`rdma_get_gid_attr`).
-fn own_grh(fabric: &Fabric, agent: &Agent, header: &UserHeader) -> Result<Option<Grh>, Errno> {
+fn own_grh(
+    fabric: &Fabric,
+    agent: &Agent,
+    header: &UserHeader,
+) -> Result<Option<GlobalRouteHeader>, Errno> {
     if !header.grh_present {
         return Ok(None);
     }
@@ -453,7 +457,7 @@ fn own_grh(fabric: &Fabric, agent: &Agent, header: &UserHeader) -> Result<Option
     if sgid.guid().0 == 0 {
         return Err(Errno::ENODATA);
     }
-    Ok(Some(Grh {
+    Ok(Some(GlobalRouteHeader {
         sgid,
         dgid: header.gid,
         flow_label: header.flow_label & 0xF_FFFF,

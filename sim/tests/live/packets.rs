@@ -7,7 +7,9 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, PKey, PortGuid, PortNum, Qpn, Sl, Tid, Vl};
 use ferrosm_mad::mad::{Address, MadIn, MadOut, Status};
 use ferrosm_mad::smp;
-use ferrosm_sim::fabric::{Delivery, DropReason, Grh, MadOutcome, Packet, PortCounter};
+use ferrosm_sim::fabric::{
+    Delivery, DropReason, GlobalRouteHeader, MadOutcome, Packet, PortCounter,
+};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
 use crate::rig::{Rig, cable, chain, node, path_to, sa_query};
@@ -136,10 +138,10 @@ fn wrong_p_keys_are_reported() {
     packet.sl = Sl(3);
     let dgid = Gid::new(GidPrefix::DEFAULT, rig.fabric.port_guid(FAR));
     let sgid = Gid::new(GidPrefix::DEFAULT, rig.fabric.port_guid(rig.at));
-    packet.grh = Some(Grh {
+    packet.grh = Some(GlobalRouteHeader {
         sgid,
         dgid,
-        ..Grh::default()
+        ..GlobalRouteHeader::default()
     });
     send(&mut rig, packet);
     let traps = rig.advance();
@@ -244,9 +246,9 @@ fn packets_to_other_gids_are_dropped() {
         (GidPrefix::DEFAULT, PortGuid(0), false),
     ] {
         let mut packet = query(&rig, 5);
-        packet.grh = Some(Grh {
+        packet.grh = Some(GlobalRouteHeader {
             dgid: Gid::new(prefix, guid),
-            ..Grh::default()
+            ..GlobalRouteHeader::default()
         });
         let expected = if good {
             MadOutcome::Delivered

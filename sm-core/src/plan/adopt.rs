@@ -10,7 +10,7 @@ use ferrosm_mad::ids::NodeGuid;
 use ferrosm_routing::adopt::{AdoptError, adopt};
 use ferrosm_routing::select::NO_FALLBACK;
 use ferrosm_routing::{
-    LastRun, Lft, Previous, Proof, Request, RerouteCache, Routing, Tables, route_with,
+    LastRun, Lft, Previous, Proof, RerouteCache, Routing, RoutingRequest, Tables, route_with,
 };
 
 use super::failure::AdoptionRejection;
@@ -54,7 +54,7 @@ impl InheritedRouting {
     /// The reason for the rejection.
     pub fn adopt(
         &self,
-        request: &Request<'_>,
+        request: &RoutingRequest<'_>,
         installed: &[Option<Arc<Lft>>],
     ) -> Result<AdoptedRouting, AdoptionRejection> {
         let adopted = self.adopt_installed(request, installed);
@@ -63,7 +63,7 @@ impl InheritedRouting {
 
     fn adopt_installed(
         &self,
-        request: &Request<'_>,
+        request: &RoutingRequest<'_>,
         installed: &[Option<Arc<Lft>>],
     ) -> Result<AdoptedRouting, AdoptionRejection> {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
@@ -102,7 +102,7 @@ impl InheritedRouting {
         })
     }
 
-    fn reroute_persisted(&self, request: &Request<'_>) -> Option<AdoptedRouting> {
+    fn reroute_persisted(&self, request: &RoutingRequest<'_>) -> Option<AdoptedRouting> {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
             return None;
         }

@@ -8,8 +8,8 @@ use ferrosm_routing::multicast;
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    CancelToken, Hints, LastRun, Lft, Previous, Proof, Request, RerouteCache, Routing, SwitchIdx,
-    Topology, WorkBudget,
+    CancelToken, Hints, LastRun, Lft, Previous, Proof, RerouteCache, Routing, RoutingRequest,
+    SwitchIdx, Topology, WorkBudget,
 };
 use rustc_hash::FxHashMap;
 
@@ -244,7 +244,7 @@ impl RoutingJob {
     pub fn run(&self) -> RoutingJobResult {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
         let budget = WorkBudget::limited(work_units(self.budget)).with_token(self.cancel.clone());
-        let request = Request::new(&self.topology)
+        let request = RoutingRequest::new(&self.topology)
             .with_previous(&self.previous)
             .with_hints(&self.hints)
             .with_vls(self.vls)
@@ -323,7 +323,10 @@ impl RoutingJob {
     }
 
     /// Adopts the inherited routing; returns the reason if it is rejected.
-    fn adopt(&self, request: &Request<'_>) -> (Option<AdoptedRouting>, Option<AdoptionRejection>) {
+    fn adopt(
+        &self,
+        request: &RoutingRequest<'_>,
+    ) -> (Option<AdoptedRouting>, Option<AdoptionRejection>) {
         let Some(inherited) = self.inherited.as_ref().filter(|_| self.is_live()) else {
             return (None, None);
         };

@@ -485,7 +485,7 @@ fn pairs(num_ports: u8) -> impl Iterator<Item = (PortNum, PortNum)> {
 
 #[cfg(test)]
 mod tests {
-    use ferrosm_routing::{Request, engine_by_name, verify};
+    use ferrosm_routing::{RoutingRequest, engine_by_name, verify};
 
     use super::*;
     use crate::config::SmConfig;
@@ -521,7 +521,7 @@ mod tests {
         let (topo, guids) = torus(0);
         let mut routing = engine_by_name(engine)
             .unwrap()
-            .route(&Request::new(&topo))
+            .route(&RoutingRequest::new(&topo))
             .unwrap();
         ferrosm_routing::multicast::resolve_trees(&topo, &mut routing, None);
         let run = LastRun {

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use ferrosm_channel::frames::{self, Reply, Request, VERSION};
+use ferrosm_channel::frames::{self, ClientRequest, ServerReply, VERSION};
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::opensm::OpenSm;
@@ -426,20 +426,20 @@ fn writes_that_are_no_mad_are_rejected() {
 fn connect_client(sim: &FabricServer) -> UnixStream {
     let stream = UnixStream::connect(sim.socket()).unwrap_or_else(|e| panic!("{e}"));
     frames::send_magic(&stream).unwrap_or_else(|e| panic!("{e}"));
-    let hello = Request::Hello {
+    let hello = ClientRequest::Hello {
         version: VERSION,
         nodes: vec![],
         pid: 1,
         program: "hostile".to_owned(),
     };
-    assert_eq!(request_reply(&stream, &hello), Some(Reply::Done));
+    assert_eq!(request_reply(&stream, &hello), Some(ServerReply::Done));
     stream
 }
 
-fn request_reply(stream: &UnixStream, request: &Request) -> Option<Reply> {
+fn request_reply(stream: &UnixStream, request: &ClientRequest) -> Option<ServerReply> {
     frames::send(stream, &request.encode(), &[]).ok()?;
     let (frame, _) = frames::receive(stream).ok()??;
-    Reply::decode(&frame).ok()
+    ServerReply::decode(&frame).ok()
 }
 
 /// Clients that write garbage into the memory shared with the server: the server disconnects only them.
@@ -449,9 +449,9 @@ fn garbage_in_shared_memory_disconnects_the_client() {
     let mut seed = 5_u64;
     for round in 0..20 {
         let stream = connect_client(&sim);
-        frames::send(&stream, &Request::OpenUmad { index: 0 }.encode(), &[]).unwrap();
+        frames::send(&stream, &ClientRequest::OpenUmad { index: 0 }.encode(), &[]).unwrap();
         let (frame, fds) = frames::receive(&stream).unwrap().unwrap();
-        assert_eq!(Reply::decode(&frame), Ok(Reply::Opened));
+        assert_eq!(ServerReply::decode(&frame), Ok(ServerReply::Opened));
         let memory = fs::File::from(fds.into_iter().next().unwrap());
         let length = memory.metadata().unwrap().len();
         let garbage: Vec<u8> = (0..length)
@@ -465,7 +465,7 @@ fn garbage_in_shared_memory_disconnects_the_client() {
         assert!(memory.set_len(0).is_err());
         sim.execute("status");
         // A request is pending: the server replies or disconnects, and does not hang.
-        let _ = request_reply(&stream, &Request::ListFiles);
+        let _ = request_reply(&stream, &ClientRequest::ListFiles);
     }
     assert_fabric_serves(&sim);
     poll_until(LONG, PAUSE, || {
@@ -506,8 +506,11 @@ fn invalid_connections_are_closed() {
     frames::send(&unknown, &99_u32.to_le_bytes(), &[]).unwrap();
     let reply = frames::receive(&unknown)
         .unwrap()
-        .map(|(frame, _)| Reply::decode(&frame));
-    assert!(matches!(reply, Some(Ok(Reply::Refused(_)))), "{reply:?}");
+        .map(|(frame, _)| ServerReply::decode(&frame));
+    assert!(
+        matches!(reply, Some(Ok(ServerReply::Refused(_)))),
+        "{reply:?}"
+    );
     assert_fabric_serves(&sim);
     drop((half, frame));
 

@@ -16,7 +16,7 @@ use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::admission::{
     AdmissionLimits, AdmissionQueue, AllowedClasses, RequestClass, SCANS_RUNNING_MAX,
 };
-use ferrosm_sa::path::scan::{PathQuery, Progress};
+use ferrosm_sa::path::scan::{PathQuery, QueryProgress};
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_tests::sa_expected as world;
 use ferrosm_tests::sa_wire::{WireRequest, method};
@@ -140,8 +140,8 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
                     slices += 1;
                     waited += 1;
                     match query.advance(&view, &request, SLICE) {
-                        Progress::More => queue.resume(Work::Scan(from, bytes, query)),
-                        Progress::Done(reply) => {
+                        QueryProgress::More => queue.resume(Work::Scan(from, bytes, query)),
+                        QueryProgress::Done(reply) => {
                             assert_eq!(reply.status, Status::NO_RESOURCES);
                             queue.finished(from.lid, class);
                         }
@@ -172,8 +172,8 @@ fn slices_do_not_change_the_reply() {
         let mut slices = 1;
         let reply = loop {
             match query.advance(&view, &request, slice) {
-                Progress::More => slices += 1,
-                Progress::Done(reply) => break reply,
+                QueryProgress::More => slices += 1,
+                QueryProgress::Done(reply) => break reply,
             }
         };
         assert_eq!(reply, whole);

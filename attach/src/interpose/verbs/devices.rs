@@ -12,7 +12,7 @@ use super::{context_of, error_number, minus_one_with_errno, queues};
 use crate::config::config;
 use crate::next::fail;
 use crate::verbs::abi;
-use crate::verbs::device::{Context, Device, devices, port_attributes};
+use crate::verbs::device::{Device, DeviceContext, devices, port_attributes};
 
 /// Listed devices. They are never freed: a program may use a device after it freed the list, and there are few.
 static LISTED_DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
@@ -228,7 +228,7 @@ replace! {
         let device = device.cast::<Device>();
         // SAFETY: a device of the list.
         let index = unsafe { (*device).index };
-        let opened = super::object(Context::open(config, device, index, functions));
+        let opened = super::object(DeviceContext::open(config, device, index, functions));
         if opened.is_null() {
             return null_mut();
         }

@@ -18,17 +18,17 @@ use std::ffi::c_int;
 use rustix::io::Errno;
 
 use crate::next::fail;
-use crate::verbs::device::Context;
+use crate::verbs::device::DeviceContext;
 
 /// The object that contains a context made by [`devices`].
 ///
 /// # Safety
 ///
 /// `context` came from `ibv_open_device` of this library and is open.
-unsafe fn context_of<'a>(context: *mut abi::IbvContext) -> &'a Context {
+unsafe fn context_of<'a>(context: *mut abi::IbvContext) -> &'a DeviceContext {
     let offset = std::mem::offset_of!(abi::VerbsContext, context);
-    // SAFETY: a context is at this offset of a `VerbsContext`, which is the first field of a `Context`.
-    unsafe { &*context.byte_sub(offset).cast::<Context>() }
+    // SAFETY: a context is at this offset of a `VerbsContext`, which is the first field of a `DeviceContext`.
+    unsafe { &*context.byte_sub(offset).cast::<DeviceContext>() }
 }
 
 /// 0 or an error number, the result of most functions.

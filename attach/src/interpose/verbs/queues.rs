@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use ferrosm_channel::verbs::{GlobalRoute, QpParameters, SendMessage};
+use ferrosm_channel::verbs::{SendMessage, WireGlobalRoute, WireQpParameters};
 use libc::{POLLIN, pollfd, size_t};
 use rustix::io::Errno;
 
@@ -113,7 +113,7 @@ unsafe fn message(wr: &abi::SendWr) -> Result<SendMessage, u32> {
         }
         ((*wr.ah.cast::<Ah>()).attr, list.gather())
     };
-    let route = GlobalRoute {
+    let route = WireGlobalRoute {
         dgid: abi::gid_bytes(attr.grh.dgid),
         sgid_index: attr.grh.sgid_index.into(),
         flow_label: attr.grh.flow_label,
@@ -235,7 +235,7 @@ unsafe fn create_qp(pd: *mut abi::Pd, init: &abi::QpInitAttr) -> Result<Qp, Errn
 }
 
 /// Parameters of a queue pair after `attr` is applied.
-fn apply_attributes(now: QpParameters, attr: &abi::QpAttr, mask: c_int) -> QpParameters {
+fn apply_attributes(now: WireQpParameters, attr: &abi::QpAttr, mask: c_int) -> WireQpParameters {
     let mut next = now;
     if mask & mask::STATE != 0 {
         next.state = attr.qp_state.cast_unsigned();

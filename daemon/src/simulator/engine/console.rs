@@ -13,11 +13,11 @@ use ferrosm_sim::ibnet;
 use ferrosm_sim::net::Net;
 use ferrosm_sim::oracle::{self, Expectations};
 use ferrosm_sim::scenario::{
-    self, Command, NodeNames, Query, Script, ScriptClock, Statement, Target,
+    self, NodeNames, Query, ScenarioCommand, ScenarioTarget, Script, ScriptClock, Statement,
 };
 use ferrosm_sim::spec::PortAt;
 
-use super::Engine;
+use super::SimulatorEngine;
 use crate::failure::Failure;
 
 /// Schedules the statements of a scenario file.
@@ -38,7 +38,11 @@ pub fn play(net: &mut Net, path: &Path) -> Result<(), Failure> {
 }
 
 /// Executes a line and returns the reply.
-pub(in crate::simulator) fn run_line(engine: &mut Engine, line: &str, now: Instant) -> String {
+pub(in crate::simulator) fn run_line(
+    engine: &mut SimulatorEngine,
+    line: &str,
+    now: Instant,
+) -> String {
     match execute(engine, line, now) {
         Ok(mut text) => {
             if !text.is_empty() && !text.ends_with('\n') {
@@ -50,7 +54,7 @@ pub(in crate::simulator) fn run_line(engine: &mut Engine, line: &str, now: Insta
     }
 }
 
-fn execute(engine: &mut Engine, line: &str, now: Instant) -> Result<String, String> {
+fn execute(engine: &mut SimulatorEngine, line: &str, now: Instant) -> Result<String, String> {
     // Commands of the server that are not in the scenario language.
     match line {
         "judge" => return judge(engine.net.fabric()),
@@ -68,7 +72,7 @@ fn execute(engine: &mut Engine, line: &str, now: Instant) -> Result<String, Stri
     let Some(statement) = parsed else {
         return Ok(String::new());
     };
-    if let Command::Query(query) = &statement.command {
+    if let ScenarioCommand::Query(query) = &statement.command {
         return run_query(engine, query);
     }
     engine.advance(now);
@@ -87,7 +91,7 @@ fn execute(engine: &mut Engine, line: &str, now: Instant) -> Result<String, Stri
     Ok(String::new())
 }
 
-fn run_query(engine: &Engine, query: &Query) -> Result<String, String> {
+fn run_query(engine: &SimulatorEngine, query: &Query) -> Result<String, String> {
     match query {
         Query::Help => Ok(scenario::help()
             + "\nOnly here:\n  judge       verdict of the oracle on the tables in the devices\n  topology    the fabric as loaded, as a file\n"
@@ -99,7 +103,7 @@ fn run_query(engine: &Engine, query: &Query) -> Result<String, String> {
     }
 }
 
-fn status(engine: &Engine) -> String {
+fn status(engine: &SimulatorEngine) -> String {
     let fabric = engine.net.fabric();
     let mut kinds = [0usize; 3];
     let (mut up, mut down) = (0usize, 0usize);
@@ -157,7 +161,7 @@ fn status(engine: &Engine) -> String {
     out
 }
 
-fn clients(engine: &Engine) -> String {
+fn clients(engine: &SimulatorEngine) -> String {
     let fabric = engine.net.fabric();
     let mut out = String::new();
     for (conn, client) in &engine.clients {
@@ -248,17 +252,19 @@ fn lids(fabric: &Fabric) -> String {
     out
 }
 
-fn counters(fabric: &Fabric, target: Option<&Target>) -> Result<String, String> {
+fn counters(fabric: &Fabric, target: Option<&ScenarioTarget>) -> Result<String, String> {
     let names = NodeNames::of(fabric);
     let ports: Vec<PortAt> = match target {
         None => (0..fabric.num_nodes())
             .flat_map(|node| fabric.external_ports(node))
             .collect(),
-        Some(Target::Node(node)) => {
+        Some(ScenarioTarget::Node(node)) => {
             let node = names.node(node).map_err(|e| e.to_string())?;
             fabric.external_ports(node).collect()
         }
-        Some(Target::Port(port)) => vec![names.port(port, fabric).map_err(|e| e.to_string())?],
+        Some(ScenarioTarget::Port(port)) => {
+            vec![names.port(port, fabric).map_err(|e| e.to_string())?]
+        }
     };
     let mut out = String::new();
     for at in ports {

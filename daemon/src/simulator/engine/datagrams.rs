@@ -1,12 +1,12 @@
 //! Verbs programs: device and port attributes, queue pairs for datagrams, and port events.
 //!
-//! Part of the [`Engine`]: owns the rings of queue pairs and watched devices, and translates between `ferrosm_channel::verbs` and
+//! Part of the [`SimulatorEngine`]: owns the rings of queue pairs and watched devices, and translates between `ferrosm_channel::verbs` and
 //! `ferrosm_sim::datagram`.
 
 use std::collections::VecDeque;
 
 use ferrosm_channel::ServerEnd;
-use ferrosm_channel::verbs::{self, AsyncEvent, MAX_DATAGRAM, VerbsReply, VerbsRequest};
+use ferrosm_channel::verbs::{self, MAX_DATAGRAM, VerbsReply, VerbsRequest, WireAsyncEvent};
 use ferrosm_mad::attr::{LinkSpeed, NodeType, PortState};
 use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn, Sl};
 use ferrosm_sim::datagram::{
@@ -17,7 +17,7 @@ use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::umad::{Errno, sysfs};
 use tracing::{debug, warn};
 
-use super::Engine;
+use super::SimulatorEngine;
 use crate::simulator::request::{ConnId, VerbsAnswer};
 
 /// Maximum number of datagrams taken from one queue pair before the next one.
@@ -63,7 +63,7 @@ struct PortEventWatch {
     conn: ConnId,
     end: ServerEnd,
     ports: Vec<(PortAt, Option<PortEventState>)>,
-    events: VecDeque<AsyncEvent>,
+    events: VecDeque<WireAsyncEvent>,
 }
 
 /// Objects of verbs programs.
@@ -82,7 +82,7 @@ impl Verbs {
     }
 }
 
-impl Engine {
+impl SimulatorEngine {
     /// Executes a verbs request.
     pub(in crate::simulator) fn verbs_call(
         &mut self,
@@ -287,7 +287,7 @@ impl Engine {
                 for kind in events_of_change(before.as_ref(), after.as_ref()) {
                     if watch.events.len() < EVENTS_MAX {
                         let port = at.port.into();
-                        watch.events.push_back(AsyncEvent { kind, port });
+                        watch.events.push_back(WireAsyncEvent { kind, port });
                     }
                 }
                 *before = after;

@@ -34,7 +34,7 @@ fn master_with_etcds_records_continues_them() {
     l.committed(8, body(), ms(0));
     assert_eq!(l.acknowledged(), None, "before the term starts");
     l.on_key_held(Some(at(1, 7)), Some(at(2, 8)), Some(at(1, 7)), ms(0));
-    assert_eq!(l.take_events(), [Event::MasterReady]);
+    assert_eq!(l.take_events(), [ReplicationEvent::MasterReady]);
     claim_complete(&mut l, ms(0));
     assert_eq!(l.work(), Work::Batches(vec![(8, body())]));
     assert_eq!(l.acknowledged(), Some(7));
@@ -70,7 +70,10 @@ fn reacquired_key_rewrites_nothing() {
     l.on_key_lost("gone");
     assert_eq!(
         l.take_events(),
-        [Event::MasterReady, Event::LeaseLost("gone".to_owned())]
+        [
+            ReplicationEvent::MasterReady,
+            ReplicationEvent::LeaseLost("gone".to_owned())
+        ]
     );
     // Batch 4 is written, but the response was lost.
     l.on_key_held(None, Some(at(2, 5)), Some(at(2, 4)), ms(0));
@@ -93,13 +96,16 @@ fn without_etcd_acknowledges_once_leases_are_no_evidence() {
     l.tick(ms(1000));
     assert_eq!(
         (l.acknowledged(), l.take_events()),
-        (None, vec![Event::MasterReady])
+        (None, vec![ReplicationEvent::MasterReady])
     );
     // A lease of this node's last process may take two seconds to become old, and is evidence for the limit after that.
     l.tick(ms(2999));
     assert_eq!((l.acknowledged(), l.take_events()), (None, vec![]));
     l.tick(ms(3000));
-    assert_eq!(l.take_events(), [Event::ProtectionLost("down".to_owned())]);
+    assert_eq!(
+        l.take_events(),
+        [ReplicationEvent::ProtectionLost("down".to_owned())]
+    );
     assert_eq!(l.acknowledged(), Some(1));
     l.committed(2, body(), ms(3100));
     assert_eq!(l.acknowledged(), Some(2));
@@ -117,7 +123,7 @@ fn without_etcd_acknowledges_once_leases_are_no_evidence() {
     assert_eq!(l.acknowledged(), Some(2));
     l.on_written(3, ms(5004));
     claim_complete(&mut l, ms(5005));
-    assert_eq!(l.take_events(), [Event::ProtectionRestored]);
+    assert_eq!(l.take_events(), [ReplicationEvent::ProtectionRestored]);
     assert_eq!(l.work(), Work::Batches(vec![(4, body())]));
     assert_eq!(l.acknowledged(), Some(3));
 }
@@ -145,7 +151,10 @@ fn leases_are_not_renewed_before_acknowledging_without_etcd() {
     assert_eq!((l.acknowledged(), l.take_events()), (Some(7), vec![]));
     l.tick(ms(7900));
     assert_eq!(l.acknowledged(), Some(8));
-    assert!(matches!(l.take_events()[..], [Event::ProtectionLost(_)]));
+    assert!(matches!(
+        l.take_events()[..],
+        [ReplicationEvent::ProtectionLost(_)]
+    ));
     assert!(l.may_lack_batches());
     assert_eq!(l.may_renew(), None, "the key claims otherwise");
     // The key is acquired again with the other claim, so its leases may be renewed.
@@ -209,7 +218,7 @@ fn repeated_claim_does_not_delay_the_alarm() {
         l.on_failure("timed out".to_owned(), ms(n * 500 + 400));
         l.tick(ms(n * 500 + 499));
     }
-    let alarm = Event::ProtectionLost("timed out".to_owned());
+    let alarm = ReplicationEvent::ProtectionLost("timed out".to_owned());
     assert_eq!(l.take_events(), [alarm]);
     assert_eq!(l.acknowledged(), Some(8));
 }
@@ -224,12 +233,18 @@ fn lease_loss_is_reported_once_per_renewal() {
     assert_eq!(l.take_events(), []);
     l.tick(ms(900));
     l.tick(ms(901));
-    assert!(matches!(l.take_events()[..], [Event::LeaseLost(_)]));
+    assert!(matches!(
+        l.take_events()[..],
+        [ReplicationEvent::LeaseLost(_)]
+    ));
     l.on_key_lost("gone too");
     assert_eq!(l.take_events(), [], "reported already");
     l.on_leases_valid(ms(2000));
     l.tick(ms(2000));
-    assert!(matches!(l.take_events()[..], [Event::LeaseLost(_)]));
+    assert!(matches!(
+        l.take_events()[..],
+        [ReplicationEvent::LeaseLost(_)]
+    ));
 }
 
 #[test]
@@ -258,7 +273,10 @@ fn repeated_validity_is_no_renewal() {
     let mut l = queue();
     l.on_leases_valid(ms(900));
     l.tick(ms(900));
-    assert!(matches!(l.take_events()[..], [Event::LeaseLost(_)]));
+    assert!(matches!(
+        l.take_events()[..],
+        [ReplicationEvent::LeaseLost(_)]
+    ));
     l.on_leases_valid(ms(900));
     l.tick(ms(950));
     assert_eq!(l.take_events(), [], "reported once");

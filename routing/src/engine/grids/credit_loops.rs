@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::super::graph::Graph;
 use super::super::neighbors::index_channels;
-use super::paths::Paths;
+use super::paths::GridPaths;
 use crate::channels::{ChannelIndex, DependencySet, VlChannels, narrow};
 
 /// SLs and VLs of a routing on a grid.
@@ -23,7 +23,7 @@ pub(crate) trait VlRule: Sync {
 
 /// A spanning tree: slots towards the root, and the SL of its packets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tree<'a> {
+pub(crate) struct SpanningTree<'a> {
     pub(crate) up: &'a [Option<usize>],
     pub(crate) sl: u8,
 }
@@ -42,7 +42,7 @@ impl<'a> CreditLoopCheck<'a> {
     pub(crate) fn new(
         graph: &'a Graph,
         axis: Vec<usize>,
-        paths: &Paths,
+        paths: &GridPaths,
         rule: &impl VlRule,
     ) -> Self {
         let in_order: Vec<usize> = (0..graph.len()).collect();
@@ -75,7 +75,7 @@ impl<'a> CreditLoopCheck<'a> {
     }
 
     /// Whether the unicast packets and a multicast tree together are free of credit loops.
-    pub(crate) fn is_acyclic_with(&self, tree: Tree<'_>, rule: &impl VlRule) -> bool {
+    pub(crate) fn is_acyclic_with(&self, tree: SpanningTree<'_>, rule: &impl VlRule) -> bool {
         let (graph, index) = (self.graph, &self.index);
         let channels = VlChannels::new(index, self.vls);
         let mut all = self.unicast.clone();
@@ -121,7 +121,7 @@ fn add_dependencies_to(
     graph: &Graph,
     channels: &VlChannels<'_>,
     axis: &[usize],
-    paths: &Paths,
+    paths: &GridPaths,
     rule: &impl VlRule,
     dest: usize,
     found: &mut DependencySet,

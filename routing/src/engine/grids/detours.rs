@@ -5,7 +5,7 @@
 
 use super::super::graph::Graph;
 use super::super::neighbors::index_channels;
-use super::paths::Paths;
+use super::paths::GridPaths;
 use crate::channels::{ChannelIndex, DependencySet, VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
@@ -30,7 +30,7 @@ pub(crate) type PairVl = (usize, usize, usize);
 /// Layer 0 is used only with `share`; without it, the packets in dimension order have VLs of their own.
 pub(crate) fn assign_vls(
     graph: &Graph,
-    paths: &Paths,
+    paths: &GridPaths,
     share: bool,
     further: usize,
     budget: &WorkBudget,
@@ -95,7 +95,7 @@ pub(crate) fn assign_vls(
 fn dimension_order_dependencies(
     graph: &Graph,
     index: &ChannelIndex,
-    paths: &Paths,
+    paths: &GridPaths,
 ) -> DependencySet {
     let mut found = DependencySet::empty(index);
     let mut takes_detour = vec![false; graph.len()];

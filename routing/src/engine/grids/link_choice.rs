@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::super::Previous;
 use super::super::graph::Graph;
-use super::paths::Paths;
+use super::paths::GridPaths;
 use crate::tables::{Lft, Tables};
 use crate::topology::{SwitchIdx, Topology};
 
@@ -19,7 +19,7 @@ use crate::topology::{SwitchIdx, Topology};
 pub(crate) fn choose_links(
     topo: &Topology,
     graph: &Graph,
-    paths: &Paths,
+    paths: &GridPaths,
     port_order: &[PortNum],
     previous: &Previous,
 ) -> Tables {

@@ -24,7 +24,7 @@ pub(crate) enum GapRule {
 
 /// Slots by destination switch and switch.
 #[derive(Debug)]
-pub(crate) struct Paths {
+pub(crate) struct GridPaths {
     n: usize,
     next: Vec<u8>,
     /// (switch, destination) pairs with a detour, by destination.
@@ -33,7 +33,7 @@ pub(crate) struct Paths {
     pub(crate) lost: Option<(usize, usize)>,
 }
 
-impl Paths {
+impl GridPaths {
     pub(crate) fn new(graph: &Graph, frame: &Frame, lines: &[Lines], gap_rule: GapRule) -> Self {
         let n = graph.len();
         let mut next = vec![NONE; n * n];

@@ -9,9 +9,9 @@ use ferrosm_mad::ids::PortNum;
 
 use super::super::TreeConstraint;
 use super::super::graph::Graph;
-use super::credit_loops::{CreditLoopCheck, Tree, VlRule};
+use super::credit_loops::{CreditLoopCheck, SpanningTree, VlRule};
 use super::frame::Frame;
-use super::paths::Paths;
+use super::paths::GridPaths;
 
 /// Maximum number of roots tried.
 const ROOTS_MAX: usize = 12;
@@ -23,12 +23,13 @@ pub(crate) type Up = Vec<Option<usize>>;
 pub(crate) fn compatible_tree<R: VlRule>(
     graph: &Graph,
     frame: &Frame,
-    paths: &Paths,
+    paths: &GridPaths,
     check: Option<(&CreditLoopCheck<'_>, &R)>,
 ) -> Option<Up> {
     let roots = roots(graph, frame);
-    let safe =
-        |up: &Up| check.is_none_or(|(check, rule)| check.is_acyclic_with(Tree { up, sl: 0 }, rule));
+    let safe = |up: &Up| {
+        check.is_none_or(|(check, rule)| check.is_acyclic_with(SpanningTree { up, sl: 0 }, rule))
+    };
     roots
         .into_iter()
         .take(ROOTS_MAX)
@@ -37,7 +38,7 @@ pub(crate) fn compatible_tree<R: VlRule>(
 }
 
 /// The tree of the most central switch, for a VL of its own.
-pub(crate) fn central_tree(graph: &Graph, frame: &Frame, paths: &Paths) -> Option<Up> {
+pub(crate) fn central_tree(graph: &Graph, frame: &Frame, paths: &GridPaths) -> Option<Up> {
     let root = roots(graph, frame).into_iter().next()?;
     Some(toward(graph, paths, root))
 }
@@ -54,7 +55,7 @@ pub(crate) fn constraint(graph: &Graph, up: &Up, sl: u8) -> TreeConstraint {
     }
 }
 
-fn toward(graph: &Graph, paths: &Paths, root: usize) -> Up {
+fn toward(graph: &Graph, paths: &GridPaths, root: usize) -> Up {
     (0..graph.len())
         .map(|v| paths.slot(v, root).filter(|_| v != root))
         .collect()

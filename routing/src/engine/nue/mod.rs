@@ -33,7 +33,7 @@ use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::order::Closeness;
 use super::order_strategy::SwitchOrderStrategy;
-use super::{Engine, Request, RouteError, Routing, TreeConstraint};
+use super::{Engine, RouteError, Routing, RoutingRequest, TreeConstraint};
 use crate::diagnostics::Diagnostic;
 use crate::tables::{Lft, Tables};
 use crate::topology::SwitchIdx;
@@ -74,7 +74,7 @@ impl Engine for Nue {
         "nue"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
         graph.check_connected()?;
         let orders = with_smallest_cells(|| orders::<u8>(&graph), || orders::<u16>(&graph))?;
@@ -95,7 +95,7 @@ fn orders<C: HopCell>(graph: &Graph) -> Result<Vec<Vec<usize>>, EngineStop> {
 }
 
 fn route_in(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     net: &Network,
     orders: &[Vec<usize>],
 ) -> Result<Routing, BudgetExceeded> {
@@ -317,7 +317,7 @@ fn balance(
 }
 
 /// All switches, those of LIDs in the hint `routing_order` first.
-fn destination_order(request: &Request<'_>, net: &Network) -> Vec<usize> {
+fn destination_order(request: &RoutingRequest<'_>, net: &Network) -> Vec<usize> {
     let mut turn = vec![usize::MAX; net.n];
     for (i, lid) in request.hints.routing_order.iter().enumerate() {
         let at = net.lids.iter().position(|(l, _)| l == lid);
@@ -399,7 +399,7 @@ fn ranks(net: &Network) -> Vec<usize> {
     rank
 }
 
-fn tables(request: &Request<'_>, net: &Network, cells: &[u8]) -> Tables {
+fn tables(request: &RoutingRequest<'_>, net: &Network, cells: &[u8]) -> Tables {
     let row = |(s, v): (usize, usize)| {
         let mut lft = Lft::drop_all(request.topo.top_lid());
         for (at, &(lid, port)) in net.lids.iter().enumerate() {

@@ -31,7 +31,7 @@ pub(super) fn is_balanced(load: &[u64], percent: u64) -> bool {
 }
 
 /// The tree of the current LID.
-pub(super) struct Tree<'r> {
+pub(super) struct LidTree<'r> {
     /// Row of the LID.
     pub(super) lid: usize,
     pub(super) dest: usize,
@@ -41,7 +41,7 @@ pub(super) struct Tree<'r> {
     pub(super) flow: Vec<u64>,
 }
 
-impl Tree<'_> {
+impl LidTree<'_> {
     /// Whether a switch has a next hop for the LID.
     pub(super) fn leads(&self, v: usize) -> bool {
         self.row[v] != NO_SLOT
@@ -110,7 +110,7 @@ impl BalanceScope<'_> {
     pub(super) fn each(
         &self,
         cells: &mut [u8],
-        mut work: impl FnMut(&mut Tree<'_>) -> u64,
+        mut work: impl FnMut(&mut LidTree<'_>) -> u64,
     ) -> Result<(), BudgetExceeded> {
         let net = self.net;
         let mut near = Vec::new();
@@ -137,7 +137,7 @@ impl BalanceScope<'_> {
                     let w = net.channels.head[net.channel_of(self.link(row, v))] as usize;
                     flow[w] += flow[v];
                 }
-                let units = work(&mut Tree {
+                let units = work(&mut LidTree {
                     lid,
                     dest,
                     row,
@@ -158,7 +158,7 @@ impl BalanceScope<'_> {
     }
 
     /// Changes links where that is better; returns the number of changes.
-    fn improve(&self, tree: &mut Tree<'_>, load: &mut [u64], power: u32, left: &mut u64) -> u64 {
+    fn improve(&self, tree: &mut LidTree<'_>, load: &mut [u64], power: u32, left: &mut u64) -> u64 {
         let net = self.net;
         let mut moves = 0;
         for u in 0..net.n {
@@ -193,7 +193,7 @@ impl BalanceScope<'_> {
     /// Decrease of the sum of powers of loads if `u` uses another link.
     fn gain(
         &self,
-        tree: &Tree<'_>,
+        tree: &LidTree<'_>,
         load: &[u64],
         u: usize,
         link: usize,
@@ -221,7 +221,7 @@ impl BalanceScope<'_> {
     }
 
     /// Whether the paths of all sources behind `u` may continue over `channel`.
-    pub(super) fn agrees(&self, tree: &Tree<'_>, u: usize, channel: usize) -> bool {
+    pub(super) fn agrees(&self, tree: &LidTree<'_>, u: usize, channel: usize) -> bool {
         let net = self.net;
         // Sources behind each neighbour, and the channel over which their packets arrive.
         let mut from: Vec<(usize, u32)> = vec![(u, u32::MAX)];
@@ -252,7 +252,7 @@ impl BalanceScope<'_> {
     }
 
     /// A switch and all sources whose packets pass it.
-    pub(super) fn senders(&self, tree: &Tree<'_>, u: usize) -> Vec<usize> {
+    pub(super) fn senders(&self, tree: &LidTree<'_>, u: usize) -> Vec<usize> {
         let net = self.net;
         let mut found = vec![u];
         let mut next = 0;
@@ -270,7 +270,7 @@ impl BalanceScope<'_> {
     }
 
     /// Whether the path from `channel` on agrees with the order of a VL.
-    fn agrees_from(&self, cdg: &VirtualLayer, tree: &Tree<'_>, channel: usize) -> bool {
+    fn agrees_from(&self, cdg: &VirtualLayer, tree: &LidTree<'_>, channel: usize) -> bool {
         let net = self.net;
         let mut at = channel;
         loop {
@@ -287,7 +287,7 @@ impl BalanceScope<'_> {
     }
 
     /// Changes the link of `u`.
-    pub(super) fn shift(&self, tree: &mut Tree<'_>, load: &mut [u64], u: usize, link: usize) {
+    pub(super) fn shift(&self, tree: &mut LidTree<'_>, load: &mut [u64], u: usize, link: usize) {
         let flow = tree.flow[u];
         let mut at = self.link(tree.row, u);
         loop {

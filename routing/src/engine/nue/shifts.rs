@@ -11,7 +11,7 @@ use std::ops::Range;
 use ferrosm_mad::ids::PortNum;
 
 use super::balance::BalanceScope;
-use super::refinement::Tree;
+use super::refinement::LidTree;
 
 /// Maximum number of links times end ports.
 const CELLS_MAX: usize = 4_000_000;
@@ -127,7 +127,7 @@ impl Shifts<'_, '_> {
     }
 
     /// Counts the flows of one tree.
-    fn count(&mut self, tree: &Tree<'_>) {
+    fn count(&mut self, tree: &LidTree<'_>) {
         let Some(to) = self.ranks.of[tree.lid] else {
             return;
         };
@@ -139,7 +139,7 @@ impl Shifts<'_, '_> {
     }
 
     /// Adds the flows of `sources` to all links from a switch on, or subtracts them.
-    fn along(&mut self, tree: &Tree<'_>, u: usize, to: usize, by: i16) {
+    fn along(&mut self, tree: &LidTree<'_>, u: usize, to: usize, by: i16) {
         let mut at = u;
         while at != tree.dest && tree.leads(at) {
             let link = self.scope.link(tree.row, at);
@@ -152,7 +152,7 @@ impl Shifts<'_, '_> {
     }
 
     /// Changes links where that is better; returns the number of changes.
-    fn improve(&mut self, tree: &mut Tree<'_>, load: &mut [u64]) -> u64 {
+    fn improve(&mut self, tree: &mut LidTree<'_>, load: &mut [u64]) -> u64 {
         let Some(to) = self.ranks.of[tree.lid] else {
             return 0;
         };
@@ -200,7 +200,7 @@ impl Shifts<'_, '_> {
     }
 
     /// Decrease of the sum if `u` uses another link; 0 if a link would carry too many routes.
-    fn gain(&mut self, tree: &Tree<'_>, load: &[u64], u: usize, link: usize, to: usize) -> i64 {
+    fn gain(&mut self, tree: &LidTree<'_>, load: &[u64], u: usize, link: usize, to: usize) -> i64 {
         let scope = self.scope;
         let (mut old, mut new) = (scope.link(tree.row, u), link);
         let mut gain = 0;

@@ -12,7 +12,7 @@ use super::cell::{EngineStop, HopCell, with_smallest_cells};
 use super::graph::Graph;
 use super::hop_matrix::HopMatrix;
 use super::virtual_layers::{SingleVl, route_on_one_vl};
-use super::{Engine, Request, RouteError, Routing, TreeConstraint};
+use super::{Engine, RouteError, Routing, RoutingRequest, TreeConstraint};
 use crate::vl_plan::VlPlan;
 
 /// The `sssp` engine.
@@ -24,7 +24,7 @@ impl Engine for Sssp {
         "sssp"
     }
 
-    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+    fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
         graph.check_connected()?;
         with_smallest_cells(
@@ -34,7 +34,10 @@ impl Engine for Sssp {
     }
 }
 
-fn route_in<C: HopCell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, EngineStop> {
+fn route_in<C: HopCell>(
+    request: &RoutingRequest<'_>,
+    graph: &Graph,
+) -> Result<Routing, EngineStop> {
     let matrix = HopMatrix::<C>::shortest(graph)?;
     let (lid_trees, trees) = match route_on_one_vl(request, graph, &matrix)? {
         SingleVl::Fits(lid_trees, trees) => (lid_trees, trees),

@@ -13,7 +13,7 @@ use super::super::graph::Graph;
 use super::super::hop_matrix::HopMatrix;
 use super::super::neighbors::NeighborChannels;
 use super::super::virtual_layers::{SuffixOrders, SwitchOrders};
-use super::super::{Previous, Request};
+use super::super::{Previous, RoutingRequest};
 use super::lid_trees::LidTrees;
 use crate::channels::DependencySet;
 use crate::topology::{Destination, Topology};
@@ -48,7 +48,7 @@ pub(crate) enum PathPreference<'a> {
 /// Computes the trees of all LIDs. Installed next hops stay in use if they are still on a shortest path, unless a link was
 /// added. The flag is `true` if nothing installed was considered.
 pub(crate) fn weigh_lids<C: HopCell>(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
     matrix: &HopMatrix<C>,
     channels: &NeighborChannels,
@@ -100,7 +100,7 @@ struct LinkTable {
 impl LinkTable {
     const NONE: u32 = u32::MAX;
 
-    fn new(request: &Request<'_>, channels: &NeighborChannels) -> Self {
+    fn new(request: &RoutingRequest<'_>, channels: &NeighborChannels) -> Self {
         let (topo, hints) = (request.topo, request.hints);
         let mut links = Self {
             first: vec![0],
@@ -305,7 +305,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
     /// Weighs all LIDs. LIDs whose installed trees stay complete come first, so that the others see that load.
     fn weigh_all(
         mut self,
-        request: &Request<'_>,
+        request: &RoutingRequest<'_>,
         keep: Option<&Previous>,
     ) -> Result<LidTrees, BudgetExceeded> {
         let mut jobs = self.jobs(request);
@@ -358,7 +358,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
 
     /// LIDs in the order of weighing: first the order in the hints, then compute, I/O and other end ports, by switch
     /// within each class.
-    fn jobs(&self, request: &Request<'_>) -> Vec<DestinationJob> {
+    fn jobs(&self, request: &RoutingRequest<'_>) -> Vec<DestinationJob> {
         let hints = request.hints;
         let class = |d: &Destination| {
             let listed = |lids: &Option<Vec<Lid>>| {

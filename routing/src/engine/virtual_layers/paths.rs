@@ -14,7 +14,7 @@ use crate::topology::{Destination, Topology};
 
 /// Paths of all packets by source and destination switch.
 #[derive(Debug)]
-pub(crate) struct Paths<'a> {
+pub(crate) struct PairPaths<'a> {
     pub(crate) channels: &'a NeighborChannels,
     pub(crate) graph: &'a Graph,
     lid_trees: &'a LidTrees,
@@ -24,7 +24,7 @@ pub(crate) struct Paths<'a> {
     columns: Vec<(usize, bool)>,
 }
 
-impl<'a> Paths<'a> {
+impl<'a> PairPaths<'a> {
     pub(crate) fn new(
         topo: &Topology,
         graph: &'a Graph,

@@ -15,8 +15,8 @@ use super::super::neighbors::NeighborChannels;
 use super::super::order::{Closeness, by_levels};
 use super::super::order_strategy::SwitchOrderStrategy;
 use super::super::sssp::{Granularity, LidTrees, PathPreference, weigh_lids};
-use super::super::{Previous, Request, RouteError, Routing, TreeConstraint};
-use super::paths::Paths;
+use super::super::{Previous, RouteError, Routing, RoutingRequest, TreeConstraint};
+use super::paths::PairPaths;
 use super::refinement::{LayerConstraints, Refinement};
 use super::single_vl::fit_one_vl;
 use super::spanning_tree;
@@ -107,7 +107,7 @@ pub(crate) enum SingleVl {
 
 /// Routes on one VL, if possible.
 pub(crate) fn route_on_one_vl<C: HopCell>(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
     matrix: &HopMatrix<C>,
 ) -> Result<SingleVl, EngineStop> {
@@ -134,7 +134,7 @@ pub(crate) fn route_on_one_vl<C: HopCell>(
 /// Routes with several preferences, on no more VLs than are usable.
 pub(crate) fn route<C: HopCell>(
     name: &'static str,
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
     objective: Objective,
 ) -> Result<Result<Routing, RouteError>, EngineStop> {
@@ -175,14 +175,14 @@ pub(crate) fn route<C: HopCell>(
 }
 
 struct Planner<'a, C> {
-    request: &'a Request<'a>,
+    request: &'a RoutingRequest<'a>,
     graph: &'a Graph,
     channels: NeighborChannels,
     matrix: &'a HopMatrix<C>,
 }
 
 impl<'a, C: HopCell> Planner<'a, C> {
-    fn new(request: &'a Request<'a>, graph: &'a Graph, matrix: &'a HopMatrix<C>) -> Self {
+    fn new(request: &'a RoutingRequest<'a>, graph: &'a Graph, matrix: &'a HopMatrix<C>) -> Self {
         Self {
             request,
             graph,
@@ -251,7 +251,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         }
         let whole = VirtualLayer::from_dependencies(
             &channels.index,
-            Paths::new(topo, graph, channels, lid_trees).all(),
+            PairPaths::new(topo, graph, channels, lid_trees).all(),
         );
         let (mut layer, up) = if let Some(mut layer) = whole {
             let up = spanning_tree::grow_spanning_tree(
@@ -356,7 +356,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             )?;
             *min_load = refinement.max_load();
         }
-        let paths = Paths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
+        let paths = PairPaths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
         let all = pairs(&paths, self.matrix, directions);
         let Some(mut assignment) =
             self.assign_pairs(&paths, &all, directions, orders.as_ref(), fresh)?
@@ -385,7 +385,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 &mut constraints,
                 |lid_trees, constraints| {
                     let paths =
-                        Paths::new(self.request.topo, self.graph, &self.channels, lid_trees);
+                        PairPaths::new(self.request.topo, self.graph, &self.channels, lid_trees);
                     rebuild_layers(constraints, &paths, &all, directions, self.request.budget)
                 },
             );
@@ -408,7 +408,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
     /// orders of the pairs.
     fn assign_pairs(
         &self,
-        paths: &Paths<'_>,
+        paths: &PairPaths<'_>,
         all: &[Pair],
         directions: Directions,
         orders: Option<&SwitchOrders>,
@@ -500,7 +500,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             kept,
             ..
         } = found;
-        let paths = Paths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
+        let paths = PairPaths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
         let trees = up.map_or(TreeConstraint::Search, |up| TreeConstraint::Within {
             up,
             sl: 0,

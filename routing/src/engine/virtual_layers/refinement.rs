@@ -4,7 +4,7 @@
 //! power of all loads and if the layers of all sources behind the switch admit the new dependencies. So every step is
 //! free of credit loops, no path gets longer and no VL is added. Owned by one engine run.
 
-use super::super::Request;
+use super::super::RoutingRequest;
 use super::super::cell::HopCell;
 use super::super::graph::Graph;
 use super::super::hop_matrix::HopMatrix;
@@ -88,7 +88,7 @@ struct Choice {
 
 impl<'a, C: HopCell> Refinement<'a, C> {
     pub(crate) fn new(
-        request: &Request<'a>,
+        request: &RoutingRequest<'a>,
         graph: &'a Graph,
         matrix: &'a HopMatrix<C>,
         channels: &'a NeighborChannels,

@@ -11,7 +11,7 @@ use super::super::neighbors::NeighborChannels;
 use super::super::sssp::LidTrees;
 use super::spanning_tree;
 use crate::channels::{Dependency, DependencySet, VirtualLayer};
-use crate::engine::Request;
+use crate::engine::RoutingRequest;
 use crate::topology::Destination;
 use crate::work::BudgetExceeded;
 
@@ -24,7 +24,7 @@ type Up = Vec<Option<PortNum>>;
 /// Places all paths on one layer, if the paths between end ports fit. Returns the layer and a spanning tree whose
 /// dependencies it includes. Switches join the tree in the order of `order`.
 pub(crate) fn fit_one_vl(
-    request: &Request<'_>,
+    request: &RoutingRequest<'_>,
     graph: &Graph,
     channels: &NeighborChannels,
     lid_trees: &mut LidTrees,

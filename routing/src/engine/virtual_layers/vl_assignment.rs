@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::super::cell::HopCell;
 use super::super::hop_matrix::HopMatrix;
-use super::paths::Paths;
+use super::paths::PairPaths;
 use super::refinement::LayerConstraints;
 use super::switch_orders::SwitchOrders;
 use crate::channels::{Dependency, DependencySet, VirtualLayer};
@@ -43,7 +43,7 @@ const LAYERS_MAX: usize = 64;
 
 /// All pairs with traffic, the farthest first, then by LID.
 pub(crate) fn pairs<C: HopCell>(
-    paths: &Paths<'_>,
+    paths: &PairPaths<'_>,
     matrix: &HopMatrix<C>,
     directions: Directions,
 ) -> Vec<Pair> {
@@ -71,7 +71,7 @@ pub(crate) fn pairs<C: HopCell>(
 /// Assigns the pairs to as many layers as required; `None` if that exceeds [`LAYERS_MAX`]. A pair keeps its layer in
 /// `old` (by source and destination switch) if possible.
 pub(crate) fn assign_vls(
-    paths: &Paths<'_>,
+    paths: &PairPaths<'_>,
     pairs: &[Pair],
     directions: Directions,
     orders: Option<&SwitchOrders>,
@@ -118,7 +118,7 @@ pub(crate) fn assign_vls(
 /// Rebuilds the layers from the dependencies of the current paths.
 pub(crate) fn rebuild_layers(
     constraints: &mut LayerConstraints<'_>,
-    paths: &Paths<'_>,
+    paths: &PairPaths<'_>,
     pairs: &[Pair],
     directions: Directions,
     budget: &WorkBudget,
@@ -146,7 +146,7 @@ pub(crate) fn rebuild_layers(
 
 /// Dependencies of the packets of a pair.
 fn dependencies(
-    paths: &Paths<'_>,
+    paths: &PairPaths<'_>,
     (a, b): Pair,
     directions: Directions,
     wanted: &mut Vec<Dependency>,
@@ -170,7 +170,7 @@ impl VlAssignment {
     /// Assigns the pairs that can keep their layers; returns the others.
     fn keep_previous(
         &mut self,
-        paths: &Paths<'_>,
+        paths: &PairPaths<'_>,
         pairs: &[Pair],
         old: &[Arc<[u8]>],
         budget: &WorkBudget,
@@ -203,7 +203,7 @@ impl VlAssignment {
     /// Returns the pairs left over.
     fn by_orders(
         &mut self,
-        paths: &Paths<'_>,
+        paths: &PairPaths<'_>,
         pairs: &[Pair],
         orders: &SwitchOrders,
         budget: &WorkBudget,
@@ -263,7 +263,7 @@ impl VlAssignment {
 
     /// Moves pairs, the nearest first, from layers with many routes to layers with few, while the layers stay acyclic
     /// and the work budget lasts.
-    pub(crate) fn balance(&mut self, paths: &Paths<'_>, pairs: &[Pair], budget: &WorkBudget) {
+    pub(crate) fn balance(&mut self, paths: &PairPaths<'_>, pairs: &[Pair], budget: &WorkBudget) {
         let n = paths.graph.len();
         let hosts = &paths.graph.hosts;
         let routes = |(a, b): Pair| u64::from(hosts[a as usize]) * u64::from(hosts[b as usize]);

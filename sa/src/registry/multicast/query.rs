@@ -3,7 +3,7 @@
 use ferrosm_mad::ids::{Gid, PortGuid};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::multicast::McMemberRecord;
-use ferrosm_mad::sa::{Record, Template};
+use ferrosm_mad::sa::{SaRecord, Template};
 
 use super::join::{component, matches_selectors};
 use super::{GroupMember, MulticastGroup, MulticastGroups};

@@ -21,7 +21,7 @@ pub(super) struct HeadRecord<'a> {
     pub(super) nodes: u32,
     /// SMInfoRecords.
     #[serde(borrow)]
-    pub(super) sms: Vec<Bytes<'a>>,
+    pub(super) sms: Vec<ByteString<'a>>,
     /// SLs, if there is a routing.
     #[serde(borrow)]
     pub(super) levels: Option<SlLookupRecord<'a>>,
@@ -35,7 +35,7 @@ pub(super) struct SlLookupRecord<'a> {
     /// 0: one SL, in `row[0]`. 1: `row` by LID. 2: by switches. 3: by switch and LID.
     pub(super) indexing: u8,
     #[serde(borrow)]
-    pub(super) row: Bytes<'a>,
+    pub(super) row: ByteString<'a>,
     pub(super) destinations: Vec<(u16, u32)>,
 }
 
@@ -46,11 +46,11 @@ pub(super) struct NodeRecord<'a> {
     pub(super) slot: u32,
     pub(super) node_type: u8,
     #[serde(borrow)]
-    pub(super) info: Bytes<'a>,
+    pub(super) info: ByteString<'a>,
     #[serde(borrow)]
-    pub(super) description: Bytes<'a>,
+    pub(super) description: ByteString<'a>,
     #[serde(borrow)]
-    pub(super) switch_info: Option<Bytes<'a>>,
+    pub(super) switch_info: Option<ByteString<'a>>,
     #[serde(borrow)]
     pub(super) ports: Vec<PortRecord<'a>>,
     pub(super) ends: Vec<EndPortRecord>,
@@ -60,7 +60,7 @@ pub(super) struct NodeRecord<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PortRecord<'a> {
     #[serde(borrow)]
-    pub(super) raw: Bytes<'a>,
+    pub(super) raw: ByteString<'a>,
     pub(super) flags: u8,
     pub(super) mtu: u8,
     pub(super) rate_rank: u8,
@@ -69,7 +69,7 @@ pub(super) struct PortRecord<'a> {
     /// Known P_Key blocks without trailing zeros.
     pub(super) keys: Vec<(u16, Vec<u16>)>,
     #[serde(borrow)]
-    pub(super) vl_arbitration: Vec<(u8, Bytes<'a>)>,
+    pub(super) vl_arbitration: Vec<(u8, ByteString<'a>)>,
 }
 
 /// Bits of [`PortRecord::flags`].
@@ -100,12 +100,12 @@ pub(super) struct EndPortRecord {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ForwardingRecord<'a> {
     #[serde(borrow)]
-    pub(super) lft: Option<Bytes<'a>>,
+    pub(super) lft: Option<ByteString<'a>>,
     /// The routing contains this switch.
     pub(super) routed: bool,
     /// SLs of packets that enter here.
     #[serde(borrow)]
-    pub(super) levels: Option<Bytes<'a>>,
+    pub(super) levels: Option<ByteString<'a>>,
 }
 
 /// [`super::NodeRecordKind::Multicast`].
@@ -124,26 +124,26 @@ pub(super) struct VlTablesRecord<'a> {
     pub(super) read_maps: Vec<(u8, u8, [u8; 8])>,
     /// VLArbitration blocks that were read: port, block, table.
     #[serde(borrow)]
-    pub(super) read_arbitration: Vec<(u8, u8, Bytes<'a>)>,
+    pub(super) read_arbitration: Vec<(u8, u8, ByteString<'a>)>,
 }
 
 /// Bytes that serde encodes as a byte string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+pub(super) struct ByteString<'a>(pub(super) &'a [u8]);
 
-impl Serialize for Bytes<'_> {
+impl Serialize for ByteString<'_> {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_bytes(self.0)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Bytes<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ByteString<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         <&[u8]>::deserialize(from).map(Self)
     }
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteString<'a> {
     /// Without trailing zeros.
     fn trimmed(bytes: &'a [u8]) -> Self {
         Self(trimmed(bytes))
@@ -189,7 +189,7 @@ pub(super) fn encode_head(view: &View, out: &mut Vec<u8>) {
             single_vl: *single_vl,
             multicast_sl: *multicast_sl,
             indexing,
-            row: Bytes(row),
+            row: ByteString(row),
             destinations: destinations.clone(),
         }
     });
@@ -197,7 +197,7 @@ pub(super) fn encode_head(view: &View, out: &mut Vec<u8>) {
         prefix: view.settings.prefix.0,
         local: own.map(|p| (p.node(), p.num().0)),
         nodes: u32::try_from(super::named(view).count()).unwrap_or(u32::MAX),
-        sms: sms.iter().map(|m| Bytes(m)).collect(),
+        sms: sms.iter().map(|m| ByteString(m)).collect(),
         levels,
     };
     encode_record(&head, out);
@@ -209,9 +209,9 @@ pub(super) fn encode_node(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
         guid: node.guid.0,
         slot: of.slot,
         node_type: node.node_type.0,
-        info: Bytes(&node.info),
-        description: Bytes::trimmed(&node.description),
-        switch_info: node.switch.as_ref().map(|s| Bytes(&s.info)),
+        info: ByteString(&node.info),
+        description: ByteString::trimmed(&node.description),
+        switch_info: node.switch.as_ref().map(|s| ByteString(&s.info)),
         ports: of.ports().iter().map(port).collect(),
         ends: of
             .end_ports()
@@ -227,7 +227,7 @@ fn port(port: &PortView) -> PortRecord<'_> {
     let bit = |yes, bit| if yes { bit } else { 0 };
     let peer = (port.peer != super::super::PortIdx::NONE).then_some(port.peer);
     PortRecord {
-        raw: Bytes::trimmed(&*port.raw),
+        raw: ByteString::trimmed(&*port.raw),
         flags: bit(port.has_port_info, flag::HAS_PORT_INFO)
             | bit(port.enforces_partitions, flag::ENFORCES_PARTITIONS)
             | bit(port.fdr10, flag::FDR10)
@@ -243,7 +243,7 @@ fn port(port: &PortView) -> PortRecord<'_> {
         vl_arbitration: port
             .vl_arbitration
             .iter()
-            .map(|(block, table)| (*block, Bytes::trimmed(table)))
+            .map(|(block, table)| (*block, ByteString::trimmed(table)))
             .collect(),
     }
 }
@@ -268,9 +268,9 @@ pub(super) fn encode_forwarding(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool 
     };
     let row = of.view.service_levels.row(of.slot);
     let record = ForwardingRecord {
-        lft: switch.lft.as_ref().map(|lft| Bytes(lft.entries())),
+        lft: switch.lft.as_ref().map(|lft| ByteString(lft.entries())),
         routed: row.is_some(),
-        levels: row.as_ref().and_then(|r| r.as_deref()).map(Bytes),
+        levels: row.as_ref().and_then(|r| r.as_deref()).map(ByteString),
     };
     encode_record(&record, out);
     true
@@ -306,7 +306,7 @@ pub(super) fn encode_vl_tables(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
         maps: of.node.sl_to_vl.iter().map(map).collect(),
         read_maps: read_maps.map(|(i, o, map)| (i.0, o.0, *map)).collect(),
         read_arbitration: arbitration
-            .map(|(port, block, table)| (port.0, block, Bytes::trimmed(table)))
+            .map(|(port, block, table)| (port.0, block, ByteString::trimmed(table)))
             .collect(),
     };
     encode_record(&record, out);
