@@ -291,8 +291,8 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
             info!(sm = %sm(guid), "standby in sync");
             Some(Input::Peer(PeerEvent::Ferrosm(sm(guid))))
         }
-        ReplicationEvent::StandbyLost { guid, why } => {
-            warn!(sm = %sm(guid), %why, "standby replica lost");
+        ReplicationEvent::StandbyLost { guid, reason } => {
+            warn!(sm = %sm(guid), %reason, "standby replica lost");
             None
         }
         ReplicationEvent::ProtectionLost(why) => {
@@ -319,14 +319,14 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
             info!(master = %sm(guid), "replica in sync");
             Some(Input::Replica(ReplicaEvent::InSync(sm(guid))))
         }
-        ReplicationEvent::OutOfSync { guid, why } => {
-            warn!(master = %sm(guid), why, "replica out of sync");
+        ReplicationEvent::OutOfSync { guid, reason } => {
+            warn!(master = %sm(guid), reason, "replica out of sync");
             Some(Input::Replica(ReplicaEvent::OutOfSync))
         }
         ReplicationEvent::MasterSilent {
             guid,
             in_sync,
-            uncertain,
+            is_uncertain: uncertain,
         } => {
             warn!(master = %sm(guid), in_sync, "master silent");
             Some(Input::Peer(PeerEvent::Silent {
@@ -337,15 +337,15 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
         }
         ReplicationEvent::MasterLeaving {
             guid,
-            leaving,
+            reason: leaving,
             in_sync,
         } => Some(Input::Peer(PeerEvent::Leaving {
             guid: sm(guid),
             reason: *leaving,
             in_sync: *in_sync,
         })),
-        ReplicationEvent::PeerRejected { peer, why } => {
-            warn!(peer, why, "replication peer rejected");
+        ReplicationEvent::PeerRejected { peer, reason } => {
+            warn!(peer, reason, "replication peer rejected");
             None
         }
     }

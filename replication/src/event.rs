@@ -13,9 +13,9 @@ pub struct Timing {
     /// A master is silent if the last ping that it answered is older than this.
     pub lease: Duration,
     /// Longest time that a reply to a client waits for the acknowledgement of a standby. Must be more than two leases.
-    pub limit: Duration,
+    pub ack_timeout: Duration,
     /// Time after which a new master reports that no standby is in sync.
-    pub grace: Duration,
+    pub startup_grace: Duration,
 }
 
 impl Timing {
@@ -32,8 +32,8 @@ impl Default for Timing {
         Self {
             heartbeat: Duration::from_millis(100),
             lease: Duration::from_millis(300),
-            limit: Duration::from_secs(1),
-            grace: Duration::from_secs(10),
+            ack_timeout: Duration::from_secs(1),
+            startup_grace: Duration::from_secs(10),
         }
     }
 }
@@ -77,7 +77,7 @@ pub enum ReplicationEvent {
         /// The standby.
         guid: u64,
         /// Why.
-        why: StandbyLossReason,
+        reason: StandbyLossReason,
     },
     /// Of a master: no replica is in sync. An alarm, reported once; then [`ReplicationEvent::ProtectionRestored`].
     ProtectionLost(String),
@@ -103,7 +103,7 @@ pub enum ReplicationEvent {
         /// The master.
         guid: u64,
         /// Why.
-        why: String,
+        reason: String,
     },
     /// Of a standby: its master is dead, unreachable or stalled.
     MasterSilent {
@@ -112,14 +112,14 @@ pub enum ReplicationEvent {
         /// Whether the replica has all that the master had acknowledged.
         in_sync: bool,
         /// Whether etcd failed shortly before, which may have kept the master from renewing its leases.
-        uncertain: bool,
+        is_uncertain: bool,
     },
     /// Of a standby: its master announced that it steps down.
     MasterLeaving {
         /// The master.
         guid: u64,
         /// The reason.
-        leaving: StepDownReason,
+        reason: StepDownReason,
         /// Whether the replica has all that the master had acknowledged.
         in_sync: bool,
     },
@@ -128,6 +128,6 @@ pub enum ReplicationEvent {
         /// Address of the peer.
         peer: String,
         /// The reason.
-        why: String,
+        reason: String,
     },
 }

@@ -36,12 +36,12 @@ pub(crate) enum ProtocolError {
     #[error(transparent)]
     Wire(#[from] WireError),
     /// A batch is missing.
-    #[error("batch {got} received, expected {expected}")]
+    #[error("batch {received} received, expected {expected}")]
     Gap {
         /// The expected number.
         expected: u64,
         /// The received number.
-        got: u64,
+        received: u64,
     },
     /// The message is not allowed in this state.
     #[error("unexpected message")]
@@ -161,11 +161,11 @@ impl Follower {
         session: SessionId,
         hello_sent: NodeTime,
     ) -> Option<SessionId> {
-        let free = match &self.master {
+        let is_free = match &self.master {
             Some(old) => old.guid == guid && !old.connected,
             None => true,
         };
-        if !free || session != self.session() {
+        if !is_free || session != self.session() {
             return None;
         }
         self.set_in_sync(false, "disconnected");
@@ -210,11 +210,11 @@ impl Follower {
     }
 
     /// A store job failed. All missing batches are requested again later.
-    pub(crate) fn on_store_failed(&mut self, session: SessionId, why: &str) {
+    pub(crate) fn on_store_failed(&mut self, session: SessionId, error: &str) {
         if session != self.session() {
             return;
         }
-        self.set_in_sync(false, why);
+        self.set_in_sync(false, error);
         self.master = None;
         self.session += 1;
     }
@@ -292,15 +292,18 @@ impl Follower {
                 };
                 let expected = at.seq.saturating_add(1);
                 if seq != expected {
-                    return Err(ProtocolError::Gap { expected, got: seq });
+                    return Err(ProtocolError::Gap {
+                        expected,
+                        received: seq,
+                    });
                 }
                 let batch = decode_batch(body.0)?;
                 at.seq = seq;
                 self.jobs.push(StoreJob::Apply(*at, batch));
             }
             Message::Pong { ping, in_sync } => {
-                let known = master.pings.iter().find(|(n, _)| *n == ping);
-                if let Some((_, sent)) = known {
+                let sent_ping = master.pings.iter().find(|(n, _)| *n == ping);
+                if let Some((_, sent)) = sent_ping {
                     master.last_answered = master.last_answered.max(*sent);
                     master.pings.retain(|(n, _)| *n > ping);
                     self.set_in_sync(in_sync, "acknowledgements too slow");
@@ -312,7 +315,7 @@ impl Follower {
                     let guid = master.guid;
                     self.events.push(ReplicationEvent::MasterLeaving {
                         guid,
-                        leaving,
+                        reason: leaving,
                         in_sync,
                     });
                 }
@@ -362,10 +365,10 @@ impl Follower {
         }
         self.ticked = now;
         let stalled_until = self.stalled_until;
-        let late = |l: &MasterConnection| {
+        let is_late = |l: &MasterConnection| {
             now.saturating_sub(l.last_answered.max(stalled_until)) >= self.timing.lease
         };
-        if self.master.as_ref().is_some_and(late) {
+        if self.master.as_ref().is_some_and(is_late) {
             self.on_silence(now);
         }
     }
@@ -387,12 +390,12 @@ impl Follower {
             self.events.push(ReplicationEvent::MasterSilent {
                 guid,
                 in_sync,
-                uncertain: false,
+                is_uncertain: false,
             });
         }
     }
 
-    fn set_in_sync(&mut self, in_sync: bool, why: &str) {
+    fn set_in_sync(&mut self, in_sync: bool, reason: &str) {
         let Some(master) = &mut self.master else {
             return;
         };
@@ -404,8 +407,8 @@ impl Follower {
         self.events.push(if in_sync {
             ReplicationEvent::InSync { guid }
         } else {
-            let why = why.to_owned();
-            ReplicationEvent::OutOfSync { guid, why }
+            let reason = reason.to_owned();
+            ReplicationEvent::OutOfSync { guid, reason }
         });
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct ConnectionId(pub u64);
 
 /// The next thing to send to a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outgoing {
+pub(crate) enum FollowerMessage {
     /// A message.
     Message(Message<'static>),
     /// A batch.
@@ -52,7 +52,7 @@ pub(crate) struct Leader {
     log: BatchLog,
     timing: Timing,
     started: NodeTime,
-    ticked: NodeTime,
+    last_tick: NodeTime,
     followers: BTreeMap<u64, FollowerEntry>,
     /// Commit times of batches that a follower in sync has not acknowledged yet.
     committed: VecDeque<(u64, NodeTime)>,
@@ -66,8 +66,8 @@ pub(crate) struct Leader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protection {
     /// The term has just started: standbys get time to connect.
-    Early,
-    Good,
+    Starting,
+    Protected,
     Lost,
 }
 
@@ -118,7 +118,7 @@ enum SyncState {
     /// Yes, until this time at most unless it recovers; `why` is reported then.
     Suspect {
         until: NodeTime,
-        why: StandbyLossReason,
+        reason: StandbyLossReason,
     },
 }
 
@@ -127,15 +127,15 @@ impl Leader {
     #[must_use]
     pub(crate) fn new(log: BatchLog, timing: Timing, now: NodeTime) -> Self {
         Self {
-            acknowledged: log.end().seq,
+            acknowledged: log.end_position().seq,
             log,
             timing,
             started: now,
-            ticked: now,
+            last_tick: now,
             followers: BTreeMap::new(),
             committed: VecDeque::new(),
             disk_delay: Duration::ZERO,
-            protection: Protection::Early,
+            protection: Protection::Starting,
             events: Vec::new(),
         }
     }
@@ -189,9 +189,9 @@ impl Leader {
         }
         let at = hello.position.and_then(|at| self.log.locate(at));
         let at = at.filter(|seq| self.log.has_all_after(*seq));
-        let goal = self.log.end().seq;
+        let goal = self.log.end_position().seq;
         let phase = at.map_or(Phase::NeedsSnapshot, |sent| Phase::Streaming { sent, goal });
-        let epoch = self.log.end().epoch;
+        let epoch = self.log.end_position().epoch;
         let resume = at.map(|seq| Position { epoch, seq });
         let until = self.timing.in_sync_validity();
         let follower = self.followers.entry(hello.guid).or_insert(FollowerEntry {
@@ -214,10 +214,10 @@ impl Leader {
             Some(seq) if seq >= follower.acked => follower.acked = seq,
             Some(_) | None => {
                 if follower.sync != SyncState::OutOfSync {
-                    let why = StandbyLossReason::RecordsLost;
+                    let reason = StandbyLossReason::RecordsLost;
                     self.events.push(ReplicationEvent::StandbyLost {
                         guid: hello.guid,
-                        why,
+                        reason,
                     });
                 }
                 follower.acked = at.unwrap_or(0);
@@ -237,7 +237,7 @@ impl Leader {
 
     /// Whether the connection is the current one of a follower.
     #[must_use]
-    pub(crate) fn serves(&self, conn: ConnectionId) -> bool {
+    pub(crate) fn is_current_connection(&self, conn: ConnectionId) -> bool {
         self.followers.values().any(|m| m.is_connected_by(conn))
     }
 
@@ -260,7 +260,7 @@ impl Leader {
         at: Position,
         now: NodeTime,
     ) -> Result<(), AckError> {
-        let epoch = self.log.end().epoch;
+        let epoch = self.log.end_position().epoch;
         let Some(follower) = self
             .followers
             .values_mut()
@@ -281,7 +281,7 @@ impl Leader {
             }
             Phase::AwaitingSnapshotAck(seq) if at.seq == seq => {
                 follower.acked = seq;
-                let goal = self.log.end().seq;
+                let goal = self.log.end_position().seq;
                 link.phase = Phase::Streaming { sent: seq, goal };
             }
             // Acknowledges a batch sent before the snapshot.
@@ -322,29 +322,29 @@ impl Leader {
     pub(crate) fn poll(
         &mut self,
         conn: ConnectionId,
-        alive: bool,
+        is_driver_alive: bool,
         now: NodeTime,
-    ) -> Option<Outgoing> {
-        let last = self.log.end().seq;
+    ) -> Option<FollowerMessage> {
+        let last = self.log.end_position().seq;
         let follower = self
             .followers
             .values_mut()
             .find(|m| m.is_connected_by(conn))?;
         let link = follower.link.as_mut()?;
         if let Some(position) = link.resume.take() {
-            return Some(Outgoing::Message(Message::Resume(position)));
+            return Some(FollowerMessage::Message(Message::Resume(position)));
         }
-        if alive && let Some(ping) = link.ping.take() {
+        if is_driver_alive && let Some(ping) = link.ping.take() {
             let in_sync = follower.sync == SyncState::InSync;
             if in_sync {
                 follower.in_sync_sent = Some(now);
             }
-            return Some(Outgoing::Message(Message::Pong { ping, in_sync }));
+            return Some(FollowerMessage::Message(Message::Pong { ping, in_sync }));
         }
         match link.phase {
             Phase::NeedsSnapshot => {
                 link.phase = Phase::SendingSnapshot;
-                Some(Outgoing::Snapshot)
+                Some(FollowerMessage::Snapshot)
             }
             Phase::SendingSnapshot | Phase::AwaitingSnapshotAck(_) => None,
             Phase::Streaming { sent, .. } if sent >= last || sent >= follower.acked + WINDOW => {
@@ -355,11 +355,11 @@ impl Leader {
                 let Some(body) = self.log.get(seq) else {
                     // The log no longer contains the next batch.
                     link.phase = Phase::SendingSnapshot;
-                    return Some(Outgoing::Snapshot);
+                    return Some(FollowerMessage::Snapshot);
                 };
                 link.phase = Phase::Streaming { sent: seq, goal };
                 follower.sent = seq;
-                Some(Outgoing::Batch {
+                Some(FollowerMessage::Batch {
                     seq,
                     body: body.clone(),
                 })
@@ -374,8 +374,8 @@ impl Leader {
 
     /// Advances the time. Must be called several times per heartbeat interval.
     pub(crate) fn tick(&mut self, now: NodeTime) {
-        let gap = now.saturating_sub(self.ticked);
-        self.ticked = now;
+        let gap = now.saturating_sub(self.last_tick);
+        self.last_tick = now;
         if gap > self.timing.lease {
             // The process was stalled, so nothing was received from followers. No follower is dropped at once: the SM first verifies
             // whether another one became master.
@@ -411,7 +411,7 @@ impl Leader {
     /// Updates the state of all followers.
     fn update_followers(&mut self, now: NodeTime) {
         let timing = self.timing;
-        let last = self.log.end().seq;
+        let last = self.log.end_position().seq;
         let acknowledged = self.acknowledged;
         for (guid, follower) in &mut self.followers {
             // No batch that it lacks was committed earlier.
@@ -423,14 +423,14 @@ impl Leader {
                 )
                 .map_or(now, |(_, at)| *at);
             let waits = now.saturating_sub(waits_since).max(self.disk_delay);
-            let quiet = follower
+            let idle_time = follower
                 .link
                 .as_ref()
                 .map(|l| now.saturating_sub(l.last_received));
-            let loss = match quiet {
+            let loss = match idle_time {
                 None => Some(StandbyLossReason::Disconnected),
                 Some(quiet) if quiet > timing.lease => Some(StandbyLossReason::Silent),
-                Some(_) if waits + timing.in_sync_validity() > timing.limit => {
+                Some(_) if waits + timing.in_sync_validity() > timing.ack_timeout => {
                     Some(StandbyLossReason::Late)
                 }
                 Some(_) => None,
@@ -473,16 +473,20 @@ impl Leader {
                 self.events
                     .push(ReplicationEvent::StandbyInSync { guid: *guid });
             }
-            if let SyncState::Suspect { until, why } = follower.sync
+            if let SyncState::Suspect { until, reason } = follower.sync
                 && now >= until
             {
                 follower.sync = SyncState::OutOfSync;
                 follower.set_goal(last);
-                self.events
-                    .push(ReplicationEvent::StandbyLost { guid: *guid, why });
+                self.events.push(ReplicationEvent::StandbyLost {
+                    guid: *guid,
+                    reason,
+                });
             }
             // The peer is unreachable: the connection is closed, and it may reconnect.
-            if quiet.is_some_and(|quiet| quiet > timing.limit.max(timing.in_sync_validity())) {
+            if idle_time.is_some_and(|idle_time| {
+                idle_time > timing.ack_timeout.max(timing.in_sync_validity())
+            }) {
                 follower.link = None;
             }
         }
@@ -497,32 +501,34 @@ impl Leader {
             .followers
             .values()
             .filter(|m| m.sync != SyncState::OutOfSync);
-        let least = waited_for.map(|m| m.acked).min();
-        let all = least.unwrap_or(u64::MAX).min(self.log.end().seq);
-        self.acknowledged = self.acknowledged.max(all);
-        let known = self
+        let min_acked = waited_for.map(|m| m.acked).min();
+        let acknowledged = min_acked
+            .unwrap_or(u64::MAX)
+            .min(self.log.end_position().seq);
+        self.acknowledged = self.acknowledged.max(acknowledged);
+        let acknowledged_count = self
             .committed
             .partition_point(|(seq, _)| *seq <= self.acknowledged);
-        self.committed.drain(..known);
+        self.committed.drain(..acknowledged_count);
     }
 
     /// Updates whether a replica exists.
     fn update_protection(&mut self, now: NodeTime) {
-        let good = self
+        let is_protected = self
             .followers
             .values()
             .any(|m| matches!(m.sync, SyncState::InSync | SyncState::Suspect { .. }));
-        let grace = now < self.started + self.timing.grace;
-        self.protection = match (self.protection, good) {
+        let grace = now < self.started + self.timing.startup_grace;
+        self.protection = match (self.protection, is_protected) {
             (Protection::Lost, true) => {
                 self.events.push(ReplicationEvent::ProtectionRestored);
-                Protection::Good
+                Protection::Protected
             }
-            (Protection::Early | Protection::Good, true) => Protection::Good,
-            (Protection::Early, false) if grace => Protection::Early,
-            (Protection::Early | Protection::Good, false) => {
-                let why = "no standby in sync".to_owned();
-                self.events.push(ReplicationEvent::ProtectionLost(why));
+            (Protection::Starting | Protection::Protected, true) => Protection::Protected,
+            (Protection::Starting, false) if grace => Protection::Starting,
+            (Protection::Starting | Protection::Protected, false) => {
+                let reason = "no standby in sync".to_owned();
+                self.events.push(ReplicationEvent::ProtectionLost(reason));
                 Protection::Lost
             }
             (Protection::Lost, false) => Protection::Lost,
@@ -536,13 +542,13 @@ impl FollowerEntry {
     }
 
     /// It is not reported in sync any more, and is dropped when its last such report has expired.
-    fn suspect(&mut self, in_sync_validity: Duration, now: NodeTime, why: StandbyLossReason) {
+    fn suspect(&mut self, in_sync_validity: Duration, now: NodeTime, reason: StandbyLossReason) {
         match self.sync {
             SyncState::InSync => {
                 let until = self
                     .in_sync_sent
                     .map_or(now, |in_sync_sent| in_sync_sent + in_sync_validity);
-                self.sync = SyncState::Suspect { until, why };
+                self.sync = SyncState::Suspect { until, reason };
             }
             SyncState::Joining { .. } => self.sync = SyncState::OutOfSync,
             SyncState::OutOfSync | SyncState::Suspect { .. } => {}
@@ -573,7 +579,7 @@ mod tests {
         let timing = Timing {
             heartbeat: ms(100),
             lease: ms(300),
-            limit: ms(1000),
+            ack_timeout: ms(1000),
             ..Timing::default()
         };
         let at = Position { epoch: 1, seq: 7 };
@@ -593,7 +599,7 @@ mod tests {
             leader.on_ping(conn, ping, now);
             leader.tick(now);
             match leader.poll(conn, true, now) {
-                Some(Outgoing::Message(Message::Pong { in_sync, .. })) => in_sync,
+                Some(FollowerMessage::Message(Message::Pong { in_sync, .. })) => in_sync,
                 other => panic!("{other:?}"),
             }
         };

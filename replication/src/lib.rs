@@ -159,10 +159,10 @@ impl ReplicationSettings {
     #[must_use]
     pub fn stall_limit(&self) -> Duration {
         match self {
-            Self::Tcp(settings) => settings.hang,
+            Self::Tcp(settings) => settings.driver_stall_timeout,
             Self::Etcd(settings) => {
                 let old = Duration::from_secs(settings.silence_s.into());
-                settings.hang.min(old)
+                settings.driver_stall_timeout.min(old)
             }
         }
     }
@@ -171,14 +171,14 @@ impl ReplicationSettings {
     /// protection was reported.
     #[must_use]
     pub fn max_ack_delay(&self) -> Duration {
-        let most = match self {
-            Self::Tcp(settings) => settings.timing.limit,
+        let max_len = match self {
+            Self::Tcp(settings) => settings.timing.ack_timeout,
             // A master acknowledges without etcd only after its leases, as last seen by standbys, have become old.
             Self::Etcd(settings) => {
                 settings.limit * 2 + Duration::from_secs(settings.silence_s.into())
             }
         };
-        most + Duration::from_secs(1)
+        max_len + Duration::from_secs(1)
     }
 }
 
@@ -203,8 +203,8 @@ pub trait Replication: Send + Sync + fmt::Debug {
 
     /// Completes the replica for a takeover. `then` is called when it is as complete as possible, at once or from another thread within
     /// about a second. The role must be [`Role::Inactive`] until then.
-    fn complete_replica(&self, then: ReplicaCallback) {
-        then(None);
+    fn complete_replica(&self, on_complete: ReplicaCallback) {
+        on_complete(None);
     }
 
     /// Status of replication.

@@ -43,12 +43,12 @@ impl Default for LogLimits {
 
 /// A batch with this number exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("batch {got} committed, expected {expected}")]
+#[error("batch {received} committed, expected {expected}")]
 pub(crate) struct BatchGap {
     /// The expected number.
     pub expected: u64,
     /// The number of the batch.
-    pub got: u64,
+    pub received: u64,
 }
 
 /// The recent history of one master.
@@ -85,7 +85,7 @@ impl BatchLog {
 
     /// The position of the last batch.
     #[must_use]
-    pub(crate) const fn end(&self) -> Position {
+    pub(crate) const fn end_position(&self) -> Position {
         Position {
             epoch: self.epoch,
             seq: self.last,
@@ -106,7 +106,10 @@ impl BatchLog {
     pub(crate) fn push(&mut self, seq: u64, encoded: Arc<[u8]>) -> Result<(), BatchGap> {
         let expected = self.last.saturating_add(1);
         if seq < expected {
-            return Err(BatchGap { expected, got: seq });
+            return Err(BatchGap {
+                expected,
+                received: seq,
+            });
         }
         if seq > expected {
             self.batches.clear();
@@ -183,13 +186,13 @@ mod tests {
 
     #[test]
     fn oldest_batches_are_dropped_by_count_and_size() {
-        let mut few = log(2, 1000);
+        let mut short_log = log(2, 1000);
         let mut small = log(100, 25);
         for seq in 10..=13 {
-            few.push(seq, batch(10)).unwrap();
+            short_log.push(seq, batch(10)).unwrap();
             small.push(seq, batch(10)).unwrap();
         }
-        for log in [few, small] {
+        for log in [short_log, small] {
             assert!(log.has_all_after(11) && log.has_all_after(13));
             assert!(!log.has_all_after(10) && !log.has_all_after(14));
             assert!(log.get(11).is_none() && log.get(12).is_some() && log.get(14).is_none());
@@ -211,10 +214,16 @@ mod tests {
         let mut log = log(10, 1000);
         log.push(10, batch(1)).unwrap();
         let expected = 11;
-        assert_eq!(log.push(10, batch(1)), Err(BatchGap { expected, got: 10 }));
-        assert_eq!(log.end().seq, 10);
+        assert_eq!(
+            log.push(10, batch(1)),
+            Err(BatchGap {
+                expected,
+                received: 10
+            })
+        );
+        assert_eq!(log.end_position().seq, 10);
         log.push(12, batch(1)).unwrap();
         assert!(!log.has_all_after(10) && log.has_all_after(11) && log.get(12).is_some());
-        assert_eq!(log.end().seq, 12);
+        assert_eq!(log.end_position().seq, 12);
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum StoreThreadRequest {
     /// Reads all records.
     ReadAll(oneshot::Sender<Result<StoreSnapshot, RecordStoreError>>),
     /// Calls the function with the position when all earlier requests are done.
-    Flushed(Box<dyn FnOnce(Option<Position>) + Send>),
+    Flush(Box<dyn FnOnce(Option<Position>) + Send>),
 }
 
 /// Result of store jobs.
@@ -106,7 +106,7 @@ impl PendingBatches<'_> {
                 self.flush();
                 let _ = reply.send(self.store.read_all());
             }
-            StoreThreadRequest::Flushed(reply) => {
+            StoreThreadRequest::Flush(reply) => {
                 self.flush();
                 reply(self.store.position());
             }
@@ -124,22 +124,22 @@ impl PendingBatches<'_> {
             }
             StoreJob::Replace(at, records) => {
                 self.flush();
-                let done = self.store.replace(at, records);
-                self.report(session, at, done);
+                let result = self.store.replace(at, records);
+                self.report(session, at, result);
             }
         }
     }
 
     fn flush(&mut self) {
         if let (Some(session), Some(at)) = (self.session, self.at.take()) {
-            let done = self.store.apply(at, &self.batches);
+            let result = self.store.apply(at, &self.batches);
             self.batches.clear();
-            self.report(session, at, done);
+            self.report(session, at, result);
         }
     }
 
-    fn report(&mut self, session: SessionId, at: Position, done: Result<(), RecordStoreError>) {
-        (self.on_result)(match done {
+    fn report(&mut self, session: SessionId, at: Position, result: Result<(), RecordStoreError>) {
+        (self.on_result)(match result {
             Ok(()) => StoreResult::Durable(session, at),
             Err(error) => {
                 self.failed = Some(session);

@@ -61,8 +61,8 @@ impl Worker {
     }
 
     /// Stops the thread and waits for its end. A panic is logged.
-    pub(crate) fn stop(&mut self, how: Stop) {
-        self.stop.send_replace(how);
+    pub(crate) fn stop(&mut self, mode: Stop) {
+        self.stop.send_replace(mode);
         if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
             tracing::error!("replication thread panicked");
         }
@@ -77,7 +77,7 @@ impl Drop for Worker {
 
 /// Waits until the thread is to stop. Returns how.
 pub(crate) async fn stopped(stop: &mut watch::Receiver<Stop>) -> Stop {
-    let how = stop.wait_for(|how| *how != Stop::No).await;
+    let mode = stop.wait_for(|mode| *mode != Stop::No).await;
     // The sender is gone, so no one can request a stop.
-    how.map_or(Stop::Immediate, |how| *how)
+    mode.map_or(Stop::Immediate, |mode| *mode)
 }

@@ -37,12 +37,12 @@ pub struct TlsFiles {
 
 /// Why a file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}: {what}", path.display())]
+#[error("{}: {problem}", path.display())]
 struct FileError {
     /// The file.
     path: PathBuf,
     /// The reason.
-    what: String,
+    problem: String,
 }
 
 /// Why a certificate is invalid.
@@ -382,34 +382,34 @@ impl TlsFiles {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
-    let found =
+    let certificates =
         CertificateDer::pem_file_iter(path).map_err(|e| pem_error(path, "certificate", &e))?;
-    let found: Vec<_> = found
+    let certificates: Vec<_> = certificates
         .collect::<Result<_, _>>()
         .map_err(|e| pem_error(path, "certificate", &e))?;
-    if found.is_empty() {
+    if certificates.is_empty() {
         return Err(file_error(path, "contains no PEM certificate"));
     }
-    Ok(found)
+    Ok(certificates)
 }
 
-fn file_error(path: &Path, what: impl Into<String>) -> FileError {
+fn file_error(path: &Path, problem: impl Into<String>) -> FileError {
     FileError {
         path: path.to_owned(),
-        what: what.into(),
+        problem: problem.into(),
     }
 }
 
 fn pem_error(
     path: &Path,
-    what: &str,
+    kind: &str,
     e: &tokio_rustls::rustls::pki_types::pem::Error,
 ) -> FileError {
     use tokio_rustls::rustls::pki_types::pem::Error as Pem;
     match e {
         Pem::Io(e) => file_error(path, format!("cannot read file: {e}")),
-        Pem::NoItemsFound => file_error(path, format!("contains no PEM {what}")),
-        _ => file_error(path, format!("contains no valid {what}: {e}")),
+        Pem::NoItemsFound => file_error(path, format!("contains no PEM {kind}")),
+        _ => file_error(path, format!("contains no valid {kind}: {e}")),
     }
 }
 

@@ -200,8 +200,8 @@ pub(crate) fn decode(frame: &[u8]) -> Result<Message<'_>, WireError> {
 ///
 /// # Errors
 /// The peer is not ferrosm, or has another version.
-pub(crate) fn check_preamble(got: [u8; 6]) -> Result<(), WireError> {
-    let [m0, m1, m2, m3, high, low] = got;
+pub(crate) fn check_preamble(received: [u8; 6]) -> Result<(), WireError> {
+    let [m0, m1, m2, m3, high, low] = received;
     if [m0, m1, m2, m3] != *b"FSMR" {
         return Err(WireError::Foreign);
     }
@@ -287,8 +287,8 @@ mod tests {
         #[test]
         fn arbitrary_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             if let Ok(message) = decode(&bytes) {
-                let again = encode(&message).unwrap();
-                prop_assert_eq!(decode(&again[4..]).unwrap(), message);
+                let encoded = encode(&message).unwrap();
+                prop_assert_eq!(decode(&encoded[4..]).unwrap(), message);
             }
             let _ = decode_batch(&bytes);
         }

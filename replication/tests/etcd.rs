@@ -19,14 +19,14 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use cluster::{Cluster, Stall};
+use cluster::{Cluster, StallingProxy};
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
 use ferrosm_replication::etcd::{EtcdReplication, EtcdSettings};
 use ferrosm_replication::tls::TlsFiles;
 use ferrosm_replication::{
     EVENT_QUEUE_MAX, Position, RecordStore, Replication, ReplicationEvent, Role, StepDownReason,
 };
-use memory::{GUARD, Memory, put, until};
+use memory::{GUARD, Memory, put_record, until};
 use tokio::sync::mpsc;
 
 type Node = memory::Node<EtcdReplication>;
@@ -41,7 +41,7 @@ fn settings(guid: u64, endpoints: Vec<String>) -> EtcdSettings {
         guid,
         silence_s: 1,
         limit: Duration::from_secs(5),
-        hang: Duration::from_hours(1),
+        driver_stall_timeout: Duration::from_hours(1),
     }
 }
 
@@ -60,23 +60,25 @@ impl Node {
 
     /// Takes over as the driver does when a standby becomes master.
     fn take_over(&mut self, epoch: u64) -> Option<bool> {
-        let whole = self.complete_replica();
+        let is_complete = self.complete_replica();
         self.lead(epoch);
-        whole
+        is_complete
     }
 
     /// Whether the replica has all that its master acknowledged.
     fn complete_replica(&self) -> Option<bool> {
         self.replication
             .set_role(Role::Inactive(StepDownReason::Stopping));
-        let (sender, whole) = channel();
+        let (sender, completion) = channel();
         self.replication
-            .complete_replica(Box::new(move |whole| sender.send(whole).unwrap()));
-        whole.recv_timeout(GUARD).unwrap()
+            .complete_replica(Box::new(move |is_complete| {
+                sender.send(is_complete).unwrap()
+            }));
+        completion.recv_timeout(GUARD).unwrap()
     }
 
     /// Waits until the records equal another node's.
-    fn has_what(&self, other: &Self) {
+    fn wait_for_equal_records(&self, other: &Self) {
         until("the same records", || {
             self.store.position() == other.store.position()
         });
@@ -102,15 +104,15 @@ fn standby_gets_a_snapshot_and_then_batches() {
     let mut master = Node::new(1, &cluster);
     master.lead(10);
     for n in 0..500 {
-        master.commit(vec![put(n, n)]);
+        master.commit(vec![put_record(n, n)]);
     }
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
     standby.in_sync(1);
-    standby.has_what(&master);
+    standby.wait_for_equal_records(&master);
     let replaced = standby.replaced();
     for n in 0..500 {
-        master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
+        master.commit(vec![put_record(n / 3, n + 1000), put_record(n, 7)]);
     }
     // Larger than a request to etcd may be.
     let long = RecordKey::new(RecordKind::View, &[&[1]]);
@@ -118,9 +120,12 @@ fn standby_gets_a_snapshot_and_then_batches() {
         long.clone(),
         vec![5; 3 << 20].into(),
     )]);
-    master.commit(vec![RecordChange::Clear(RecordKind::Service), put(1, 2)]);
+    master.commit(vec![
+        RecordChange::Clear(RecordKind::Service),
+        put_record(1, 2),
+    ]);
     master.all_acknowledged();
-    standby.has_what(&master);
+    standby.wait_for_equal_records(&master);
     assert_eq!(standby.replaced(), replaced, "by batches");
     assert_eq!(
         standby
@@ -133,14 +138,14 @@ fn standby_gets_a_snapshot_and_then_batches() {
     // A later standby gets all records too, from the log and from a snapshot.
     let mut third = Node::new(3, &cluster).standby();
     third.in_sync(1);
-    third.has_what(&master);
+    third.wait_for_equal_records(&master);
     assert_eq!(
         third.store.records().get(&long).map(|v| v.len()),
         Some(3 << 20)
     );
     let began = Instant::now();
     for n in 0..100 {
-        master.commit(vec![put(n, n)]);
+        master.commit(vec![put_record(n, n)]);
         master.all_acknowledged();
     }
     println!(
@@ -158,16 +163,16 @@ fn death_is_detected_within_a_second_without_loss() {
         Node::new(2, &cluster).standby(),
         Node::new(3, &cluster).standby(),
     );
-    first.commit(vec![put(1, 1)]);
+    first.commit(vec![put_record(1, 1)]);
     second.in_sync(1);
     third.in_sync(1);
     // For as long as two leases are renewed alternately.
     let began = Instant::now();
     for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(1)) {
-        first.commit(vec![put(n, 1)]);
+        first.commit(vec![put_record(n, 1)]);
         first.all_acknowledged();
     }
-    let (all, end) = (first.store.records(), first.store.position());
+    let (records, position) = (first.store.records(), first.store.position());
     let died = Instant::now();
     first.replication.abort();
     second.expect("silence", silent(1));
@@ -184,11 +189,11 @@ fn death_is_detected_within_a_second_without_loss() {
     );
     assert_eq!(
         (second.store.records(), second.store.position()),
-        (all, end)
+        (records, position)
     );
     // Batches that only the dead master had.
     let tail = RecordBatch {
-        changes: vec![put(5000, 5000)],
+        changes: vec![put_record(5000, 5000)],
     };
     let at = Position {
         epoch: 10,
@@ -200,9 +205,9 @@ fn death_is_detected_within_a_second_without_loss() {
         *e == ReplicationEvent::InSync { guid: 2 }
     });
     let before = third.replaced();
-    second.commit(vec![put(6000, 6000)]);
+    second.commit(vec![put_record(6000, 6000)]);
     second.all_acknowledged();
-    third.has_what(&second);
+    third.wait_for_equal_records(&second);
     assert_eq!(
         third.replaced(),
         before,
@@ -210,7 +215,7 @@ fn death_is_detected_within_a_second_without_loss() {
     );
     let mut old = Node::start(settings(1, cluster.endpoints()), &first.store).standby();
     old.in_sync(2);
-    old.has_what(&second);
+    old.wait_for_equal_records(&second);
     assert_eq!(old.replaced(), 1, "diverged tail");
 }
 
@@ -222,22 +227,22 @@ fn handover_loses_nothing_and_differs_from_a_death() {
     let mut second = Node::new(2, &cluster).standby();
     second.in_sync(1);
     for n in 0..200 {
-        first.commit(vec![put(n, n)]);
+        first.commit(vec![put_record(n, n)]);
     }
     first.all_acknowledged();
     first
         .replication
         .set_role(Role::Inactive(StepDownReason::HandingOver));
-    let told = second.expect("goodbye", |e| {
+    let event = second.expect("goodbye", |e| {
         matches!(e, ReplicationEvent::MasterLeaving { .. })
     });
-    let leaving = StepDownReason::HandingOver;
+    let reason = StepDownReason::HandingOver;
     let in_sync = true;
     assert_eq!(
-        told,
+        event,
         ReplicationEvent::MasterLeaving {
             guid: 1,
-            leaving,
+            reason,
             in_sync
         }
     );
@@ -247,21 +252,21 @@ fn handover_loses_nothing_and_differs_from_a_death() {
     assert_eq!(second.store.records(), first.store.records());
     let mut first = first.standby();
     first.in_sync(2);
-    second.commit(vec![put(1, 77)]);
-    first.has_what(&second);
+    second.commit(vec![put_record(1, 77)]);
+    first.wait_for_equal_records(&second);
     assert_eq!(first.replaced(), 0);
 }
 
 #[test]
 fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
     let cluster = Cluster::new(1);
-    let stall = Stall::before(&cluster.endpoints()[0]);
-    let mut cut = settings(1, vec![stall.endpoint()]);
+    let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
+    let mut master_settings = settings(1, vec![stall.endpoint()]);
     // Its write remains pending and arrives later.
-    cut.limit = Duration::from_secs(60);
-    let mut master = Node::start(cut, &Arc::default());
+    master_settings.limit = Duration::from_secs(60);
+    let mut master = Node::start(master_settings, &Arc::default());
     master.lead(10);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
     standby.in_sync(1);
@@ -269,20 +274,20 @@ fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
 
     stall.stop();
     let began = Instant::now();
-    master.commit(vec![put(2, 2)]);
+    master.commit(vec![put_record(2, 2)]);
     standby.expect("silence", silent(1));
     let detected = began.elapsed();
-    let told = master.events();
+    let events = master.events();
     assert!(
-        matches!(told[..], [ReplicationEvent::LeaseLost(_)]),
-        "before the standby could know: {told:?}"
+        matches!(events[..], [ReplicationEvent::LeaseLost(_)]),
+        "before the standby could know: {events:?}"
     );
     assert_eq!(standby.take_over(20), Some(true));
     println!(
         "cut off: detected after {detected:?}, taken over after {:?}",
         began.elapsed()
     );
-    standby.commit(vec![put(3, 3)]);
+    standby.commit(vec![put_record(3, 3)]);
     standby.all_acknowledged();
 
     stall.resume();
@@ -290,37 +295,37 @@ fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
     assert_eq!(master.replication.acknowledged(), 1, "late write rejected");
     let mut third = Node::new(3, &cluster).standby();
     third.in_sync(2);
-    third.has_what(&standby);
-    let two = put(2, 2);
+    third.wait_for_equal_records(&standby);
+    let two = put_record(2, 2);
     let RecordChange::Put(two, _) = two else {
         unreachable!("matched above")
     };
     assert!(!third.store.records().contains_key(&two));
     let mut master = master.standby();
     master.in_sync(2);
-    master.has_what(&standby);
+    master.wait_for_equal_records(&standby);
 }
 
 /// No replica counts as complete without batches that only the old master had.
 #[test]
 fn replica_is_incomplete_after_acknowledgements_without_etcd() {
     let cluster = Cluster::new(1);
-    let stall = Stall::before(&cluster.endpoints()[0]);
-    let brief = |guid, endpoints| EtcdSettings {
+    let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
+    let short_limit = |guid, endpoints| EtcdSettings {
         limit: Duration::from_secs(2),
         ..settings(guid, endpoints)
     };
-    let mut master = Node::start(brief(1, vec![stall.endpoint()]), &Arc::default());
+    let mut master = Node::start(short_limit(1, vec![stall.endpoint()]), &Arc::default());
     master.lead(10);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     master.all_acknowledged();
-    let mut standby = Node::start(brief(2, cluster.endpoints()), &Arc::default()).standby();
+    let mut standby = Node::start(short_limit(2, cluster.endpoints()), &Arc::default()).standby();
     standby.in_sync(1);
 
     // Only this node has lost etcd. Standbys see its old leases before they can miss a batch.
     stall.stop();
     let began = Instant::now();
-    master.commit(vec![put(2, 2)]);
+    master.commit(vec![put_record(2, 2)]);
     standby.expect("silence", silent(1));
     master.expect("alarm", |e| {
         matches!(e, ReplicationEvent::ProtectionLost(_))
@@ -337,16 +342,16 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
         *e == ReplicationEvent::ProtectionRestored
     });
     standby.in_sync(1);
-    standby.has_what(&master);
+    standby.wait_for_equal_records(&master);
     // The replica is complete again.
-    let mut seen = false;
+    let mut was_acknowledged = false;
     let began = Instant::now();
     for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(1)) {
-        master.commit(vec![put(n, 1)]);
+        master.commit(vec![put_record(n, 1)]);
         master.all_acknowledged();
-        seen |= n > 0;
+        was_acknowledged |= n > 0;
     }
-    assert!(seen);
+    assert!(was_acknowledged);
     master.replication.abort();
     standby.expect("silence", silent(1));
     assert_eq!(standby.complete_replica(), Some(true));
@@ -358,17 +363,17 @@ fn replica_is_complete_only_after_following_a_dead_master() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     let mut standby = Node::new(2, &cluster).standby();
     standby.in_sync(1);
-    let late = Node::new(3, &cluster);
+    let late_node = Node::new(3, &cluster);
     master.all_acknowledged();
     assert_eq!(standby.complete_replica(), Some(false), "leases not old");
     master.replication.abort();
     // The key is deleted; the records remain.
     cluster.delete(LEADER);
-    assert_eq!(late.complete_replica(), Some(false));
-    assert_eq!(late.store.records(), master.store.records());
+    assert_eq!(late_node.complete_replica(), Some(false));
+    assert_eq!(late_node.store.records(), master.store.records());
 }
 
 /// The key of the test's fabric.
@@ -390,7 +395,7 @@ fn removed_key_is_detected_without_a_batch() {
 #[test]
 fn master_cut_off_beyond_its_lease_is_deposed() {
     let cluster = Cluster::new(1);
-    let stall = Stall::before(&cluster.endpoints()[0]);
+    let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
     let mut master = Node::start(settings(1, vec![stall.endpoint()]), &Arc::default());
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
@@ -400,7 +405,7 @@ fn master_cut_off_beyond_its_lease_is_deposed() {
     standby.expect("silence", silent(1));
     assert_eq!(standby.take_over(20), Some(true));
     for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(3)) {
-        standby.commit(vec![put(n, 1)]);
+        standby.commit(vec![put_record(n, 1)]);
         standby.all_acknowledged();
     }
     stall.resume();
@@ -413,7 +418,7 @@ fn failed_store_is_used_again_in_the_next_standby_term() {
     let mut master = Node::new(1, &cluster);
     master.lead(10);
     let standby = Node::new(2, &cluster);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     master.all_acknowledged();
     standby.store.failures.store(1, Ordering::SeqCst);
     let mut standby = standby.standby();
@@ -422,8 +427,8 @@ fn failed_store_is_used_again_in_the_next_standby_term() {
         assert_eq!(standby.complete_replica(), Some(false), "master alive");
         standby.replication.set_role(Role::Standby);
         standby.in_sync(1);
-        master.commit(vec![put(n, n)]);
-        standby.has_what(&master);
+        master.commit(vec![put_record(n, n)]);
+        standby.wait_for_equal_records(&master);
     }
 }
 
@@ -432,15 +437,17 @@ fn oversized_record_is_written_with_the_snapshot() {
     let cluster = Cluster::new(1);
     let store: Arc<Memory> = Arc::default();
     let long = RecordKey::new(RecordKind::Routing, &[&[1]]);
-    let all = vec![(long, vec![5; 6 << 20].into())];
-    store.replace(Position { epoch: 1, seq: 1 }, all).unwrap();
+    let records = vec![(long, vec![5; 6 << 20].into())];
+    store
+        .replace(Position { epoch: 1, seq: 1 }, records)
+        .unwrap();
     let mut master = Node::start(settings(1, cluster.endpoints()), &store);
     master.lead(10);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
     standby.in_sync(1);
-    standby.has_what(&master);
+    standby.wait_for_equal_records(&master);
 }
 
 /// Renewals succeed but writes fail: one alarm states the reason, and no replica counts as complete from then on.
@@ -461,19 +468,20 @@ fn full_etcd_raises_an_alarm() {
     master.commit(vec![RecordChange::Put(long, vec![5; 6 << 20].into())]);
     // etcd checks its quota against committed data: concurrent writes may succeed, and a later one fails.
     let began = Instant::now();
-    let told = loop {
-        master.commit(vec![put(1, 1)]);
+    let event = loop {
+        master.commit(vec![put_record(1, 1)]);
         let next = Instant::now();
         while next.elapsed() < Duration::from_millis(50) {
             std::thread::yield_now();
         }
-        let lost = |e: &ReplicationEvent| matches!(e, ReplicationEvent::ProtectionLost(_));
-        if let Some(told) = master.events().into_iter().find(lost) {
-            break told;
+        let is_protection_lost =
+            |e: &ReplicationEvent| matches!(e, ReplicationEvent::ProtectionLost(_));
+        if let Some(event) = master.events().into_iter().find(is_protection_lost) {
+            break event;
         }
         assert!(began.elapsed() < GUARD, "timed out: alarm");
     };
-    let ReplicationEvent::ProtectionLost(why) = told else {
+    let ReplicationEvent::ProtectionLost(why) = event else {
         unreachable!("expected above")
     };
     assert!(why.contains("rejected") && why.contains("space"), "{why}");
@@ -492,23 +500,23 @@ fn full_etcd_raises_an_alarm() {
 fn stalled_node_does_not_acquire_the_key() {
     let cluster = Cluster::new(1);
     let mut hanging = settings(1, cluster.endpoints());
-    hanging.hang = Duration::ZERO;
+    hanging.driver_stall_timeout = Duration::ZERO;
     hanging.limit = Duration::from_millis(300);
     let mut master = Node::start(hanging, &Arc::default());
     master.lead(10);
     let mut other = Node::new(2, &cluster);
     other.lead(20);
-    master.commit(vec![put(1, 1)]);
-    let lost = |e: &ReplicationEvent| {
+    master.commit(vec![put_record(1, 1)]);
+    let is_protection_lost = |e: &ReplicationEvent| {
         matches!(
             e,
             ReplicationEvent::ProtectionLost(_) | ReplicationEvent::Deposed { .. }
         )
     };
-    let told = master.expect("alarm", lost);
+    let event = master.expect("alarm", is_protection_lost);
     assert!(
-        matches!(told, ReplicationEvent::ProtectionLost(_)),
-        "it never held it: {told:?}"
+        matches!(event, ReplicationEvent::ProtectionLost(_)),
+        "it never held it: {event:?}"
     );
 }
 
@@ -516,7 +524,7 @@ fn stalled_node_does_not_acquire_the_key() {
 fn master_with_stalled_driver_is_silent() {
     let cluster = Cluster::new(1);
     let mut hanging = settings(1, cluster.endpoints());
-    hanging.hang = Duration::from_millis(500);
+    hanging.driver_stall_timeout = Duration::from_millis(500);
     let mut master = Node::start(hanging, &Arc::default());
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
@@ -534,7 +542,7 @@ fn master_with_stalled_driver_is_silent() {
     });
     master.expect("unsure", |e| matches!(e, ReplicationEvent::LeaseLost(_)));
     // No node has taken over: it remains master.
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     until("in sync again", || {
         master.replication.report_alive();
         standby
@@ -543,7 +551,7 @@ fn master_with_stalled_driver_is_silent() {
             .master
             .is_some_and(|l| l.in_sync)
     });
-    standby.has_what(&master);
+    standby.wait_for_equal_records(&master);
 }
 
 #[test]
@@ -552,14 +560,14 @@ fn standby_with_failing_store_is_out_of_sync() {
     let mut master = Node::new(1, &cluster);
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     standby.in_sync(1);
     standby.store.failures.store(3, Ordering::SeqCst);
-    master.commit(vec![put(2, 2)]);
-    let why = |e: &ReplicationEvent| matches!(e, ReplicationEvent::OutOfSync { guid: 1, why } if why.contains("disk is full"));
-    standby.expect("out of sync", why);
+    master.commit(vec![put_record(2, 2)]);
+    let is_disk_failure = |e: &ReplicationEvent| matches!(e, ReplicationEvent::OutOfSync { guid: 1, reason } if reason.contains("disk is full"));
+    standby.expect("out of sync", is_disk_failure);
     standby.in_sync(1);
-    standby.has_what(&master);
+    standby.wait_for_equal_records(&master);
 }
 
 #[test]
@@ -567,7 +575,7 @@ fn death_of_one_of_three_members_loses_nothing() {
     let mut cluster = Cluster::new(3);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
-    master.commit(vec![put(0, 0)]);
+    master.commit(vec![put_record(0, 0)]);
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
     standby.in_sync(1);
@@ -575,21 +583,21 @@ fn death_of_one_of_three_members_loses_nothing() {
     cluster.kill(0);
     let began = Instant::now();
     for n in 0..200 {
-        master.commit(vec![put(n, n + 1)]);
+        master.commit(vec![put_record(n, n + 1)]);
     }
     master.all_acknowledged();
     println!(
         "with a member dead: acknowledged after {:?}",
         began.elapsed()
     );
-    standby.has_what(&master);
-    let lost = |e: &ReplicationEvent| {
+    standby.wait_for_equal_records(&master);
+    let is_protection_lost = |e: &ReplicationEvent| {
         matches!(
             e,
             ReplicationEvent::ProtectionLost(_) | ReplicationEvent::Deposed { .. }
         )
     };
-    assert!(!master.events().iter().any(lost));
+    assert!(!master.events().iter().any(is_protection_lost));
     assert!(
         master
             .replication
@@ -600,7 +608,7 @@ fn death_of_one_of_three_members_loses_nothing() {
     // And a node whose first member is the dead one.
     let mut third = Node::new(3, &cluster).standby();
     third.in_sync(1);
-    third.has_what(&master);
+    third.wait_for_equal_records(&master);
 }
 
 #[test]
@@ -612,14 +620,14 @@ fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
     for n in 0..100 {
-        master.commit(vec![put(n, n)]);
+        master.commit(vec![put_record(n, n)]);
     }
     master.all_acknowledged();
     standby.in_sync(1);
     for data in ["kept", "lost"] {
         cluster.kill(0);
         let began = Instant::now();
-        master.commit(vec![put(1000, 1)]);
+        master.commit(vec![put_record(1000, 1)]);
         if data == "kept" {
             // The second time, protection may not have been restored yet.
             master.expect("unsure", |e| matches!(e, ReplicationEvent::LeaseLost(_)));
@@ -636,19 +644,19 @@ fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
             matches!(e, ReplicationEvent::OutOfSync { guid: 1, .. })
         });
         // Without a replica no acknowledgement is needed.
-        master.commit(vec![put(1001, 1)]);
+        master.commit(vec![put_record(1001, 1)]);
         assert_eq!(master.replication.acknowledged(), master.seq);
         if data == "lost" {
-            cluster.forget(0);
+            cluster.delete_data(0);
         }
         cluster.start(0);
         master.expect("the end of the alarm", |e| {
             *e == ReplicationEvent::ProtectionRestored
         });
-        master.commit(vec![put(1002, 1)]);
+        master.commit(vec![put_record(1002, 1)]);
         master.all_acknowledged();
         standby.in_sync(1);
-        standby.has_what(&master);
+        standby.wait_for_equal_records(&master);
     }
 }
 
@@ -656,9 +664,9 @@ fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
 fn master_starts_without_etcd_after_the_limit() {
     let mut cluster = Cluster::new(1);
     cluster.kill(0);
-    let mut alone = settings(1, cluster.endpoints());
-    alone.limit = Duration::from_millis(300);
-    let mut master = Node::start(alone, &Arc::default());
+    let mut settings_of_one = settings(1, cluster.endpoints());
+    settings_of_one.limit = Duration::from_millis(300);
+    let mut master = Node::start(settings_of_one, &Arc::default());
     master.lead(10);
     let alarm = master.expect("alarm", |e| {
         matches!(e, ReplicationEvent::ProtectionLost(_))
@@ -666,56 +674,62 @@ fn master_starts_without_etcd_after_the_limit() {
     let ReplicationEvent::ProtectionLost(why) = alarm else {
         unreachable!("expected above")
     };
-    let place = format!("etcd at {}: ", cluster.endpoints()[0]);
-    assert!(why.starts_with(&place) && why.contains("refused"), "{why}");
-    master.commit(vec![put(1, 1)]);
+    let error_prefix = format!("etcd at {}: ", cluster.endpoints()[0]);
+    assert!(
+        why.starts_with(&error_prefix) && why.contains("refused"),
+        "{why}"
+    );
+    master.commit(vec![put_record(1, 1)]);
     assert_eq!(master.replication.acknowledged(), 1);
 }
 
 #[test]
 fn both_sides_require_certificates() {
     let cluster = Cluster::with_certificates();
-    let mut with = settings(1, cluster.endpoints());
-    with.files = Some(cluster.files("node"));
-    let mut master = Node::start(with.clone(), &Arc::default());
+    let mut node_settings = settings(1, cluster.endpoints());
+    node_settings.files = Some(cluster.files("node"));
+    let mut master = Node::start(node_settings.clone(), &Arc::default());
     master.lead(10);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     master.all_acknowledged();
     // Both sides authenticate the peer. etcd rejects one node, the other node rejects etcd; the error says which.
     let (node, foreign) = (cluster.files("node"), cluster.files("foreign"));
-    let refused = TlsFiles {
+    let untrusted_by_etcd = TlsFiles {
         ca: node.ca.clone(),
         ..foreign.clone()
     };
-    let refuses = TlsFiles {
+    let distrusting_etcd = TlsFiles {
         ca: foreign.ca,
         ..node
     };
-    for (guid, files, says) in [
+    for (guid, files, expected_words) in [
         // The connection may end before etcd's reason is read.
         (
             2,
-            refused,
+            untrusted_by_etcd,
             &["alert", "broken pipe", "reset", "connection closed"][..],
         ),
-        (3, refuses, &["invalid peer certificate"]),
+        (3, distrusting_etcd, &["invalid peer certificate"]),
     ] {
-        with.guid = guid;
-        with.limit = Duration::from_secs(1);
-        with.files = Some(files);
-        let mut other = Node::start(with.clone(), &Arc::default());
+        node_settings.guid = guid;
+        node_settings.limit = Duration::from_secs(1);
+        node_settings.files = Some(files);
+        let mut other = Node::start(node_settings.clone(), &Arc::default());
         other.lead(20);
-        let told = other.expect("alarm", |e| {
+        let event = other.expect("alarm", |e| {
             matches!(e, ReplicationEvent::ProtectionLost(_))
         });
-        let ReplicationEvent::ProtectionLost(why) = told else {
+        let ReplicationEvent::ProtectionLost(why) = event else {
             unreachable!("matched above")
         };
-        assert!(says.iter().any(|word| why.contains(word)), "{why}");
+        assert!(
+            expected_words.iter().any(|word| why.contains(word)),
+            "{why}"
+        );
         println!("reason: {why}");
     }
     assert_eq!(master.events(), []);
     // etcd itself was available.
-    master.commit(vec![put(2, 2)]);
+    master.commit(vec![put_record(2, 2)]);
     master.all_acknowledged();
 }

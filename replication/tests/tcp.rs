@@ -23,7 +23,7 @@ use ferrosm_replication::{
     EVENT_QUEUE_MAX, LogLimits, Position, RecordStore, Replication, ReplicationEvent, Role,
     StepDownReason, Timing,
 };
-use memory::{GUARD, Memory, put, until};
+use memory::{GUARD, Memory, put_record, until};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::sync::mpsc;
 use tokio_rustls::rustls;
@@ -34,7 +34,7 @@ type Authority = CertifiedIssuer<'static, KeyPair>;
 struct Site {
     dir: PathBuf,
     authority: Authority,
-    places: Vec<SocketAddr>,
+    addresses: Vec<SocketAddr>,
     stores: Vec<Arc<Memory>>,
 }
 
@@ -59,7 +59,7 @@ impl Site {
         let site = Self {
             dir,
             authority: authority(),
-            places: loopback::free(nodes),
+            addresses: loopback::free(nodes),
             stores: (0..nodes).map(|_| Arc::default()).collect(),
         };
         site.sign("node", &site.authority);
@@ -79,7 +79,7 @@ impl Site {
     }
 
     fn files(&self, name: &str) -> TlsFiles {
-        let path = |end: &str| self.dir.join(format!("{name}.{end}"));
+        let path = |extension: &str| self.dir.join(format!("{name}.{extension}"));
         TlsFiles {
             ca: path("ca"),
             certificate: path("crt"),
@@ -88,22 +88,22 @@ impl Site {
     }
 
     fn settings(&self, node: usize) -> TcpSettings {
-        let peers = self.places.iter().map(SocketAddr::to_string);
+        let peers = self.addresses.iter().map(SocketAddr::to_string);
         TcpSettings {
             fabric: "fe80000000000000 test".to_owned(),
             guid: node as u64 + 1,
             priority: 0,
-            listen: self.places[node].to_string(),
+            listen: self.addresses[node].to_string(),
             peers: peers.collect(),
             server_name: None,
             files: self.files("node"),
             // Generous limits: a loaded machine must not fail unrelated tests.
             timing: Timing {
                 lease: Duration::from_secs(5),
-                limit: Duration::from_secs(12),
+                ack_timeout: Duration::from_secs(12),
                 ..Timing::default()
             },
-            hang: Duration::from_hours(1),
+            driver_stall_timeout: Duration::from_hours(1),
             log: LogLimits::default(),
         }
     }
@@ -132,10 +132,10 @@ impl Node {
         let event = self.expect("refused", |e| {
             matches!(e, ReplicationEvent::PeerRejected { .. })
         });
-        let ReplicationEvent::PeerRejected { why, .. } = event else {
+        let ReplicationEvent::PeerRejected { reason, .. } = event else {
             unreachable!("expected above")
         };
-        why
+        reason
     }
 }
 
@@ -145,7 +145,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
     let mut master = site.start(0);
     master.lead(10);
     for n in 0..500 {
-        master.commit(vec![put(n, n)]);
+        master.commit(vec![put_record(n, n)]);
     }
     // No other node: no acknowledgement is needed.
     master.all_acknowledged();
@@ -156,9 +156,12 @@ fn standby_gets_a_snapshot_and_then_batches() {
     });
     assert_eq!(standby.store.records(), master.store.records());
     for n in 0..500 {
-        master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
+        master.commit(vec![put_record(n / 3, n + 1000), put_record(n, 7)]);
     }
-    master.commit(vec![RecordChange::Clear(RecordKind::Service), put(1, 2)]);
+    master.commit(vec![
+        RecordChange::Clear(RecordKind::Service),
+        put_record(1, 2),
+    ]);
     master.all_acknowledged();
     // Acknowledged batches are durable at the standby.
     assert_eq!(standby.store.records(), master.store.records());
@@ -177,7 +180,7 @@ fn certificates_may_be_installed_after_the_start() {
     std::fs::copy(&signed.certificate, &settings.files.certificate).unwrap();
     let mut master = site.start(0);
     master.lead(10);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     let mut standby = site.start_with(settings.clone(), 1).standby();
     std::fs::copy(&signed.key, &settings.files.key).unwrap();
     standby.in_sync(1);
@@ -190,28 +193,28 @@ fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
     let mut first = site.start(0);
     let (mut second, mut third) = (site.start(1).standby(), site.start(2).standby());
     first.lead(10);
-    first.commit(vec![put(1, 1)]);
+    first.commit(vec![put_record(1, 1)]);
     second.in_sync(1);
     third.in_sync(1);
     for n in 0..100 {
-        first.commit(vec![put(n, n)]);
+        first.commit(vec![put_record(n, n)]);
     }
     first.all_acknowledged();
 
     first.replication.abort();
     let silent = |e: &ReplicationEvent| {
-        let all = true;
+        let is_complete = true;
         *e == ReplicationEvent::MasterSilent {
             guid: 1,
-            in_sync: all,
-            uncertain: false,
+            in_sync: is_complete,
+            is_uncertain: false,
         }
     };
     second.expect("silence", silent);
     third.expect("silence", silent);
     // Batches that only the dead master had.
     let tail = RecordBatch {
-        changes: vec![put(5000, 5000)],
+        changes: vec![put_record(5000, 5000)],
     };
     let at = Position {
         epoch: 10,
@@ -222,7 +225,7 @@ fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
     second.lead(20);
     let before = third.store.replaced.load(Ordering::SeqCst);
     third.in_sync(2);
-    second.commit(vec![put(6000, 6000)]);
+    second.commit(vec![put_record(6000, 6000)]);
     second.all_acknowledged();
     assert_eq!(third.store.records(), second.store.records());
     let after = third.store.replaced.load(Ordering::SeqCst);
@@ -239,7 +242,7 @@ fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
         "a tail of its own"
     );
     assert_eq!(old.store.records(), second.store.records());
-    second.commit(vec![put(7000, 7000)]);
+    second.commit(vec![put_record(7000, 7000)]);
     second.all_acknowledged();
     assert_eq!(old.store.records(), third.store.records());
 }
@@ -252,11 +255,11 @@ fn reconnected_standby_gets_missed_batches() {
     let mut standby = site.start(1).standby();
     standby.in_sync(1);
     let replaced = standby.store.replaced.load(Ordering::SeqCst);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     master.all_acknowledged();
     drop(standby);
     for n in 0..300 {
-        master.commit(vec![put(n, n)]);
+        master.commit(vec![put_record(n, n)]);
     }
     master.expect("loss", |e| {
         matches!(e, ReplicationEvent::StandbyLost { guid: 2, .. })
@@ -265,14 +268,14 @@ fn reconnected_standby_gets_missed_batches() {
         matches!(e, ReplicationEvent::ProtectionLost(_))
     });
     master.all_acknowledged();
-    let mut again = site.start(1).standby();
-    again.in_sync(1);
+    let mut reconnected = site.start(1).standby();
+    reconnected.in_sync(1);
     master.expect("end of the alarm", |e| {
         *e == ReplicationEvent::ProtectionRestored
     });
-    assert_eq!(again.store.records(), master.store.records());
+    assert_eq!(reconnected.store.records(), master.store.records());
     assert_eq!(
-        again.store.replaced.load(Ordering::SeqCst),
+        reconnected.store.replaced.load(Ordering::SeqCst),
         replaced,
         "the log has it"
     );
@@ -290,12 +293,15 @@ fn standby_beyond_the_log_gets_a_snapshot() {
     drop(standby);
     let replaced = site.stores[1].replaced.load(Ordering::SeqCst);
     for n in 0..300 {
-        master.commit(vec![put(n, n)]);
+        master.commit(vec![put_record(n, n)]);
     }
-    let mut again = site.start(1).standby();
-    again.in_sync(1);
-    assert_eq!(again.store.records(), master.store.records());
-    assert_eq!(again.store.replaced.load(Ordering::SeqCst), replaced + 1);
+    let mut reconnected = site.start(1).standby();
+    reconnected.in_sync(1);
+    assert_eq!(reconnected.store.records(), master.store.records());
+    assert_eq!(
+        reconnected.store.replaced.load(Ordering::SeqCst),
+        replaced + 1
+    );
 }
 
 #[test]
@@ -306,19 +312,19 @@ fn handover_loses_nothing_and_differs_from_a_death() {
     let mut second = site.start(1).standby();
     second.in_sync(1);
     for n in 0..200 {
-        first.commit(vec![put(n, n)]);
+        first.commit(vec![put_record(n, n)]);
     }
     first
         .replication
         .set_role(Role::Inactive(StepDownReason::HandingOver));
-    let told = second.expect("goodbye", |e| {
+    let event = second.expect("goodbye", |e| {
         matches!(e, ReplicationEvent::MasterLeaving { .. })
     });
     assert!(matches!(
-        told,
+        event,
         ReplicationEvent::MasterLeaving {
             guid: 1,
-            leaving: StepDownReason::HandingOver,
+            reason: StepDownReason::HandingOver,
             ..
         }
     ));
@@ -334,7 +340,7 @@ fn master_with_stalled_driver_is_silent() {
     let site = Site::new(2);
     let settings = |node| {
         let mut settings = site.settings(node);
-        settings.hang = Duration::from_millis(300);
+        settings.driver_stall_timeout = Duration::from_millis(300);
         settings.timing = Timing::default();
         settings
     };
@@ -363,16 +369,16 @@ fn standby_with_failing_store_is_out_of_sync() {
     let mut standby = site.start(1).standby();
     standby.in_sync(1);
     standby.store.failures.store(1, Ordering::SeqCst);
-    master.commit(vec![put(1, 1)]);
-    let told = standby.expect("failure", |e| {
+    master.commit(vec![put_record(1, 1)]);
+    let event = standby.expect("failure", |e| {
         matches!(e, ReplicationEvent::OutOfSync { .. })
     });
-    let ReplicationEvent::OutOfSync { why, .. } = told else {
+    let ReplicationEvent::OutOfSync { reason, .. } = event else {
         unreachable!("expected above")
     };
-    assert_eq!(why, "the disk is full");
+    assert_eq!(reason, "the disk is full");
     standby.in_sync(1);
-    master.commit(vec![put(2, 2)]);
+    master.commit(vec![put_record(2, 2)]);
     master.all_acknowledged();
     assert_eq!(standby.store.records(), master.store.records());
 }
@@ -384,22 +390,22 @@ fn peers_of_other_fabrics_and_cas_are_rejected_with_a_reason() {
     master.lead(10);
     let mut settings = site.settings(1);
     settings.fabric = "another".to_owned();
-    let mut stranger = site.start_with(settings, 1).standby();
+    let mut foreign_node = site.start_with(settings, 1).standby();
     assert_eq!(
-        stranger.rejection(),
+        foreign_node.rejection(),
         "peer serves fabric \"fe80000000000000 test\""
     );
     assert_eq!(
         master.rejection(),
         "incoming connection: peer serves fabric \"another\""
     );
-    drop(stranger);
+    drop(foreign_node);
 
     let mut settings = site.settings(1);
     settings.files = site.sign("foreign", &authority());
-    let mut stranger = site.start_with(settings, 1).standby();
-    let why = stranger.rejection();
-    assert!(why.contains("not signed by this site's CA"), "{why}");
+    let mut foreign_node = site.start_with(settings, 1).standby();
+    let reason = foreign_node.rejection();
+    assert!(reason.contains("not signed by this site's CA"), "{reason}");
     // It trusts this site's CA, but its own certificate is of another one: the master rejects it.
     let mut settings = site.settings(1);
     settings.files = site.files("foreign");
@@ -412,21 +418,24 @@ fn peers_of_other_fabrics_and_cas_are_rejected_with_a_reason() {
         ),
     )
     .unwrap();
-    drop(stranger);
-    let mut stranger = site.start_with(settings, 1).standby();
-    let why = stranger.rejection();
-    assert!(why.contains("rejected this node's certificate"), "{why}");
-    let why = master.rejection();
-    assert!(why.contains("incoming connection"), "{why}");
-    drop(stranger);
-    serves(&site, &mut master);
+    drop(foreign_node);
+    let mut foreign_node = site.start_with(settings, 1).standby();
+    let reason = foreign_node.rejection();
+    assert!(
+        reason.contains("rejected this node's certificate"),
+        "{reason}"
+    );
+    let reason = master.rejection();
+    assert!(reason.contains("incoming connection"), "{reason}");
+    drop(foreign_node);
+    assert_master_serves(&site, &mut master);
 }
 
 /// The master serves a valid standby.
-fn serves(site: &Site, master: &mut Node) {
+fn assert_master_serves(site: &Site, master: &mut Node) {
     let mut standby = site.start(1).standby();
     standby.in_sync(1);
-    master.commit(vec![put(1, 2)]);
+    master.commit(vec![put_record(1, 2)]);
     master.all_acknowledged();
     assert_eq!(standby.store.records(), master.store.records());
 }
@@ -458,13 +467,13 @@ fn over_tls(site: &Site, to: SocketAddr, certificate: bool, bytes: &[u8]) -> Vec
     let mut socket = TcpStream::connect(to).unwrap();
     socket.set_read_timeout(Some(GUARD)).unwrap();
     let mut stream = rustls::Stream::new(&mut tls, &mut socket);
-    let mut got = Vec::new();
+    let mut response = Vec::new();
     // The peer may have closed the connection before.
     let _ = stream.write_all(bytes);
-    let error = stream.read_to_end(&mut got).err();
+    let error = stream.read_to_end(&mut response).err();
     let waited = error.is_some_and(|e| e.kind() == std::io::ErrorKind::WouldBlock);
     assert!(!waited, "connection still open");
-    got
+    response
 }
 
 #[test]
@@ -472,18 +481,18 @@ fn peer_without_certificate_gets_no_data() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
-    let got = over_tls(
+    let response = over_tls(
         &site,
         master.replication.address().unwrap(),
         false,
         b"FSMR\x00\x01",
     );
-    assert!(got.is_empty());
+    assert!(response.is_empty());
     assert_eq!(
         master.rejection(),
         "incoming connection: peer presented no certificate"
     );
-    serves(&site, &mut master);
+    assert_master_serves(&site, &mut master);
 }
 
 #[test]
@@ -496,8 +505,8 @@ fn garbage_ends_only_its_connection() {
     let mut socket = TcpStream::connect(to).unwrap();
     socket.set_read_timeout(Some(GUARD)).unwrap();
     socket.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    let mut got = Vec::new();
-    let _ = socket.read_to_end(&mut got);
+    let mut response = Vec::new();
+    let _ = socket.read_to_end(&mut response);
     // From a peer with a certificate: another protocol, another version, an excessive length, malformed bytes, an unexpected first message.
     let cases: [(&[u8], &str); 5] = [
         (
@@ -512,12 +521,12 @@ fn garbage_ends_only_its_connection() {
             "unexpected message",
         ),
     ];
-    for (bytes, why) in cases {
+    for (bytes, expected) in cases {
         over_tls(&site, to, true, bytes);
         master.expect(
-            why,
-            |e| matches!(e, ReplicationEvent::PeerRejected { why: told, .. } if told.contains(why)),
+            expected,
+            |e| matches!(e, ReplicationEvent::PeerRejected { reason: told, .. } if told.contains(expected)),
         );
     }
-    serves(&site, &mut master);
+    assert_master_serves(&site, &mut master);
 }

@@ -127,14 +127,14 @@ fn is_up_down(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
         Some(peer.index())
     };
     topo.destinations().par_iter().all(|d| {
-        let here = d.switch.index();
-        (0..order.len()).filter(|v| *v != here).all(|v| {
+        let own_switch = d.switch.index();
+        (0..order.len()).filter(|v| *v != own_switch).all(|v| {
             let Some(u) = next(v, d.lid) else { return true };
             // Equal positions are no order: neither up nor down.
             let down = order[u] > order[v];
             let up = order[u] < order[v];
             let goes_down = || next(u, d.lid).is_none_or(|w| order[w] > order[u]);
-            up || (down && (u == here || goes_down()))
+            up || (down && (u == own_switch || goes_down()))
         })
     })
 }
@@ -147,15 +147,15 @@ fn spanning_tree_ports(topo: &Topology, up: &[Option<PortNum>], sl: u8) -> Optio
     let mut ports = vec![PortSet::new(); up.len()];
     for (v, port) in up.iter().enumerate() {
         if let Some(port) = port {
-            let (peer, far) = topo.neighbor(SwitchIdx::from_index(v), *port)?;
+            let (peer, peer_port) = topo.neighbor(SwitchIdx::from_index(v), *port)?;
             ports[v].insert(*port);
-            ports[peer.index()].insert(far);
+            ports[peer.index()].insert(peer_port);
         }
     }
     for (v, set) in ports.iter_mut().enumerate() {
         set.insert(PortNum::ZERO);
-        let ends = topo.end_ports(SwitchIdx::from_index(v)).iter();
-        ends.for_each(|end| set.insert(end.port));
+        let end_ports = topo.end_ports(SwitchIdx::from_index(v)).iter();
+        end_ports.for_each(|end_port| set.insert(end_port.port));
     }
     let ports = topo.switches().zip(ports).collect();
     Some(TreePorts { sl, ports })

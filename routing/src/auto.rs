@@ -62,20 +62,20 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
         };
     }
     if hints.torus.is_some()
-        && let Ok(found) = grid(topo, hints)
+        && let Ok(grid) = grid(topo, hints)
     {
-        let reason = Structure::DescribedTorus(Box::new(found));
+        let reason = Structure::DescribedTorus(Box::new(grid));
         return Advice::structured(&["torus-2QoS", "dor"], reason);
     }
     let no_tree = match tree(topo, hints) {
-        Ok(found) => return of_tree(topo, &found),
-        Err(why) => why,
+        Ok(tree) => return of_tree(topo, &tree),
+        Err(mismatch) => mismatch,
     };
     let no_grid = match grid(topo, hints) {
-        Ok(found) => {
+        Ok(grid) => {
             // With missing links, the detours of dimension order overload some links; another engine may be better.
-            let family = (found.family(), found.is_complete());
-            let reason = Structure::Grid(Box::new(found));
+            let family = (grid.family(), grid.is_complete());
+            let reason = Structure::Grid(Box::new(grid));
             return match family {
                 (Family::Torus, true) => Advice::structured(&["torus-2QoS", "dor"], reason),
                 (Family::Torus, false) => {
@@ -89,10 +89,10 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
                 }
             };
         }
-        Err(why) => why,
+        Err(mismatch) => mismatch,
     };
     let reason = match dragonfly(topo) {
-        Ok(found) => Structure::Dragonfly(Box::new(found)),
+        Ok(dragonfly) => Structure::Dragonfly(Box::new(dragonfly)),
         Err(no_dragonfly) => Structure::Unknown {
             tree: no_tree,
             grid: no_grid,

@@ -72,7 +72,7 @@ struct Figures {
 
 /// Number of entries that differ from the installed tables, as far as these are known.
 fn changed_entries(request: &RoutingRequest<'_>, routing: &Routing) -> usize {
-    let known = |s: usize| request.previous.get(s);
+    let known = |s: usize| request.previous.table_of(s);
     let tables = routing.tables.iter().enumerate();
     tables
         .filter_map(|(s, new)| Some((known(s)?, new)))
@@ -96,8 +96,9 @@ fn best_index(figures: &[Figures]) -> usize {
         .iter()
         .map(|f| f.cost())
         .fold(f64::INFINITY, f64::min);
-    let good = (0..figures.len()).filter(|&i| figures[i].cost() <= lowest * COST_TOLERANCE);
-    good.min_by_key(|&i| (figures[i].changed_entries, figures[i].vls, i))
+    let good_enough = (0..figures.len()).filter(|&i| figures[i].cost() <= lowest * COST_TOLERANCE);
+    good_enough
+        .min_by_key(|&i| (figures[i].changed_entries, figures[i].vls, i))
         .unwrap_or(0)
 }
 

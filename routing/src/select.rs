@@ -135,7 +135,7 @@ enum Choice<'a> {
 }
 
 impl<'a> Stage<'a> {
-    fn named(engine: &'a str) -> Self {
+    fn for_engine(engine: &'a str) -> Self {
         Self {
             choice: Choice::First(vec![engine]),
             reason: None,
@@ -149,8 +149,8 @@ impl<'a> Stage<'a> {
         let missing = |name: &&str| !engines.contains(name);
         let list = |name| Some(name).filter(missing).into_iter().collect::<Vec<_>>();
         let (baseline, candidates) = (list(FALLBACK.0), list(FALLBACK.1));
-        let any = !baseline.is_empty() || !candidates.is_empty();
-        any.then_some(Self {
+        let has_any = !baseline.is_empty() || !candidates.is_empty();
+        has_any.then_some(Self {
             choice: Choice::Best {
                 baseline,
                 candidates,
@@ -288,7 +288,7 @@ fn stages<'a>(engines: &[&'a str], request: &RoutingRequest<'_>) -> Vec<Stage<'a
             let installed = request.previous.pinned_engine;
             list.extend(Stage::from_advice(auto::advise(request), installed));
         } else {
-            list.push(Stage::named(engine));
+            list.push(Stage::for_engine(engine));
         }
     }
     if !engines.contains(&NO_FALLBACK) {
@@ -314,9 +314,9 @@ impl Attempts<'_, '_> {
             Choice::First(engines) => self.first(engines, stage).into_iter().collect(),
             Choice::Installed(engine) => {
                 let share = self.request.budget.share(SHARE_PERCENT);
-                let found = self.attempt(engine, stage, &share);
+                let result = self.attempt(engine, stage, &share);
                 let _ = self.request.budget.spend(share.spent());
-                found.into_iter().collect()
+                result.into_iter().collect()
             }
             Choice::Best {
                 baseline,
@@ -346,11 +346,11 @@ impl Attempts<'_, '_> {
     /// The first routing that passes. Its work counts against the budget, but is not limited by it.
     fn first(&mut self, engines: &[&str], stage: &Stage<'_>) -> Option<Verified> {
         let work = WorkBudget::limited(u64::MAX - 1);
-        let found = engines
+        let results = engines
             .iter()
             .find_map(|engine| self.attempt(engine, stage, &work));
         let _ = self.request.budget.spend(work.spent());
-        found
+        results
     }
 
     fn attempt(&mut self, name: &str, stage: &Stage<'_>, budget: &WorkBudget) -> Option<Verified> {

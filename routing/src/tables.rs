@@ -69,9 +69,9 @@ impl Lft {
     pub fn block(&self, block: u16) -> [u8; BLOCK_LIDS] {
         let mut out = [DROP; BLOCK_LIDS];
         let from = usize::from(block) * BLOCK_LIDS;
-        if let Some(part) = self.entries.get(from..) {
-            let n = part.len().min(BLOCK_LIDS);
-            out[..n].copy_from_slice(&part[..n]);
+        if let Some(entries) = self.entries.get(from..) {
+            let n = entries.len().min(BLOCK_LIDS);
+            out[..n].copy_from_slice(&entries[..n]);
         }
         out
     }

@@ -175,21 +175,21 @@ impl TopologyBuilder {
         let mut vls = vec![DATA_VLS_MAX; flat];
         for &(at, count) in &self.vls {
             if let Some(i) = exists(at) {
-                let far = peers[i].and_then(exists);
-                for end in [Some(i), far].into_iter().flatten() {
-                    vls[end] = vls[end].min(count.max(1));
+                let peer = peers[i].and_then(exists);
+                for port in [Some(i), peer].into_iter().flatten() {
+                    vls[port] = vls[port].min(count.max(1));
                 }
             }
         }
         let mut rates = vec![0; flat];
         for &(at, mbps) in self.rates.iter().filter(|(_, mbps)| *mbps > 0) {
             if let Some(i) = exists(at) {
-                let far = peers[i].and_then(exists);
-                for end in [Some(i), far].into_iter().flatten() {
-                    rates[end] = if rates[end] == 0 {
+                let peer = peers[i].and_then(exists);
+                for port in [Some(i), peer].into_iter().flatten() {
+                    rates[port] = if rates[port] == 0 {
                         mbps
                     } else {
-                        mbps.min(rates[end])
+                        mbps.min(rates[port])
                     };
                 }
             }
@@ -330,9 +330,9 @@ impl Topology {
 
     /// Switches by LID, or by their neighbours if they have none: an order that does not depend on the discovery order.
     pub(crate) fn by_lid(&self) -> Vec<SwitchIdx> {
-        let mut all: Vec<SwitchIdx> = self.switches().collect();
-        all.sort_by_cached_key(|&s| (self.stable_key(s), s));
-        all
+        let mut switches: Vec<SwitchIdx> = self.switches().collect();
+        switches.sort_by_cached_key(|&s| (self.stable_key(s), s));
+        switches
     }
 
     /// Number of LIDs of port 0.
@@ -392,8 +392,11 @@ impl Topology {
     /// Data VLs that every channel between switches operates, 1 to 15.
     #[must_use]
     pub fn common_vls(&self) -> u8 {
-        let of = |s: SwitchIdx| self.links(s).iter().map(move |l| self.vls(s, l.port));
-        self.switches().flat_map(of).min().unwrap_or(DATA_VLS_MAX)
+        let vls_of_links = |s: SwitchIdx| self.links(s).iter().map(move |l| self.vls(s, l.port));
+        self.switches()
+            .flat_map(vls_of_links)
+            .min()
+            .unwrap_or(DATA_VLS_MAX)
     }
 
     /// Rate of the link at a port, in Mb/s; `None` if unknown.
@@ -411,8 +414,8 @@ impl Topology {
     pub fn degraded_links(&self) -> Vec<DegradedLink> {
         let best_rate = |s: SwitchIdx| {
             let first = self.port_base[s.index()];
-            let all = &self.rates[first..self.port_base[s.index() + 1]];
-            all.iter().copied().max().unwrap_or(0)
+            let rates = &self.rates[first..self.port_base[s.index() + 1]];
+            rates.iter().copied().max().unwrap_or(0)
         };
         let best: Vec<u32> = self.switches().map(best_rate).collect();
         let links = self

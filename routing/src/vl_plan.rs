@@ -44,13 +44,14 @@ impl PathSl {
     /// Whether both have the same SL for every path that both contain.
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
-        let same = |a: &[u8], b: &[u8]| a.iter().zip(b).all(|(a, b)| a == b);
-        let all = |a: &[Arc<[u8]>], b: &[Arc<[u8]>]| a.iter().zip(b).all(|(a, b)| same(a, b));
+        let is_same_row = |a: &[u8], b: &[u8]| a.iter().zip(b).all(|(a, b)| a == b);
+        let are_same =
+            |a: &[Arc<[u8]>], b: &[Arc<[u8]>]| a.iter().zip(b).all(|(a, b)| is_same_row(a, b));
         match (self, other) {
             (Self::Uniform(a), Self::Uniform(b)) => a == b,
-            (Self::ByLid(a), Self::ByLid(b)) => same(a, b),
+            (Self::ByLid(a), Self::ByLid(b)) => is_same_row(a, b),
             (Self::BySwitches(a), Self::BySwitches(b))
-            | (Self::BySwitchAndLid(a), Self::BySwitchAndLid(b)) => all(a, b),
+            | (Self::BySwitchAndLid(a), Self::BySwitchAndLid(b)) => are_same(a, b),
             (
                 Self::Uniform(_) | Self::ByLid(_) | Self::BySwitches(_) | Self::BySwitchAndLid(_),
                 _,

@@ -60,7 +60,7 @@ impl Default for ReplicationKeys {
             server_name: String::new(),
             heartbeat: DurationValue(timing.heartbeat),
             lease: DurationValue(timing.lease),
-            limit: DurationValue(timing.limit),
+            limit: DurationValue(timing.ack_timeout),
             hang: DurationValue(Duration::from_secs(1)),
         }
     }
@@ -90,7 +90,7 @@ pub(super) fn settings(
             guid: 0,
             silence_s: u8::try_from(keys.etcd_lease.0.as_secs()).unwrap_or(u8::MAX),
             limit: keys.limit.0,
-            hang: keys.hang.0,
+            driver_stall_timeout: keys.hang.0,
         }));
     }
     Some(ReplicationSettings::Tcp(tcp::TcpSettings {
@@ -104,10 +104,10 @@ pub(super) fn settings(
         timing: Timing {
             heartbeat: keys.heartbeat.0,
             lease: keys.lease.0,
-            limit: keys.limit.0,
+            ack_timeout: keys.limit.0,
             ..Timing::default()
         },
-        hang: keys.hang.0,
+        driver_stall_timeout: keys.hang.0,
         log: LogLimits::default(),
     }))
 }

@@ -140,9 +140,10 @@ impl Members {
             .get(number % endpoints.len().max(1))
             .cloned()
             .unwrap_or_default();
-        let wrong = |e: tonic::transport::Error| EtcdError::Member(url.clone(), sentence(&e));
+        let member_error =
+            |e: tonic::transport::Error| EtcdError::Member(url.clone(), sentence(&e));
         let mut endpoint = Endpoint::from_shared(url.clone())
-            .map_err(wrong)?
+            .map_err(member_error)?
             .connect_timeout(self.settings.limit)
             .tcp_nodelay(true);
         if let Some(pems) = pems.filter(|_| url.starts_with("https:")) {
@@ -154,7 +155,7 @@ impl Members {
             if let Some(name) = &self.settings.server_name {
                 tls = tls.domain_name(name);
             }
-            endpoint = endpoint.tls_config(tls).map_err(wrong)?;
+            endpoint = endpoint.tls_config(tls).map_err(member_error)?;
         }
         // A member without a leader reports it, instead of blocking.
         let options = ConnectOptions::new().with_require_leader(true);
@@ -196,9 +197,9 @@ fn sentence(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(inner) = next {
-        let more = inner.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
+        let detail = inner.to_string();
+        if !text.contains(&detail) {
+            text = format!("{text}: {detail}");
         }
         next = inner.source();
     }
@@ -216,7 +217,7 @@ pub(super) struct EtcdMember {
 
 impl EtcdMember {
     /// The same member with another timeout.
-    pub(super) fn within(&self, limit: Duration) -> Self {
+    pub(super) fn with_timeout(&self, limit: Duration) -> Self {
         Self {
             limit,
             ..self.clone()
@@ -279,7 +280,7 @@ impl EtcdMember {
         (from, to): (String, String),
         revision: i64,
     ) -> Result<Vec<KeyValue>, EtcdError> {
-        let mut all: Vec<KeyValue> = Vec::new();
+        let mut pairs: Vec<KeyValue> = Vec::new();
         let mut from = from.into_bytes();
         let options = GetOptions::new().with_range(to).with_revision(revision);
         let mut page = PAGES.0;
@@ -288,13 +289,13 @@ impl EtcdMember {
             let mut reply = self.page(from, options).await?;
             let bytes: usize = reply.kvs().iter().map(|pair| pair.value().len()).sum();
             page = if bytes > PIECE { page / 2 } else { page * 2 }.clamp(1, PAGES.1);
-            all.extend(reply.take_kvs());
-            match all.last() {
+            pairs.extend(reply.take_kvs());
+            match pairs.last() {
                 Some(last) if reply.more() => {
                     from = last.key().to_owned();
                     from.push(0);
                 }
-                Some(_) | None => return Ok(all),
+                Some(_) | None => return Ok(pairs),
             }
         }
     }

@@ -120,7 +120,7 @@ impl CommitQueue {
     }
 
     /// Position of the last batch.
-    pub(super) fn end(&self) -> Option<Position> {
+    pub(super) fn end_position(&self) -> Option<Position> {
         let epoch = self.epoch;
         self.last.map(|seq| Position { epoch, seq })
     }
@@ -148,9 +148,9 @@ impl CommitQueue {
     /// Whether another master wrote more batches in the meantime, where etcd is at `head`. A batch from before this node's own comes from a
     /// restored backup of etcd.
     pub(super) fn is_followed_by(&self, known: Option<Position>, head: Position) -> bool {
-        let older = known.is_some_and(|known| known.epoch == head.epoch);
-        let more = self.written.is_some_and(|written| head.seq >= written);
-        more && !older && head.epoch != self.epoch
+        let is_older = known.is_some_and(|known| known.epoch == head.epoch);
+        let has_more = self.written.is_some_and(|written| head.seq >= written);
+        has_more && !is_older && head.epoch != self.epoch
     }
 
     /// This node has acquired the key. `known`: the store's position at the start of the term; `store`: its position now; `head`: etcd's
@@ -209,12 +209,12 @@ impl CommitQueue {
     }
 
     /// The key is lost.
-    pub(super) fn on_key_lost(&mut self, why: &str) {
+    pub(super) fn on_key_lost(&mut self, reason: &str) {
         if self.lease_valid_until.take().is_some()
             && !core::mem::replace(&mut self.lease_loss_reported, true)
         {
             self.events
-                .push(ReplicationEvent::LeaseLost(why.to_owned()));
+                .push(ReplicationEvent::LeaseLost(reason.to_owned()));
         }
     }
 
@@ -225,10 +225,10 @@ impl CommitQueue {
     }
 
     /// A request failed.
-    pub(super) fn on_failure(&mut self, why: String, now: NodeTime) {
+    pub(super) fn on_failure(&mut self, error: String, now: NodeTime) {
         match &mut self.error {
-            Some((_, last)) => *last = why,
-            None => self.error = Some((now, why)),
+            Some((_, last)) => *last = error,
+            None => self.error = Some((now, error)),
         }
     }
 
@@ -239,23 +239,23 @@ impl CommitQueue {
             return Work::Snapshot;
         }
         let mut size = 0;
-        let mut some = Vec::new();
+        let mut batches = Vec::new();
         for ((seq, body), _) in self.pending.iter().take(OPS) {
             size += body.len();
-            if !some.is_empty() && size > super::keys::PART {
+            if !batches.is_empty() && size > super::keys::PART_LEN {
                 break;
             }
-            some.push((*seq, body.clone()));
+            batches.push((*seq, body.clone()));
         }
         if self.claim != KeyClaim::Complete
             && self.ack_mode != AckMode::Standalone
             && self.has_unreplicated()
         {
             Work::ClaimComplete
-        } else if some.is_empty() {
+        } else if batches.is_empty() {
             Work::Nothing
         } else {
-            Work::Batches(some)
+            Work::Batches(batches)
         }
     }
 
@@ -324,8 +324,12 @@ impl CommitQueue {
     /// etcd responds, and the key still belongs to this node.
     pub(super) fn on_response(&mut self) {
         // A snapshot in progress is not complete yet.
-        let late = self.disk_delay >= self.limit;
-        if self.pending.is_empty() && !self.needs_snapshot && !self.snapshot_in_progress && !late {
+        let is_disk_late = self.disk_delay >= self.limit;
+        if self.pending.is_empty()
+            && !self.needs_snapshot
+            && !self.snapshot_in_progress
+            && !is_disk_late
+        {
             self.error = None;
             self.resume_replicated();
         }
@@ -406,8 +410,8 @@ impl CommitQueue {
         if self.lease_valid_until.is_some_and(|until| now >= until)
             && !core::mem::replace(&mut self.lease_loss_reported, true)
         {
-            let why = self.last_error_or("etcd lease not renewed in time");
-            self.events.push(ReplicationEvent::LeaseLost(why));
+            let reason = self.last_error_or("etcd lease not renewed in time");
+            self.events.push(ReplicationEvent::LeaseLost(reason));
         }
         let long = |since: NodeTime| now.saturating_sub(since) >= self.limit;
         let waits = self.pending.front().is_some_and(|(_, since)| long(*since));
@@ -426,20 +430,20 @@ impl CommitQueue {
         {
             return;
         }
-        let why = self.last_error_or("etcd writes too slow");
+        let reason = self.last_error_or("etcd writes too slow");
         self.ack_mode = AckMode::Standalone;
         if self.claim == KeyClaim::Complete {
             self.claim = KeyClaim::Unknown;
         }
         if !core::mem::replace(&mut self.protection_loss_reported, true) {
-            self.events.push(ReplicationEvent::ProtectionLost(why));
+            self.events.push(ReplicationEvent::ProtectionLost(reason));
         }
     }
 
     fn last_error_or(&self, otherwise: &str) -> String {
         self.error
             .as_ref()
-            .map_or(otherwise, |(_, why)| why)
+            .map_or(otherwise, |(_, error)| error)
             .to_owned()
     }
 

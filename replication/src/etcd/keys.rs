@@ -20,15 +20,15 @@ use ferrosm_core::StepDownReason;
 use ferrosm_core::records::{self, RecordKey};
 
 /// Approximate limit of a value in bytes; etcd accepts requests of 1.5 MiB.
-pub(super) const PART: usize = 256 << 10;
+pub(super) const PART_LEN: usize = 256 << 10;
 
 /// First bytes of each value: `FSMR` and the version of the replication protocol ([`PREAMBLE`]), and the version of records.
-const MARK: [u8; 8] = {
+const MAGIC: [u8; 8] = {
     let [f, s, m, r, a, b] = PREAMBLE;
     let [_, _, c, d] = records::VERSION.to_be_bytes();
     [f, s, m, r, a, b, c, d]
 };
-const GARBLED: EtcdError = EtcdError::Garbled("the prefix of this fabric");
+const MALFORMED_VALUE: EtcdError = EtcdError::Garbled("the prefix of this fabric");
 
 /// The master that holds the key, or releases it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub(super) struct Holder {
     /// Time in seconds after which an unrenewed lease counts as old. Its owner steps down before.
     pub(super) silence_s: u8,
     /// The master is stepping down.
-    pub(super) leaving: Option<StepDownReason>,
+    pub(super) release_reason: Option<StepDownReason>,
     /// The master may have acknowledged batches that etcd lacks.
     pub(super) incomplete: bool,
 }
@@ -57,17 +57,17 @@ pub(super) struct Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Base {
     pub(super) at: Position,
-    pub(super) parts: u64,
+    pub(super) part_count: u64,
 }
 
 /// A part of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Part<'a> {
+pub(super) struct BatchPart<'a> {
     pub(super) at: Position,
     /// Number of earlier parts.
     pub(super) index: u64,
     /// Number of later parts.
-    pub(super) more: u64,
+    pub(super) later_parts: u64,
     #[serde(borrow)]
     pub(super) bytes: RawBytes<'a>,
 }
@@ -84,8 +84,8 @@ impl Keys {
     }
 
     /// The range of all keys.
-    pub(super) fn all(&self) -> (String, String) {
-        (self.0.clone(), end(&self.0))
+    pub(super) fn range(&self) -> (String, String) {
+        (self.0.clone(), range_end(&self.0))
     }
     pub(super) fn leader(&self) -> String {
         format!("{}leader", self.0)
@@ -109,8 +109,8 @@ impl Keys {
         format!("{}{:016x}-{:020}/", self.snapshots(), at.epoch, at.seq)
     }
 
-    pub(super) fn part(&self, of: Position, part: usize) -> String {
-        format!("{}{part:08}", self.snapshot(of))
+    pub(super) fn snapshot_part(&self, snapshot: Position, part: usize) -> String {
+        format!("{}{part:08}", self.snapshot(snapshot))
     }
 
     /// Prefix of all batches.
@@ -129,42 +129,42 @@ impl Keys {
 }
 
 /// End (exclusive) of the range of keys with a prefix that ends with a slash: `0` is the character after `/`.
-pub(super) fn end(folder: &str) -> String {
+pub(super) fn range_end(folder: &str) -> String {
     format!("{}0", folder.trim_end_matches('/'))
 }
 
-/// Encodes a value with [`MARK`].
-pub(super) fn put<T: Serialize>(value: &T) -> Result<Vec<u8>, EtcdError> {
-    postcard::to_extend(value, MARK.to_vec()).map_err(|_| GARBLED)
+/// Encodes a value with [`MAGIC`].
+pub(super) fn encode_value<T: Serialize>(value: &T) -> Result<Vec<u8>, EtcdError> {
+    postcard::to_extend(value, MAGIC.to_vec()).map_err(|_| MALFORMED_VALUE)
 }
 
-/// Decodes a value that begins with [`MARK`].
-pub(super) fn get<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, EtcdError> {
+/// Decodes a value that begins with [`MAGIC`].
+pub(super) fn decode_value<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, EtcdError> {
     match value.split_first_chunk() {
-        Some((&MARK, bytes)) => postcard::from_bytes(bytes).map_err(|_| GARBLED),
+        Some((&MAGIC, bytes)) => postcard::from_bytes(bytes).map_err(|_| MALFORMED_VALUE),
         Some((&[b'F', b'S', b'M', b'R', a, b, c, d], _)) => {
             let [replication, records] = [[a, b], [c, d]].map(u16::from_be_bytes);
             Err(EtcdError::Version(replication, records))
         }
-        Some(_) | None => Err(GARBLED),
+        Some(_) | None => Err(MALFORMED_VALUE),
     }
 }
 
 /// Encodes records in parts. A long record is split into consecutive pieces with the same key.
-pub(super) fn chunks(records: &[RawRecord]) -> Result<Vec<Vec<u8>>, EtcdError> {
-    let mut found = Vec::new();
-    let mut now: Vec<(RawBytes<'_>, RawBytes<'_>)> = Vec::new();
+pub(super) fn encode_record_parts(records: &[RawRecord]) -> Result<Vec<Vec<u8>>, EtcdError> {
+    let mut parts = Vec::new();
+    let mut part: Vec<(RawBytes<'_>, RawBytes<'_>)> = Vec::new();
     let mut size = 0;
     for (key, value) in records {
         let key = key.bytes();
         let mut rest: &[u8] = value;
         loop {
-            let (piece, more) = rest.split_at(rest.len().min(PART));
+            let (piece, more) = rest.split_at(rest.len().min(PART_LEN));
             size += key.len() + piece.len() + 8;
-            now.push((RawBytes(key), RawBytes(piece)));
-            if size > PART {
-                found.push(put(&now)?);
-                now.clear();
+            part.push((RawBytes(key), RawBytes(piece)));
+            if size > PART_LEN {
+                parts.push(encode_value(&part)?);
+                part.clear();
                 size = 0;
             }
             rest = more;
@@ -173,10 +173,10 @@ pub(super) fn chunks(records: &[RawRecord]) -> Result<Vec<Vec<u8>>, EtcdError> {
             }
         }
     }
-    if !now.is_empty() {
-        found.push(put(&now)?);
+    if !part.is_empty() {
+        parts.push(encode_value(&part)?);
     }
-    Ok(found)
+    Ok(parts)
 }
 
 /// Records decoded part by part.
@@ -186,9 +186,9 @@ pub(super) struct Records(Vec<(RecordKey, Vec<u8>)>);
 impl Records {
     /// Adds the next part.
     pub(super) fn add(&mut self, part: &[u8]) -> Result<(), EtcdError> {
-        let some: Vec<(RawBytes<'_>, RawBytes<'_>)> = get(part)?;
-        for (key, value) in some {
-            let key = RecordKey::from_bytes(key.0).ok_or(GARBLED)?;
+        let pieces: Vec<(RawBytes<'_>, RawBytes<'_>)> = decode_value(part)?;
+        for (key, value) in pieces {
+            let key = RecordKey::from_bytes(key.0).ok_or(MALFORMED_VALUE)?;
             match self.0.last_mut() {
                 Some((last, bytes)) if *last == key => bytes.extend_from_slice(value.0),
                 Some(_) | None => self.0.push((key, value.0.to_vec())),
@@ -198,7 +198,7 @@ impl Records {
     }
 
     /// All records.
-    pub(super) fn all(self) -> Vec<RawRecord> {
+    pub(super) fn into_records(self) -> Vec<RawRecord> {
         let record = |(key, bytes): (RecordKey, Vec<u8>)| (key, bytes.into_boxed_slice());
         self.0.into_iter().map(record).collect()
     }
@@ -207,44 +207,44 @@ impl Records {
 /// Assembles batches from their parts.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
-    now: Option<(Position, u64, Vec<u8>)>,
+    pending: Option<(Position, u64, Vec<u8>)>,
 }
 
 /// Splits a batch into encoded parts.
-pub(super) fn parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, EtcdError> {
+pub(super) fn encode_batch_parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, EtcdError> {
     let pieces: Vec<&[u8]> = if body.is_empty() {
         vec![&[]]
     } else {
-        body.chunks(PART).collect()
+        body.chunks(PART_LEN).collect()
     };
     let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
-    let part = |(index, bytes)| {
+    let encode_part = |(index, bytes)| {
         let bytes = RawBytes(bytes);
-        put(&Part {
+        encode_value(&BatchPart {
             at,
             index,
-            more: count - 1 - index,
+            later_parts: count - 1 - index,
             bytes,
         })
     };
-    (0..).zip(pieces).map(part).collect()
+    (0..).zip(pieces).map(encode_part).collect()
 }
 
 impl Assembly {
     /// Adds the next part. Returns the batch if it is complete.
     pub(super) fn add(&mut self, value: &[u8]) -> Result<Option<(Position, Vec<u8>)>, EtcdError> {
-        let part: Part<'_> = get(value)?;
-        let mut bytes = match self.now.take() {
+        let part: BatchPart<'_> = decode_value(value)?;
+        let mut bytes = match self.pending.take() {
             Some((at, index, bytes)) if at == part.at && index == part.index => bytes,
             // Remaining parts of a batch that another master did not finish.
             Some(_) | None if part.index > 0 => return Ok(None),
             Some(_) | None => Vec::new(),
         };
         bytes.extend_from_slice(part.bytes.0);
-        if part.more == 0 {
+        if part.later_parts == 0 {
             return Ok(Some((part.at, bytes)));
         }
-        self.now = Some((part.at, part.index + 1, bytes));
+        self.pending = Some((part.at, part.index + 1, bytes));
         Ok(None)
     }
 }
@@ -258,24 +258,25 @@ mod tests {
     #[test]
     fn records_and_batches_survive_splitting() {
         let key = |n: u32| RecordKey::new(RecordKind::Lid, &[&n.to_be_bytes()]);
-        let mut all: Vec<RawRecord> = (0..20_000).map(|n| (key(n), vec![7; 40].into())).collect();
+        let mut records: Vec<RawRecord> =
+            (0..20_000).map(|n| (key(n), vec![7; 40].into())).collect();
         // Empty, of exactly one part, and larger than a request.
-        for (n, size) in [(20_000, 0), (20_001, PART), (20_002, PART * 20 + 1)] {
+        for (n, size) in [(20_000, 0), (20_001, PART_LEN), (20_002, PART_LEN * 20 + 1)] {
             let bytes = (0..=255).cycle().take(size).collect();
-            all.push((key(n), bytes));
+            records.push((key(n), bytes));
         }
-        let pieces = chunks(&all).unwrap();
-        assert!(pieces.len() > 23 && pieces.iter().all(|p| p.len() < PART * 3));
-        let mut back = Records::default();
-        pieces.iter().for_each(|p| back.add(p).unwrap());
-        assert!(back.all() == all, "unchanged");
+        let pieces = encode_record_parts(&records).unwrap();
+        assert!(pieces.len() > 23 && pieces.iter().all(|p| p.len() < PART_LEN * 3));
+        let mut decoded = Records::default();
+        pieces.iter().for_each(|p| decoded.add(p).unwrap());
+        assert!(decoded.into_records() == records, "unchanged");
 
         let at = Position { epoch: 1, seq: 2 };
-        let batch: Vec<u8> = (0..=255).cycle().take(PART * 3 + 1).collect();
+        let batch: Vec<u8> = (0..=255).cycle().take(PART_LEN * 3 + 1).collect();
         let mut assembly = Assembly::default();
         let old = Position { epoch: 9, seq: 2 };
-        let stale = parts(old, &vec![0; PART * 5]).unwrap();
-        let new = parts(at, &batch).unwrap();
+        let stale = encode_batch_parts(old, &vec![0; PART_LEN * 5]).unwrap();
+        let new = encode_batch_parts(at, &batch).unwrap();
         assert_eq!(new.len(), 4);
         // Parts of an unfinished batch of another master follow, as in etcd.
         let all: Vec<_> = new.iter().chain(&stale[4..]).collect();
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn fabrics_have_disjoint_keys() {
         let keys = Keys::new("/ferrosm/", "fe80000000000000 hall/2");
-        let (from, to) = keys.all();
+        let (from, to) = keys.range();
         assert_eq!(from, "/ferrosm/fe80000000000000_hall_2/");
         let inside = |key: &str| key >= from.as_str() && key < to.as_str();
         assert!(inside(&keys.leader()) && inside(&keys.log_part(u64::MAX, 3)));
@@ -300,17 +301,17 @@ mod tests {
     #[test]
     fn values_of_other_versions_are_recognised() {
         let at = Position { epoch: 1, seq: 2 };
-        let mut value = put(&at).unwrap();
-        assert_eq!(get(&value), Ok(at));
+        let mut value = encode_value(&at).unwrap();
+        assert_eq!(decode_value(&value), Ok(at));
         value[5] += 1;
         value[7] += 2;
         let records = u16::try_from(records::VERSION).unwrap() + 2;
         let other = EtcdError::Version(VERSION + 1, records);
-        assert_eq!(get::<Position>(&value), Err(other.clone()));
+        assert_eq!(decode_value::<Position>(&value), Err(other.clone()));
         assert_eq!(Records::default().add(&value), Err(other.clone()));
         assert_eq!(Assembly::default().add(&value), Err(other));
         // Values without versions.
-        assert_eq!(get::<Position>(&value[8..]), Err(GARBLED));
-        assert_eq!(get::<Position>(&value[..7]), Err(GARBLED));
+        assert_eq!(decode_value::<Position>(&value[8..]), Err(MALFORMED_VALUE));
+        assert_eq!(decode_value::<Position>(&value[..7]), Err(MALFORMED_VALUE));
     }
 }

@@ -16,7 +16,10 @@ use tokio::time::sleep;
 
 use super::client::{EtcdError, EtcdMember};
 use super::commit_queue::{CommitQueue, Numbered, Work};
-use super::keys::{Base, Head, Holder, chunks, end, get, parts, put};
+use super::keys::{
+    Base, Head, Holder, decode_value, encode_batch_parts, encode_record_parts, encode_value,
+    range_end,
+};
 use super::shared::{EtcdShared, EtcdState, PERSISTENT_FAILURE_PAUSE, RETRY_MAX, RETRY_MIN};
 use crate::leader::NodeTime;
 use crate::log::Position;
@@ -95,7 +98,7 @@ async fn hold_key(
         sleep(RETRY_MIN).await;
     }
     let member = shared.members.member().await?;
-    let done = async {
+    let session = async {
         let held: &HeldKey = match held {
             Some(held) => held,
             None => {
@@ -108,7 +111,7 @@ async fn hold_key(
         let head = head.and_then(|pair| decode_head(shared, pair.value()));
         let store = shared.node.position().await;
         let now = shared.node.now();
-        let follower = shared.with(|core| {
+        let follower = shared.with_state(|core| {
             let queue = core.queue.as_mut()?;
             let follower = head.filter(|head| queue.is_followed_by(core.known, head.at));
             if follower.is_none() {
@@ -129,21 +132,22 @@ async fn hold_key(
             done = renew(shared, held) => done,
         }
     };
-    let done: Result<Infallible, EtcdError> = done.await;
-    if let Err(error) = &done
+    let result: Result<Infallible, EtcdError> = session.await;
+    if let Err(error) = &result
         && error.is_of_member()
     {
         shared.members.next(&member);
     }
-    done
+    result
 }
 
 /// Decodes etcd's head. Unusable data is overwritten, with a warning.
 fn decode_head(shared: &EtcdShared, head: &[u8]) -> Option<Head> {
-    let head = get::<Head>(head);
-    let why = head.as_ref().err();
-    let was_reported = shared.with(|core| core::mem::replace(&mut core.unreadable, why.is_some()));
-    if let (Some(why), false) = (why, was_reported) {
+    let head = decode_value::<Head>(head);
+    let error = head.as_ref().err();
+    let was_reported =
+        shared.with_state(|core| core::mem::replace(&mut core.unreadable, error.is_some()));
+    if let (Some(why), false) = (error, was_reported) {
         tracing::warn!(error = %why, "etcd data overwritten");
     }
     head.ok()
@@ -170,8 +174,8 @@ async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdEr
         // etcd renews the lease when it receives the request. The time of sending is earlier, so it is the safe limit.
         let sent_at = shared.node.now();
         let member = shared.members.member().await?;
-        let within = member.within(silence / 5);
-        match renewal(shared, held, &within, held.holder.leases[older]).await {
+        let member = member.with_timeout(silence / 5);
+        match renewal(shared, held, &member, held.holder.leases[older]).await {
             Ok(true) => {
                 let mut renewed_at = held.renewed_at.get();
                 renewed_at[older] = sent_at;
@@ -202,15 +206,15 @@ async fn renewal(
 ) -> Result<bool, EtcdError> {
     // The key is read first, so a renewal is sent only to a member that just responded. It must not arrive late, after a partition.
     verify_key(shared, member, held.created).await?;
-    let may = shared.queue(|queue| {
+    let may_renew = shared.queue(|queue| {
         queue.on_response();
-        let may = queue.may_renew();
-        if may == Some(true) {
+        let may_renew = queue.may_renew();
+        if may_renew == Some(true) {
             queue.on_renewal(shared.node.now());
         }
-        may
+        may_renew
     });
-    match may {
+    match may_renew {
         Some(Some(false)) => return Ok(false),
         Some(None) => return Err(EtcdError::Incomplete),
         Some(Some(true)) | None => {}
@@ -237,7 +241,7 @@ async fn verify_key(
     if pair.create_revision() == created {
         return Ok(());
     }
-    Err(match get::<Holder>(pair.value()) {
+    Err(match decode_value::<Holder>(pair.value()) {
         Ok(holder) if holder.guid != shared.settings.guid => EtcdError::HeldByOther(holder.guid),
         // The owner is unknown, but the key is lost.
         Ok(_) | Err(_) => EtcdError::KeyLost,
@@ -253,11 +257,11 @@ async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, Et
         let (Some(pair), _) = member.get(key.clone()).await? else {
             break;
         };
-        let old: Holder = get(pair.value())?;
+        let old: Holder = decode_value(pair.value())?;
         if old.guid != guid && !is_gone(member, &old).await? {
             return Err(EtcdError::HeldByOther(old.guid));
         }
-        remove(shared, member, pair.mod_revision()).await?;
+        delete_leader_key(shared, member, pair.mod_revision()).await?;
     }
     let epoch = shared
         .queue(|queue| queue.epoch)
@@ -274,14 +278,14 @@ async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, Et
         epoch,
         leases: [a.0, b.0],
         silence_s,
-        leaving: None,
+        release_reason: None,
         incomplete: true,
     };
-    let free = created_at(key.clone(), 0);
+    let is_absent = created_at_revision(key.clone(), 0);
     let put_key = put_leased(key, &holder)?;
-    let done = member.txn(free, vec![put_key]).await?;
+    let created = member.txn(is_absent, vec![put_key]).await?;
     Ok(HeldKey {
-        created: done.ok_or(EtcdError::KeyLost)?,
+        created: created.ok_or(EtcdError::KeyLost)?,
         holder,
         renewed_at: Cell::new([sent_at, sent_at]),
     })
@@ -289,11 +293,11 @@ async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, Et
 
 /// Whether the owner of the key has released it, or stepped down because it could not renew its leases.
 pub(super) async fn is_gone(member: &EtcdMember, holder: &Holder) -> Result<bool, EtcdError> {
-    Ok(holder.leaving.is_some() || are_old(member, holder).await?.0)
+    Ok(holder.release_reason.is_some() || read_lease_state(member, holder).await?.0)
 }
 
 /// Whether a lease of the key's owner is old ([`EtcdMember::is_old`]), and the highest term of etcd's leader in the responses.
-pub(super) async fn are_old(
+pub(super) async fn read_lease_state(
     member: &EtcdMember,
     holder: &Holder,
 ) -> Result<(bool, u64), EtcdError> {
@@ -306,14 +310,16 @@ pub(super) async fn are_old(
 }
 
 /// Deletes the key of an owner that is gone, which fences its writes. Has no effect if the key has changed.
-pub(super) async fn remove(
+pub(super) async fn delete_leader_key(
     shared: &EtcdShared,
     member: &EtcdMember,
     mod_revision: i64,
 ) -> Result<(), EtcdError> {
     let key = shared.keys.leader();
-    let same = Compare::mod_revision(key.clone(), CompareOp::Equal, mod_revision);
-    member.txn(same, vec![TxnOp::delete(key, None)]).await?;
+    let is_unchanged = Compare::mod_revision(key.clone(), CompareOp::Equal, mod_revision);
+    member
+        .txn(is_unchanged, vec![TxnOp::delete(key, None)])
+        .await?;
     Ok(())
 }
 
@@ -327,11 +333,11 @@ pub(super) async fn release(
     let key = shared.keys.leader();
     let [lease, other] = held.holder.leases;
     let holder_update = Holder {
-        leaving: Some(leaving),
-        incomplete: shared.with(EtcdState::may_lack_batches),
+        release_reason: Some(leaving),
+        incomplete: shared.with_state(EtcdState::may_lack_batches),
         ..held.holder
     };
-    let is_held = created_at(key.clone(), held.created);
+    let is_held = created_at_revision(key.clone(), held.created);
     let holder_update = put_leased(key, &holder_update)?;
     member.txn(is_held, vec![holder_update]).await?;
     member.revoke(lease).await?;
@@ -339,18 +345,18 @@ pub(super) async fn release(
 }
 
 /// Condition that a key was created at this revision; with 0, that it does not exist.
-fn created_at(key: String, revision: i64) -> Compare {
+fn created_at_revision(key: String, revision: i64) -> Compare {
     Compare::create_revision(key, CompareOp::Equal, revision)
 }
 
 /// Writes the leader key, bound to its first lease.
 fn put_leased(key: String, holder: &Holder) -> Result<TxnOp, EtcdError> {
     let options = PutOptions::new().with_lease(holder.leases[0]);
-    Ok(TxnOp::put(key, put(holder)?, Some(options)))
+    Ok(TxnOp::put(key, encode_value(holder)?, Some(options)))
 }
 
 /// Deletes a range of keys.
-fn delete(from: String, to: String) -> TxnOp {
+fn delete_range(from: String, to: String) -> TxnOp {
     TxnOp::delete(from, Some(DeleteOptions::new().with_range(to)))
 }
 
@@ -369,21 +375,22 @@ impl Writer<'_> {
         loop {
             changed.mark_unchanged();
             let member = shared.members.member().await?;
-            let Some(work) = shared.with(|core| core.queue.as_ref().map(CommitQueue::work)) else {
+            let Some(work) = shared.with_state(|core| core.queue.as_ref().map(CommitQueue::work))
+            else {
                 // This node is no longer master: this task is about to be cancelled.
                 return core::future::pending().await;
             };
-            let done = match &work {
+            let result = match &work {
                 Work::Nothing => {
                     // The sender lives as long as this task.
                     let _ = changed.changed().await;
                     continue;
                 }
                 Work::Snapshot => self.write_snapshot(&member).await,
-                Work::Batches(some) => self.batches(&member, some).await,
+                Work::Batches(some) => self.write_batches(&member, some).await,
                 Work::ClaimComplete => self.claim_complete(&member).await,
             };
-            match done {
+            match result {
                 Ok(()) => {}
                 Err(error) if error.is_of_member() => {
                     shared.members.next(&member);
@@ -417,22 +424,31 @@ impl Writer<'_> {
     }
 
     /// Writes batches and the new head.
-    async fn batches(&self, member: &EtcdMember, some: &[Numbered]) -> Result<(), EtcdError> {
+    async fn write_batches(
+        &self,
+        member: &EtcdMember,
+        batches: &[Numbered],
+    ) -> Result<(), EtcdError> {
         let keys = &self.shared.keys;
         let epoch = self.epoch;
         let mut ops = Vec::new();
-        for (seq, body) in some {
+        for (seq, body) in batches {
             let at = Position { epoch, seq: *seq };
-            let put = |(n, part)| TxnOp::put(keys.log_part(*seq, n), part, None);
-            ops.extend(parts(at, body)?.into_iter().enumerate().map(put));
+            let put_part = |(n, part)| TxnOp::put(keys.log_part(*seq, n), part, None);
+            ops.extend(
+                encode_batch_parts(at, body)?
+                    .into_iter()
+                    .enumerate()
+                    .map(put_part),
+            );
         }
-        let Some((seq, _)) = some.last() else {
+        let Some((seq, _)) = batches.last() else {
             return Ok(());
         };
         // A batch with many parts is written in several transactions. Readers ignore it until its last part is present.
-        while some.len() == 1 && ops.len() > PARTS {
-            let rest = ops.split_off(PARTS);
-            self.fenced(member, core::mem::replace(&mut ops, rest))
+        while batches.len() == 1 && ops.len() > PARTS {
+            let remaining_ops = ops.split_off(PARTS);
+            self.fenced(member, core::mem::replace(&mut ops, remaining_ops))
                 .await?;
         }
         let head = self.head(Position { epoch, seq: *seq })?;
@@ -446,50 +462,56 @@ impl Writer<'_> {
     /// Writes a snapshot and deletes the batches before it.
     async fn write_snapshot(&self, member: &EtcdMember) -> Result<(), EtcdError> {
         self.shared.queue(CommitQueue::begin_snapshot);
-        let done = self.all_records(member).await;
+        let result = self.write_all_records(member).await;
         let now = self.shared.node.now();
-        self.shared.queue(|queue| match &done {
+        self.shared.queue(|queue| match &result {
             Ok(seq) => queue.on_snapshot_written(*seq, now),
             Err(_) => queue.on_snapshot_failed(),
         });
-        done.map(|_| ())
+        result.map(|_| ())
     }
 
-    async fn all_records(&self, member: &EtcdMember) -> Result<u64, EtcdError> {
+    async fn write_all_records(&self, member: &EtcdMember) -> Result<u64, EtcdError> {
         let keys = &self.shared.keys;
-        let all = self.shared.node.read_all().await;
-        let all = all.map_err(|e| EtcdError::Store(e.to_string()))?;
-        let seq = all.at.map_or(0, |at| at.seq);
+        let snapshot = self.shared.node.read_all().await;
+        let snapshot = snapshot.map_err(|e| EtcdError::Store(e.to_string()))?;
+        let seq = snapshot.at.map_or(0, |at| at.seq);
         let epoch = self.epoch;
         let at = Position { epoch, seq };
-        let pieces = chunks(&all.records)?;
+        let pieces = encode_record_parts(&snapshot.records)?;
         let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
         for (n, piece) in pieces.into_iter().enumerate() {
-            self.fenced(member, vec![TxnOp::put(keys.part(at, n), piece, None)])
-                .await?;
+            self.fenced(
+                member,
+                vec![TxnOp::put(keys.snapshot_part(at, n), piece, None)],
+            )
+            .await?;
         }
-        let base = Base { at, parts: count };
-        let here = keys.snapshot(at);
-        let done = vec![
-            TxnOp::put(keys.base(), put(&base)?, None),
+        let base = Base {
+            at,
+            part_count: count,
+        };
+        let prefix = keys.snapshot(at);
+        let ops = vec![
+            TxnOp::put(keys.base(), encode_value(&base)?, None),
             TxnOp::put(keys.head(), self.head(at)?, None),
-            delete(keys.log(), end(&keys.log())),
-            delete(keys.snapshots(), here.clone()),
-            delete(end(&here), end(&keys.snapshots())),
+            delete_range(keys.log(), range_end(&keys.log())),
+            delete_range(keys.snapshots(), prefix.clone()),
+            delete_range(range_end(&prefix), range_end(&keys.snapshots())),
         ];
-        self.fenced(member, done).await?;
+        self.fenced(member, ops).await?;
         Ok(seq)
     }
 
     fn head(&self, at: Position) -> Result<Vec<u8>, EtcdError> {
         let guid = self.held.holder.guid;
-        put(&Head { at, guid })
+        encode_value(&Head { at, guid })
     }
 
     /// Executes operations if the key still belongs to this node.
     async fn fenced(&self, member: &EtcdMember, ops: Vec<TxnOp>) -> Result<(), EtcdError> {
         let key = self.shared.keys.leader();
-        let is_held = created_at(key, self.held.created);
+        let is_held = created_at_revision(key, self.held.created);
         if member.txn(is_held, ops).await?.is_some() {
             return Ok(());
         }

@@ -56,5 +56,5 @@ pub struct EtcdSettings {
     /// Longest time that a reply to a client waits for etcd.
     pub limit: Duration,
     /// Stall of the driver's loop after which this node counts as stalled.
-    pub hang: Duration,
+    pub driver_stall_timeout: Duration,
 }

@@ -45,7 +45,7 @@ impl EtcdReplication {
             store.clone(),
             request_sender,
             events,
-            settings.hang,
+            settings.driver_stall_timeout,
             since_boot,
         );
         let shared = Arc::new(EtcdShared::new(settings, store.position(), node));
@@ -126,14 +126,15 @@ impl Replication for EtcdReplication {
         self.shared.node.set_disk_delay(delay);
     }
 
-    fn complete_replica(&self, then: ReplicaCallback) {
-        self.shared.change(|core| core.on_complete = Some(then));
+    fn complete_replica(&self, on_complete: ReplicaCallback) {
+        self.shared
+            .change(|core| core.on_complete = Some(on_complete));
     }
 
     fn status(&self) -> ReplicationStatus {
-        self.shared.with(|core| ReplicationStatus {
+        self.shared.with_state(|core| ReplicationStatus {
             protected: core.queue.as_ref().is_some_and(CommitQueue::is_protected),
-            committed: core.queue.as_ref().and_then(CommitQueue::end),
+            committed: core.queue.as_ref().and_then(CommitQueue::end_position),
             acknowledged: self.shared.node.acknowledged(),
             standbys: None,
             master: core.leader,
@@ -161,21 +162,21 @@ async fn run(shared: Arc<EtcdShared>, mut stop: watch::Receiver<Stop>) {
     let shared = &shared;
     tokio::spawn(remind(shared.settings.files.clone()));
     loop {
-        let role = shared.with(|core| core.role);
+        let role = shared.with_state(|core| core.role);
         let mut held_key = None;
-        let ended = tokio::select! {
+        let session_end = tokio::select! {
             () = run_role(shared, role, &mut held_key) => None,
             () = shared.role_changed(role) => None,
             how = stopped(&mut stop) => Some(how),
         };
-        let now = shared.with(|core| {
+        let now = shared.with_state(|core| {
             core.leader = None;
             core.role
         });
         if let Some(held_key) = held_key
-            && ended != Some(Stop::Immediate)
+            && session_end != Some(Stop::Immediate)
         {
-            let leaving = match (now, ended) {
+            let leaving = match (now, session_end) {
                 (Role::Inactive(leaving), None) => leaving,
                 (Role::Standby | Role::Master { .. }, None) => StepDownReason::HandingOver,
                 (_, Some(_)) => StepDownReason::Stopping,
@@ -187,7 +188,7 @@ async fn run(shared: Arc<EtcdShared>, mut stop: watch::Receiver<Stop>) {
                 tracing::debug!(result = ?goodbye, "etcd key not released");
             }
         }
-        if ended.is_some() {
+        if session_end.is_some() {
             return;
         }
     }
@@ -205,12 +206,12 @@ async fn run_role(shared: &Arc<EtcdShared>, role: Role, held_key: &mut Option<ma
 /// Completes the replica when its records are about to be used.
 async fn idle(shared: &Arc<EtcdShared>) {
     let known = shared.node.position().await;
-    shared.with(|core| core.known = known);
+    shared.with_state(|core| core.known = known);
     let mut changed = shared.node.changes();
     loop {
         changed.mark_unchanged();
-        if let Some(then) = shared.with(|core| core.on_complete.take()) {
-            let then = PendingCallback(Some(then));
+        if let Some(on_complete) = shared.with_state(|core| core.on_complete.take()) {
+            let on_complete = PendingCallback(Some(on_complete));
             let is_complete =
                 tokio::time::timeout(COMPLETE_TIMEOUT, standby::complete_replica(shared)).await;
             let is_complete = match is_complete {
@@ -228,7 +229,7 @@ async fn idle(shared: &Arc<EtcdShared>) {
                     false
                 }
             };
-            then.done(is_complete);
+            on_complete.call(is_complete);
         }
         if changed.changed().await.is_err() {
             return;
@@ -240,17 +241,17 @@ async fn idle(shared: &Arc<EtcdShared>) {
 struct PendingCallback(Option<ReplicaCallback>);
 
 impl PendingCallback {
-    fn done(mut self, is_complete: bool) {
-        if let Some(then) = self.0.take() {
-            then(Some(is_complete));
+    fn call(mut self, is_complete: bool) {
+        if let Some(callback) = self.0.take() {
+            callback(Some(is_complete));
         }
     }
 }
 
 impl Drop for PendingCallback {
     fn drop(&mut self) {
-        if let Some(then) = self.0.take() {
-            then(Some(false));
+        if let Some(callback) = self.0.take() {
+            callback(Some(false));
         }
     }
 }

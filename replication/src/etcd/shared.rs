@@ -133,29 +133,29 @@ impl EtcdShared {
         }
     }
 
-    pub(super) fn with<T>(&self, f: impl FnOnce(&mut EtcdState) -> T) -> T {
+    pub(super) fn with_state<T>(&self, f: impl FnOnce(&mut EtcdState) -> T) -> T {
         f(&mut self.core.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn change<T>(&self, f: impl FnOnce(&mut EtcdState) -> T) -> T {
-        let done = self.with(f);
+        let result = self.with_state(f);
         self.node.notify();
-        done
+        result
     }
 
     /// Calls `f` with the master's commit queue, and forwards its events and acknowledgements. `None` if this node is not master.
     pub(super) fn queue<T>(&self, f: impl FnOnce(&mut CommitQueue) -> T) -> Option<T> {
-        let (done, events, acknowledged) = self.change(|core| {
+        let (result, events, acknowledged) = self.change(|core| {
             let queue = core.queue.as_mut()?;
-            let done = f(queue);
-            Some((done, queue.take_events(), queue.acknowledged()))
+            let result = f(queue);
+            Some((result, queue.take_events(), queue.acknowledged()))
         })?;
         let acknowledged = acknowledged.unwrap_or(0);
         self.node.acknowledge(|before| before.max(acknowledged));
         events
             .into_iter()
             .for_each(|event| self.node.send_event(event));
-        Some(done)
+        Some(result)
     }
 
     /// Advances a master's time.
@@ -175,7 +175,7 @@ impl EtcdShared {
     /// An etcd member failed or was slow: the age of leases is uncertain for a while.
     pub(super) fn record_failure(&self) {
         let now = self.node.now();
-        self.with(|core| core.last_failure = Some(now));
+        self.with_state(|core| core.last_failure = Some(now));
     }
 
     /// A new session for store jobs: failures of earlier ones do not concern it.
@@ -185,7 +185,7 @@ impl EtcdShared {
 
     /// Waits until the role changes.
     pub(super) async fn role_changed(&self, role: Role) {
-        let is_another = || self.with(|core| core.role != role);
+        let is_another = || self.with_state(|core| core.role != role);
         self.node.wait_until(is_another).await;
     }
 }

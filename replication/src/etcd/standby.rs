@@ -8,8 +8,8 @@ use etcd_client::{Event as KeyEvent, KeyValue};
 use tokio::time::sleep;
 
 use super::client::{EtcdError, EtcdMember};
-use super::keys::{Assembly, Base, Head, Holder, Records, end, get};
-use super::master::{are_old, is_gone, remove};
+use super::keys::{Assembly, Base, Head, Holder, Records, decode_value, range_end};
+use super::master::{delete_leader_key, is_gone, read_lease_state};
 use super::shared::{
     COMPLETE_TIMEOUT, EtcdShared, HANDOVER_TIMEOUT, LeaseEvidence, PERSISTENT_FAILURE_PAUSE,
     RETRY_MIN,
@@ -55,15 +55,18 @@ async fn missing(
             revision,
         });
     };
-    let head = get::<Head>(head.value())?.at;
+    let head = decode_value::<Head>(head.value())?.at;
     let base_key = (keys.base(), String::new());
     let base = member.range(base_key, revision).await?;
-    let base: Base = get(base.first().ok_or(EtcdError::Garbled("base"))?.value())?;
+    let base: Base = decode_value(base.first().ok_or(EtcdError::Garbled("base"))?.value())?;
     let since = at.filter(|at| at.seq >= base.at.seq);
     let from = keys.log_from(since.unwrap_or(base.at).seq);
     let mut batches = Vec::new();
     let mut assembly = Assembly::default();
-    for pair in member.range((from, end(&keys.log())), revision).await? {
+    for pair in member
+        .range((from, range_end(&keys.log())), revision)
+        .await?
+    {
         if let Some((position, bytes)) = assembly.add(pair.value())?
             && position.seq <= head.seq
         {
@@ -79,19 +82,19 @@ async fn missing(
         None if since.is_some() => return Box::pin(missing(shared, member, None)).await,
         None => {
             let folder = keys.snapshot(base.at);
-            let mut all = Records::default();
+            let mut records = Records::default();
             let mut parts = 0_u64;
             for pair in member
-                .range((folder.clone(), end(&folder)), revision)
+                .range((folder.clone(), range_end(&folder)), revision)
                 .await?
             {
-                all.add(pair.value())?;
+                records.add(pair.value())?;
                 parts += 1;
             }
-            if parts != base.parts {
+            if parts != base.part_count {
                 return Err(EtcdError::Garbled("snapshot"));
             }
-            jobs.push(StoreJob::Replace(base.at, all.all()));
+            jobs.push(StoreJob::Replace(base.at, records.into_records()));
             base.at
         }
     };
@@ -117,13 +120,13 @@ async fn missing(
 /// Completes the replica for use by a new master, and fences the old one. Returns whether it has all that the old master acknowledged.
 pub(super) async fn complete_replica(shared: &EtcdShared) -> Result<bool, EtcdError> {
     let began = shared.node.now();
-    let seen = shared.with(|core| core.evidence);
-    let sure = match seen {
+    let evidence = shared.with_state(|core| core.evidence);
+    let is_certain = match evidence {
         LeaseEvidence::None => false,
         LeaseEvidence::Fresh(at) => began.saturating_sub(at) < shared.settings.limit,
         LeaseEvidence::Released => true,
     };
-    if !sure && matches!(seen, LeaseEvidence::Fresh(_)) {
+    if !is_certain && matches!(evidence, LeaseEvidence::Fresh(_)) {
         tracing::warn!("replica not confirmed complete, requesting client reregistration");
     }
     let tries = shared.settings.endpoints.len();
@@ -131,11 +134,11 @@ pub(super) async fn complete_replica(shared: &EtcdShared) -> Result<bool, EtcdEr
     loop {
         // A member that does not respond must leave time for the others.
         let share = COMPLETE_TIMEOUT / u32::try_from(tries).unwrap_or(1).max(1);
-        let member = shared.members.member().await?.within(share);
+        let member = shared.members.member().await?.with_timeout(share);
         n += 1;
         match complete_replica_with(shared, &member, began).await {
             Err(error) if error.is_of_member() && n < tries => shared.members.next(&member),
-            done => return Ok(done? && sure),
+            done => return Ok(done? && is_certain),
         }
     }
 }
@@ -149,9 +152,9 @@ async fn complete_replica_with(
         let (Some(pair), _) = member.get(shared.keys.leader()).await? else {
             break true;
         };
-        let holder: Holder = get(pair.value())?;
+        let holder: Holder = decode_value(pair.value())?;
         if holder.guid == shared.settings.guid || is_gone(member, &holder).await? {
-            remove(shared, member, pair.mod_revision()).await?;
+            delete_leader_key(shared, member, pair.mod_revision()).await?;
             if holder.incomplete {
                 break false;
             }
@@ -175,7 +178,7 @@ async fn complete_replica_with(
             .request(StoreThreadRequest::Jobs(shared.session(), found.jobs));
     }
     let now = shared.node.position().await;
-    shared.with(|core| core.known = now);
+    shared.with_state(|core| core.known = now);
     Ok(is_released && now == Some(head))
 }
 
@@ -253,7 +256,7 @@ impl Watcher<'_> {
         let shared = self.shared;
         let member = self.member.clone();
         let at = shared.node.position().await;
-        shared.with(|core| (core.known, core.stored) = (at, Ok(at)));
+        shared.with_state(|core| (core.known, core.stored) = (at, Ok(at)));
         let found = missing(shared, &member, at).await?;
         self.last = found.head.or(at);
         self.since = self.last.map_or(0, |at| at.seq);
@@ -262,11 +265,13 @@ impl Watcher<'_> {
                 .node
                 .request(StoreThreadRequest::Jobs(self.session, found.jobs));
         }
-        let mut watch = member.watch(shared.keys.all(), found.revision + 1).await?;
+        let mut watch = member
+            .watch(shared.keys.range(), found.revision + 1)
+            .await?;
         let (pair, revision) = member.get(shared.keys.leader()).await?;
         self.leader_at = revision;
         if let Some(pair) = pair {
-            self.on_holder(get(pair.value())?).await;
+            self.on_holder(decode_value(pair.value())?).await;
         }
         let mut changed = shared.node.changes();
         let silence = |l: &Holder| Duration::from_secs(l.silence_s.into());
@@ -282,16 +287,17 @@ impl Watcher<'_> {
                 };
                 sleep(silence(&leader) / 10).await;
                 let sent_at = shared.node.now();
-                let (is_old, term) = are_old(&member.within(silence(&leader) / 2), &leader).await?;
+                let (is_old, term) =
+                    read_lease_state(&member.with_timeout(silence(&leader) / 2), &leader).await?;
                 if shared.node.now().saturating_sub(sent_at) > silence(&leader) / 5 {
                     shared.record_failure();
                 }
-                let settled = shared.with(|core| {
+                let settled = shared.with_state(|core| {
                     core.term
                         .is_evidence(term, sent_at, shared.lease_uncertainty())
                 });
                 if !is_old && !leader.incomplete && settled {
-                    shared.with(|core| core.evidence = LeaseEvidence::Fresh(sent_at));
+                    shared.with_state(|core| core.evidence = LeaseEvidence::Fresh(sent_at));
                 }
                 Ok(is_old)
             };
@@ -330,7 +336,7 @@ impl Watcher<'_> {
         let guid = leader.guid;
         if is_old {
             let in_sync = self.is_complete();
-            self.shared.with(|core| core.leader = None);
+            self.shared.with_state(|core| core.leader = None);
             self.report_silence(&leader, in_sync);
         } else {
             self.set_leader_status(guid);
@@ -340,7 +346,7 @@ impl Watcher<'_> {
     fn set_leader_status(&self, guid: u64) {
         let in_sync = false;
         self.shared
-            .with(|core| core.leader = Some(PeerStatus { guid, in_sync }));
+            .with_state(|core| core.leader = Some(PeerStatus { guid, in_sync }));
     }
 
     /// Processes a changed key.
@@ -356,7 +362,7 @@ impl Watcher<'_> {
             if deleted {
                 self.on_key_deleted().await;
             } else {
-                self.on_holder(get(pair.value())?).await;
+                self.on_holder(decode_value(pair.value())?).await;
             }
         } else if deleted {
         } else if pair.key().starts_with(keys.log().as_bytes()) {
@@ -378,7 +384,7 @@ impl Watcher<'_> {
             }
         } else if pair.key() == keys.base().as_bytes() {
             // A snapshot was written, which matters only if it contains missing batches.
-            let base: Base = get(pair.value())?;
+            let base: Base = decode_value(pair.value())?;
             if self.last != Some(base.at) {
                 return Err(EtcdError::HistoryUnavailable);
             }
@@ -393,7 +399,7 @@ impl Watcher<'_> {
         let Some(leader) = self.leader.take() else {
             return;
         };
-        self.shared.with(|core| core.leader = None);
+        self.shared.with_state(|core| core.leader = None);
         if !core::mem::replace(&mut self.silent, false) {
             self.report_silence(&leader, in_sync);
         }
@@ -401,22 +407,22 @@ impl Watcher<'_> {
 
     /// The failure that delayed this node's requests may have delayed the master's renewals.
     fn report_silence(&self, leader: &Holder, in_sync: bool) {
-        let last_failure = self.shared.with(|core| core.last_failure);
+        let last_failure = self.shared.with_state(|core| core.last_failure);
         self.shared.node.send_event(ReplicationEvent::MasterSilent {
             guid: leader.guid,
             in_sync,
-            uncertain: is_uncertain(last_failure, self.shared.node.now(), leader.silence_s),
+            is_uncertain: is_uncertain(last_failure, self.shared.node.now(), leader.silence_s),
         });
     }
 
     /// A node is master, or is stepping down.
     async fn on_holder(&mut self, holder: Holder) {
         let guid = holder.guid;
-        if let Some(leaving) = holder.leaving {
+        if let Some(leaving) = holder.release_reason {
             self.wait_for_store().await;
             let in_sync = self.is_complete() && !holder.incomplete;
             self.leader = None;
-            self.shared.with(|core| {
+            self.shared.with_state(|core| {
                 core.leader = None;
                 core.evidence = if holder.incomplete {
                     LeaseEvidence::None
@@ -426,7 +432,7 @@ impl Watcher<'_> {
             });
             let event = ReplicationEvent::MasterLeaving {
                 guid,
-                leaving,
+                reason: leaving,
                 in_sync,
             };
             self.shared.node.send_event(event);
@@ -437,7 +443,8 @@ impl Watcher<'_> {
             self.leader = Some(holder);
             self.clear_released();
             if holder.incomplete {
-                self.shared.with(|core| core.evidence = LeaseEvidence::None);
+                self.shared
+                    .with_state(|core| core.evidence = LeaseEvidence::None);
                 self.leave_sync("etcd may lack acknowledged batches");
             }
             self.set_leader_status(guid);
@@ -451,14 +458,14 @@ impl Watcher<'_> {
 
     /// Whether the store has all that etcd has, and etcd has all acknowledged batches, as far as is known.
     fn is_complete(&self) -> bool {
-        let stored = self.shared.with(|core| core.stored.clone());
+        let stored = self.shared.with_state(|core| core.stored.clone());
         let incomplete = self.leader.is_some_and(|leader| leader.incomplete);
         !incomplete && self.last.is_some() && stored == Ok(self.last)
     }
 
     /// The node that released the key is not the last master any more, or another one may have followed.
     fn clear_released(&self) {
-        self.shared.with(|core| {
+        self.shared.with_state(|core| {
             if core.evidence == LeaseEvidence::Released {
                 core.evidence = LeaseEvidence::None;
             }
@@ -467,14 +474,14 @@ impl Watcher<'_> {
 
     /// Reports when the replica gets in sync.
     fn report_sync(&self) -> Result<(), EtcdError> {
-        let stored = self.shared.with(|core| core.stored.clone());
+        let stored = self.shared.with_state(|core| core.stored.clone());
         let stored = stored.map_err(EtcdError::Store)?.map_or(0, |at| at.seq);
         let last = self.last.map_or(0, |at| at.seq);
         if last.saturating_sub(stored.max(self.since)) > PENDING_MAX {
             return Err(EtcdError::Store("writes too slow".to_owned()));
         }
         let complete = self.is_complete();
-        let guid = self.shared.with(|core| {
+        let guid = self.shared.with_state(|core| {
             let leader = core.leader.as_mut().filter(|l| !l.in_sync && complete)?;
             leader.in_sync = true;
             Some(leader.guid)
@@ -488,17 +495,17 @@ impl Watcher<'_> {
     }
 
     /// The watch ended.
-    fn leave_sync(&self, why: &str) {
-        let was = self.shared.with(|core| core.leader.take());
+    fn leave_sync(&self, reason: &str) {
+        let old_leader = self.shared.with_state(|core| core.leader.take());
         if let Some(PeerStatus {
             guid,
             in_sync: true,
-        }) = was
+        }) = old_leader
         {
-            let why = why.to_owned();
+            let reason = reason.to_owned();
             self.shared
                 .node
-                .send_event(ReplicationEvent::OutOfSync { guid, why });
+                .send_event(ReplicationEvent::OutOfSync { guid, reason });
         }
     }
 }

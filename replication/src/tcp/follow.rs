@@ -38,15 +38,15 @@ pub(super) async fn poll_peer(shared: Arc<TcpShared>, peer: String, index: usize
     let seed = shared.settings.guid ^ u64::try_from(index).unwrap_or(0).rotate_left(32);
     let mut backoff = Backoff::new(seed);
     loop {
-        let is_standby = || shared.with(|core, _| core.role == Role::Standby);
+        let is_standby = || shared.with_state(|core, _| core.role == Role::Standby);
         shared.node.wait_until(is_standby).await;
-        let has_no_master = shared.with(|core, _| core.follower.master().is_none());
-        let found = if has_no_master {
+        let has_no_master = shared.with_state(|core, _| core.follower.master().is_none());
+        let target = if has_no_master {
             connect(&shared, &peer).await
         } else {
             Ok(Found::NotMaster)
         };
-        match found {
+        match target {
             Ok(Found::Itself) => return,
             Ok(Found::NotMaster) => {}
             Ok(Found::Master(session, stream)) => {
@@ -107,7 +107,7 @@ async fn follow(
 /// Connects to a peer and queries its role.
 async fn connect(shared: &Arc<TcpShared>, peer: &str) -> Result<Found, ConnectionError> {
     let configs = shared.tls.current().ok_or(ConnectionError::NoCertificate)?;
-    let previous = shared.with(|core, _| core.follower.session());
+    let previous = shared.with_state(|core, _| core.follower.session());
     let position = shared.node.position().await;
     let query = async {
         let stream = TcpStream::connect(peer).await?;
@@ -158,8 +158,8 @@ fn certificate_name(
     let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = shared.settings.server_name.as_deref().unwrap_or(host);
-    let bad = |_| std::io::Error::other(format!("invalid certificate name \"{name}\""));
-    Ok(ServerName::try_from(name.to_owned()).map_err(bad)?)
+    let invalid_name = |_| std::io::Error::other(format!("invalid certificate name \"{name}\""));
+    Ok(ServerName::try_from(name.to_owned()).map_err(invalid_name)?)
 }
 
 /// Processes the master's messages until the connection ends.
@@ -169,13 +169,13 @@ async fn receive_from_master(
     stream: TlsStream<TcpStream>,
 ) -> ConnectionError {
     let (reader, writer): (ReadHalf<_>, WriteHalf<_>) = tokio::io::split(stream);
-    let is_over = || !shared.with(|core, _| core.follower.follows(session));
-    let done = tokio::select! {
+    let is_over = || !shared.with_state(|core, _| core.follower.follows(session));
+    let result = tokio::select! {
         done = receive_messages(shared, session, BufReader::with_capacity(CHUNK, reader)) => done,
         done = send_messages(shared, session, BufWriter::new(writer)) => done,
         () = shared.node.wait_until(is_over) => Ok(()),
     };
-    done.err().unwrap_or(ConnectionError::Closed)
+    result.err().unwrap_or(ConnectionError::Closed)
 }
 
 async fn receive_messages<R: AsyncRead + Unpin>(
@@ -187,8 +187,8 @@ async fn receive_messages<R: AsyncRead + Unpin>(
     loop {
         receive(&mut from, &mut frame, FRAME_MAX).await?;
         let message = decode(&frame)?;
-        shared.with(|core, now| core.follower.on_message(session, message, now))?;
-        if shared.with(|core, _| core.follower.follows(session)) {
+        shared.with_state(|core, now| core.follower.on_message(session, message, now))?;
+        if shared.with_state(|core, _| core.follower.follows(session)) {
             shared.node.notify();
         } else {
             return Ok(());
@@ -205,7 +205,7 @@ async fn send_messages<W: AsyncWrite + Unpin>(
     let step = shared.settings.timing.heartbeat / 5;
     loop {
         changed.mark_unchanged();
-        while let Some(message) = shared.with(|core, now| core.follower.poll(session, now)) {
+        while let Some(message) = shared.with_state(|core, now| core.follower.poll(session, now)) {
             send(&mut to, &message).await?;
         }
         to.flush().await?;
@@ -249,17 +249,17 @@ mod tests {
 
     #[test]
     fn backoff_grows_to_its_limit_and_differs_between_nodes() {
-        let all = |seed| {
+        let attempt_order = |seed| {
             let mut backoff = Backoff::new(seed);
             (0..20).map(|_| backoff.next()).collect::<Vec<_>>()
         };
-        assert_eq!(all(1), all(1));
-        assert_ne!(all(1), all(2));
+        assert_eq!(attempt_order(1), attempt_order(1));
+        assert_ne!(attempt_order(1), attempt_order(2));
         assert!(
-            all(3)
+            attempt_order(3)
                 .iter()
                 .all(|p| *p >= BACKOFF.0 / 2 && *p <= BACKOFF.1)
         );
-        assert!(all(3)[10..].iter().all(|p| *p >= BACKOFF.1 / 2));
+        assert!(attempt_order(3)[10..].iter().all(|p| *p >= BACKOFF.1 / 2));
     }
 }

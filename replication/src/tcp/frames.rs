@@ -65,9 +65,9 @@ pub(super) async fn exchange_preambles<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> Result<(), ConnectionError> {
     stream.write_all(&PREAMBLE).await?;
     stream.flush().await?;
-    let mut got = [0; PREAMBLE.len()];
-    stream.read_exact(&mut got).await?;
-    Ok(check_preamble(got)?)
+    let mut preamble = [0; PREAMBLE.len()];
+    stream.read_exact(&mut preamble).await?;
+    Ok(check_preamble(preamble)?)
 }
 
 /// Sends a message; it may stay in the buffer until the next flush.
@@ -102,8 +102,8 @@ pub(super) async fn receive<R: AsyncRead + Unpin>(
     }
     frame.clear();
     frame.shrink_to(BUFFER_MIN.max(size));
-    let got = from.take(len.into()).read_to_end(frame).await?;
-    if got < size {
+    let received = from.take(len.into()).read_to_end(frame).await?;
+    if received < size {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
     Ok(())

@@ -55,7 +55,7 @@ pub struct TcpSettings {
     /// Timing.
     pub timing: Timing,
     /// Stall of the driver's loop after which this node counts as stalled.
-    pub hang: Duration,
+    pub driver_stall_timeout: Duration,
     /// Limits of the log for standbys that reconnect.
     pub log: LogLimits,
 }
@@ -119,8 +119,13 @@ impl TcpReplication {
         let (request_sender, requests) = std::sync::mpsc::channel();
         let began = Instant::now();
         let clock = move || began.elapsed();
-        let node =
-            ReplicationNode::new(store.clone(), request_sender, events, settings.hang, clock);
+        let node = ReplicationNode::new(
+            store.clone(),
+            request_sender,
+            events,
+            settings.driver_stall_timeout,
+            clock,
+        );
         let shared = Arc::new(TcpShared::new(settings, tls, node));
         let weak = Arc::downgrade(&shared);
         let stored = move |stored| {
@@ -179,8 +184,8 @@ impl Replication for TcpReplication {
         self.shared.node.set_disk_delay(delay);
     }
 
-    fn complete_replica(&self, then: ReplicaCallback) {
-        self.shared.after_store_requests(then);
+    fn complete_replica(&self, on_complete: ReplicaCallback) {
+        self.shared.after_store_requests(on_complete);
     }
 
     fn status(&self) -> ReplicationStatus {

@@ -14,7 +14,7 @@ use tokio_rustls::server::TlsStream;
 use super::frames::{ConnectionError, exchange_preambles, receive, send, send_last};
 use super::shared::{NextAction, TcpShared};
 use crate::follower::{ProtocolError, RawRecord};
-use crate::leader::{ConnectionId, Leader, Outgoing};
+use crate::leader::{ConnectionId, FollowerMessage, Leader};
 use crate::log::Position;
 use crate::wire::{CHUNK, FRAME_MAX, HELLO_MAX, Message, NodeRole, RawBytes, Refusal, decode};
 
@@ -82,21 +82,21 @@ async fn serve(
     .await
     .map_err(|_| ConnectionError::TimedOut)??;
 
-    let own = shared.hello(None);
-    let master = own.role == NodeRole::Master;
+    let own_hello = shared.hello(None);
+    let master = own_hello.role == NodeRole::Master;
     // A node that is in its own list of peers recognises itself by the response.
-    let itself = hello.guid == own.guid;
-    send(&mut stream, &Message::Hello(own)).await?;
+    let itself = hello.guid == own_hello.guid;
+    send(&mut stream, &Message::Hello(own_hello)).await?;
     stream.flush().await?;
     if itself || !master {
         return Ok(());
     }
     let own_fabric = &shared.settings.fabric;
     // A refusal names the fabric of the node that sends it; the local report names the peer's.
-    let (refusal, why) = if hello.fabric == *own_fabric {
+    let (refusal, reason) = if hello.fabric == *own_fabric {
         match shared.accept_follower(&hello) {
             Ok(conn) => return serve_follower(shared, stream, conn, peer).await,
-            Err(why) => (why.clone(), why),
+            Err(reason) => (reason.clone(), reason),
         }
     } else {
         let refusal = Refusal::Fabric(own_fabric.clone());
@@ -104,7 +104,7 @@ async fn serve(
     };
     // A peer that found the reason in the hello may have closed the connection.
     let _ = timeout(CONNECT_TIMEOUT, refuse(stream, refusal)).await;
-    Err(why.into())
+    Err(reason.into())
 }
 
 /// Sends a refusal, and closes the connection after the peer has.
@@ -127,12 +127,12 @@ async fn serve_follower(
     shared.clear_peer_error(peer);
     let (reader, writer) = tokio::io::split(stream);
     let is_over = || {
-        let serves = |l: &Leader| l.serves(conn);
-        !shared.with(|core, _| core.leader.as_ref().is_some_and(serves))
+        let is_current = |l: &Leader| l.is_current_connection(conn);
+        !shared.with_state(|core, _| core.leader.as_ref().is_some_and(is_current))
     };
     let receiving = receive_messages(shared, conn, BufReader::with_capacity(CHUNK, reader));
     tokio::pin!(receiving);
-    let done = tokio::select! {
+    let result = tokio::select! {
         done = &mut receiving => done,
         done = send_messages(shared, conn, BufWriter::with_capacity(CHUNK, writer)) => {
             if matches!(done, Ok(()) | Err(ConnectionError::Refused(Refusal::NoRecords))) {
@@ -145,7 +145,7 @@ async fn serve_follower(
         () = shared.node.wait_until(is_over) => Err(ConnectionError::Closed),
     };
     shared.change(|core, now| core.leader.as_mut().map(|l| l.on_disconnected(conn, now)));
-    done
+    result
 }
 
 /// Receives the follower's messages.
@@ -194,12 +194,14 @@ async fn send_messages<W: AsyncWrite + Unpin>(
     loop {
         changed.mark_unchanged();
         match shared.next_action(conn) {
-            NextAction::Send(Outgoing::Message(message)) => send(&mut to, &message).await?,
-            NextAction::Send(Outgoing::Batch { seq, body }) => {
+            NextAction::Send(FollowerMessage::Message(message)) => send(&mut to, &message).await?,
+            NextAction::Send(FollowerMessage::Batch { seq, body }) => {
                 let body = RawBytes(&body);
                 send(&mut to, &Message::Batch { seq, body }).await?;
             }
-            NextAction::Send(Outgoing::Snapshot) => send_snapshot(shared, conn, &mut to).await?,
+            NextAction::Send(FollowerMessage::Snapshot) => {
+                send_snapshot(shared, conn, &mut to).await?
+            }
             NextAction::Wait => {
                 to.flush().await?;
                 if changed.changed().await.is_err() {
@@ -231,14 +233,15 @@ async fn send_snapshot<W: AsyncWrite + Unpin>(
     };
     let records = u64::try_from(snapshot.records.len()).unwrap_or(u64::MAX);
     send(to, &Message::Snapshot { at, records }).await?;
-    let mut rest = &snapshot.records[..];
-    while let Some(some) = next_chunk(&mut rest) {
-        if rest.is_empty() {
-            shared.with(|core, _| core.leader.as_mut().map(|l| l.snapshot_sent(conn, at.seq)));
+    let mut remaining = &snapshot.records[..];
+    while let Some(chunk) = next_chunk(&mut remaining) {
+        if remaining.is_empty() {
+            shared
+                .with_state(|core, _| core.leader.as_mut().map(|l| l.snapshot_sent(conn, at.seq)));
         }
-        send(to, &Message::Records(some)).await?;
+        send(to, &Message::Records(chunk)).await?;
         // Other messages wait until the records are sent.
-        while let NextAction::Send(Outgoing::Message(message)) = shared.next_action(conn) {
+        while let NextAction::Send(FollowerMessage::Message(message)) = shared.next_action(conn) {
             send(to, &message).await?;
         }
         to.flush().await?;
@@ -246,16 +249,16 @@ async fn send_snapshot<W: AsyncWrite + Unpin>(
         tokio::task::yield_now().await;
     }
     if records == 0 {
-        shared.with(|core, _| core.leader.as_mut().map(|l| l.snapshot_sent(conn, at.seq)));
+        shared.with_state(|core, _| core.leader.as_mut().map(|l| l.snapshot_sent(conn, at.seq)));
     }
     Ok(())
 }
 
 /// The position in this master's history of records at `at`.
 fn history_position(shared: &TcpShared, at: Option<Position>) -> Option<Position> {
-    shared.with(|core, _| {
+    shared.with_state(|core, _| {
         let log = core.leader.as_ref()?.log();
-        let epoch = log.end().epoch;
+        let epoch = log.end_position().epoch;
         match at {
             // The store may be ahead of the log by the batch being committed.
             Some(at) if at.epoch == epoch => Some(at),
@@ -269,19 +272,19 @@ fn history_position(shared: &TcpShared, at: Option<Position>) -> Option<Position
 }
 
 /// The records of the next frame; at least one.
-fn next_chunk<'a>(rest: &mut &'a [RawRecord]) -> Option<Vec<(RawBytes<'a>, RawBytes<'a>)>> {
+fn next_chunk<'a>(remaining: &mut &'a [RawRecord]) -> Option<Vec<(RawBytes<'a>, RawBytes<'a>)>> {
     let mut bytes = 0;
     let mut count = 0;
-    while let Some((key, value)) = rest.get(count) {
+    while let Some((key, value)) = remaining.get(count) {
         bytes += key.bytes().len() + value.len() + 8;
         if count > 0 && bytes > CHUNK.min(FRAME_MAX) {
             break;
         }
         count += 1;
     }
-    let (some, left) = rest.split_at(count);
-    *rest = left;
-    let pieces = some
+    let (chunk, remaining_records) = remaining.split_at(count);
+    *remaining = remaining_records;
+    let pieces = chunk
         .iter()
         .map(|(key, value)| (RawBytes(key.bytes()), RawBytes(value)));
     (count > 0).then(|| pieces.collect())

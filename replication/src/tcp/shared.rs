@@ -9,7 +9,7 @@ use ferrosm_core::records::RecordBatch;
 use super::TcpSettings;
 use crate::event::ReplicationEvent;
 use crate::follower::Follower;
-use crate::leader::{ConnectionId, Leader, NodeTime, Outgoing};
+use crate::leader::{ConnectionId, FollowerMessage, Leader, NodeTime};
 use crate::log::{BatchLog, Position};
 use crate::node::ReplicationNode;
 use crate::store_thread::{StoreResult, StoreThreadRequest};
@@ -60,18 +60,18 @@ impl TcpShared {
     }
 
     /// Calls `f` under the lock and forwards the resulting events and store jobs.
-    pub(super) fn with<T>(&self, f: impl FnOnce(&mut TcpState, NodeTime) -> T) -> T {
+    pub(super) fn with_state<T>(&self, f: impl FnOnce(&mut TcpState, NodeTime) -> T) -> T {
         let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = f(&mut core, self.node.now());
+        let result = f(&mut core, self.node.now());
         self.forward(&mut core);
-        done
+        result
     }
 
     /// The same, and wakes all tasks.
     pub(super) fn change<T>(&self, f: impl FnOnce(&mut TcpState, NodeTime) -> T) -> T {
-        let done = self.with(f);
+        let result = self.with_state(f);
         self.node.notify();
-        done
+        result
     }
 
     fn forward(&self, core: &mut TcpState) {
@@ -97,34 +97,36 @@ impl TcpShared {
     }
 
     /// Reports an error of a peer, once for each reason.
-    pub(super) fn report_peer_error(&self, peer: &str, why: String) {
-        self.with(|core, _| {
-            if core.peer_errors.get(peer) == Some(&why) {
+    pub(super) fn report_peer_error(&self, peer: &str, reason: String) {
+        self.with_state(|core, _| {
+            if core.peer_errors.get(peer) == Some(&reason) {
                 return;
             }
             if core.peer_errors.len() >= PEER_ERRORS_MAX {
                 core.peer_errors.clear();
             }
-            core.peer_errors.insert(peer.to_owned(), why.clone());
+            core.peer_errors.insert(peer.to_owned(), reason.clone());
             let peer = peer.to_owned();
             self.node
-                .send_event(ReplicationEvent::PeerRejected { peer, why });
+                .send_event(ReplicationEvent::PeerRejected { peer, reason });
         });
     }
 
     /// A peer has no error any more.
     pub(super) fn clear_peer_error(&self, peer: &str) {
-        self.with(|core, _| core.peer_errors.remove(peer));
+        self.with_state(|core, _| core.peer_errors.remove(peer));
     }
 
     /// Calls `then` when all earlier store requests are done.
-    pub(super) fn after_store_requests(&self, then: ReplicaCallback) {
+    pub(super) fn after_store_requests(&self, on_complete: ReplicaCallback) {
         self.node
-            .request(StoreThreadRequest::Flushed(Box::new(move |_| then(None))));
+            .request(StoreThreadRequest::Flush(Box::new(move |_| {
+                on_complete(None)
+            })));
     }
 
     pub(super) fn tick(&self) {
-        let wake = self.with(|core, now| {
+        let wake = self.with_state(|core, now| {
             core.follower.tick(now);
             let leader = core.leader.as_mut()?;
             let before = leader.acknowledged();
@@ -174,7 +176,7 @@ impl TcpShared {
     fn start_term_after_store_requests(self: &Arc<Self>, epoch: u64) {
         let weak = Arc::downgrade(self);
         self.node
-            .request(StoreThreadRequest::Flushed(Box::new(move |base| {
+            .request(StoreThreadRequest::Flush(Box::new(move |base| {
                 if let Some(shared) = weak.upgrade() {
                     shared.start_term(epoch, base);
                 }
@@ -210,11 +212,11 @@ impl TcpShared {
                 core.committed_before_term = core.committed_before_term.max(seq);
                 return;
             }
-            let done = core
+            let result = core
                 .leader
                 .as_mut()
                 .map(|l| l.append(seq, body.into(), now));
-            if let Some(Err(gap)) = done {
+            if let Some(Err(gap)) = result {
                 tracing::error!(error = %gap, "batch not replicated");
             }
         });
@@ -233,7 +235,7 @@ impl TcpShared {
 
     /// Whether all followers were notified.
     pub(super) fn are_followers_notified(&self) -> bool {
-        self.with(|core, _| {
+        self.with_state(|core, _| {
             let leader = core.leader.as_ref();
             leader.is_none_or(|l| l.followers().next().is_none())
         })
@@ -249,16 +251,17 @@ impl TcpShared {
     }
 
     pub(super) fn status(&self) -> ReplicationStatus {
-        self.with(|core, now| ReplicationStatus {
+        self.with_state(|core, now| ReplicationStatus {
             protected: core
                 .leader
                 .as_ref()
                 .is_some_and(|l| l.followers().any(|(_, in_sync)| in_sync)),
-            committed: core.leader.as_ref().map(|l| l.log().end()),
+            committed: core.leader.as_ref().map(|l| l.log().end_position()),
             acknowledged: core.leader.as_ref().map_or(0, Leader::acknowledged),
             standbys: core.leader.as_ref().map(|l| {
-                let all = l.followers();
-                all.map(|(guid, in_sync)| PeerStatus { guid, in_sync })
+                let followers = l.followers();
+                followers
+                    .map(|(guid, in_sync)| PeerStatus { guid, in_sync })
                     .collect()
             }),
             master: core.follower.master().map(|guid| PeerStatus {
@@ -270,7 +273,7 @@ impl TcpShared {
 
     /// The hello of this node.
     pub(super) fn hello(&self, position: Option<Position>) -> Hello {
-        let role = self.with(|core, _| match core.role {
+        let role = self.with_state(|core, _| match core.role {
             // A node that is stalled, or has not started its term, does not respond as master.
             Role::Master { .. } if core.is_serving() && self.node.is_alive() => NodeRole::Master,
             Role::Standby => NodeRole::Standby,
@@ -301,12 +304,16 @@ impl TcpShared {
 
     /// The next action on a follower's connection.
     pub(super) fn next_action(&self, conn: ConnectionId) -> NextAction {
-        self.with(|core, now| {
-            let alive = self.node.is_alive();
-            let Some(leader) = core.leader.as_mut().filter(|l| l.serves(conn)) else {
+        self.with_state(|core, now| {
+            let is_driver_alive = self.node.is_alive();
+            let Some(leader) = core
+                .leader
+                .as_mut()
+                .filter(|l| l.is_current_connection(conn))
+            else {
                 return NextAction::End;
             };
-            match (leader.poll(conn, alive, now), core.stepping_down) {
+            match (leader.poll(conn, is_driver_alive, now), core.stepping_down) {
                 (Some(out), _) => NextAction::Send(out),
                 (None, Some(leaving)) => NextAction::Goodbye(leaving),
                 (None, None) => NextAction::Wait,
@@ -318,7 +325,7 @@ impl TcpShared {
 /// Action on a connection to a follower.
 pub(super) enum NextAction {
     /// Send this.
-    Send(Outgoing),
+    Send(FollowerMessage),
     /// Wait for a change.
     Wait,
     /// Send Goodbye and close.

@@ -59,7 +59,7 @@ impl Cluster {
         };
         let dir = dir.join(name);
         std::fs::create_dir_all(&dir).unwrap();
-        let places = loopback::free(members * 2);
+        let addresses = loopback::free(members * 2);
         let member = |pair: &[SocketAddr]| Member {
             client: pair[0],
             peer: pair[1],
@@ -67,7 +67,7 @@ impl Cluster {
         };
         let mut cluster = Self {
             dir,
-            members: places.chunks(2).map(member).collect(),
+            members: addresses.chunks(2).map(member).collect(),
             secure,
             bytes,
         };
@@ -77,20 +77,20 @@ impl Cluster {
         }
         // A cluster serves when a majority is running.
         (0..members).for_each(|n| cluster.launch(n));
-        (0..members).for_each(|n| cluster.serves(n));
+        (0..members).for_each(|n| cluster.wait_until_member_serves(n));
         cluster
     }
 
     /// Endpoints of the members.
     pub(crate) fn endpoints(&self) -> Vec<String> {
         let scheme = if self.secure { "https" } else { "http" };
-        let place = |m: &Member| format!("{scheme}://{}", m.client);
-        self.members.iter().map(place).collect()
+        let client_url = |m: &Member| format!("{scheme}://{}", m.client);
+        self.members.iter().map(client_url).collect()
     }
 
     /// Certificate files of a node.
     pub(crate) fn files(&self, name: &str) -> TlsFiles {
-        let path = |end: &str| self.dir.join(format!("{name}.{end}"));
+        let path = |extension: &str| self.dir.join(format!("{name}.{extension}"));
         TlsFiles {
             ca: path("ca"),
             certificate: path("crt"),
@@ -120,14 +120,14 @@ impl Cluster {
     }
 
     /// Deletes the data of a member.
-    pub(crate) fn forget(&self, member: usize) {
+    pub(crate) fn delete_data(&self, member: usize) {
         std::fs::remove_dir_all(self.data(member)).unwrap();
     }
 
     /// Restarts a killed member and waits until it serves.
     pub(crate) fn start(&mut self, member: usize) {
         self.launch(member);
-        self.serves(member);
+        self.wait_until_member_serves(member);
     }
 
     /// Deletes a key, as another client would.
@@ -137,7 +137,7 @@ impl Cluster {
     }
 
     /// Overwrites a key, as another client would.
-    pub(crate) fn put(&self, key: &str, value: &[u8]) {
+    pub(crate) fn put_value(&self, key: &str, value: &[u8]) {
         let (key, value) = (base64(key.as_bytes()), base64(value));
         self.post(
             "put",
@@ -146,23 +146,23 @@ impl Cluster {
     }
 
     /// The revision at which a key was created.
-    pub(crate) fn created(&self, key: &str) -> String {
+    pub(crate) fn create_revision(&self, key: &str) -> String {
         let key = base64(key.as_bytes());
-        let answer = self.post("range", &format!("{{\"key\":\"{key}\"}}"));
-        let (_, rest) = answer.split_once("\"create_revision\":\"").unwrap();
-        rest.split_once('"').unwrap().0.to_owned()
+        let response = self.post("range", &format!("{{\"key\":\"{key}\"}}"));
+        let (_, tail) = response.split_once("\"create_revision\":\"").unwrap();
+        tail.split_once('"').unwrap().0.to_owned()
     }
 
-    fn post(&self, what: &str, body: &str) -> String {
+    fn post(&self, method: &str, body: &str) -> String {
         let mut socket = TcpStream::connect(self.members[0].client).unwrap();
         let length = body.len();
-        let question =
-            format!("POST /v3/kv/{what} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
-        socket.write_all(question.as_bytes()).unwrap();
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).unwrap();
-        assert!(answer.contains("\"revision\""), "{answer}");
-        answer
+        let request =
+            format!("POST /v3/kv/{method} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).unwrap();
+        assert!(response.contains("\"revision\""), "{response}");
+        response
     }
 
     fn data(&self, member: usize) -> PathBuf {
@@ -170,8 +170,8 @@ impl Cluster {
     }
 
     fn launch(&mut self, member: usize) {
-        let all = self.members.iter().enumerate();
-        let all: Vec<_> = all
+        let members = self.members.iter().enumerate();
+        let members: Vec<_> = members
             .map(|(n, m)| format!("m{n}=http://{}", m.peer))
             .collect();
         let client = &self.endpoints()[member];
@@ -203,7 +203,7 @@ impl Cluster {
             ])
             .args([
                 "--initial-cluster",
-                &all.join(","),
+                &members.join(","),
                 "--initial-cluster-state",
                 "new",
             ])
@@ -232,7 +232,7 @@ impl Cluster {
     }
 
     /// Waits until a member serves and has a leader.
-    fn serves(&self, member: usize) {
+    fn wait_until_member_serves(&self, member: usize) {
         let at = self.members[member].client;
         let healthy = || {
             let Ok(mut socket) = TcpStream::connect(at) else {
@@ -256,16 +256,16 @@ impl Cluster {
 
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let four = |three: &[u8]| {
-        let byte = |n: usize| u32::from(three.get(n).copied().unwrap_or(0));
+    let digits = |chunk: &[u8]| {
+        let byte = |n: usize| u32::from(chunk.get(n).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let digit = |n: usize| match n <= three.len() {
+        let digit = |n: usize| match n <= chunk.len() {
             true => char::from(DIGITS[(bits >> (18 - 6 * n)) as usize & 63]),
             false => '=',
         };
         (0..4).map(digit).collect::<String>()
     };
-    bytes.chunks(3).map(four).collect()
+    bytes.chunks(3).map(digits).collect()
 }
 
 impl Drop for Cluster {
@@ -276,14 +276,14 @@ impl Drop for Cluster {
 }
 
 /// A proxy to a member that can stop forwarding; no data is lost.
-pub(crate) struct Stall {
+pub(crate) struct StallingProxy {
     address: SocketAddr,
     open: Arc<(Mutex<bool>, Condvar)>,
 }
 
-impl Stall {
+impl StallingProxy {
     /// A proxy in front of a member. Its threads run until the test process ends.
-    pub(crate) fn before(endpoint: &str) -> Self {
+    pub(crate) fn in_front_of(endpoint: &str) -> Self {
         let to: SocketAddr = endpoint.trim_start_matches("http://").parse().unwrap();
         let listener = TcpListener::bind((loopback::home(), 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -291,13 +291,16 @@ impl Stall {
         let gate = open.clone();
         std::thread::spawn(move || {
             for from in listener.incoming() {
-                let (Ok(near), Ok(far)) = (from, TcpStream::connect(to)) else {
+                let (Ok(client), Ok(member)) = (from, TcpStream::connect(to)) else {
                     return;
                 };
-                let ways = [(near.try_clone(), far.try_clone()), (Ok(far), Ok(near))];
-                for (from, to) in ways {
+                let connections = [
+                    (client.try_clone(), member.try_clone()),
+                    (Ok(member), Ok(client)),
+                ];
+                for (from, to) in connections {
                     let (from, to, gate) = (from.unwrap(), to.unwrap(), gate.clone());
-                    std::thread::spawn(move || carry(from, to, &gate));
+                    std::thread::spawn(move || forward_bytes(from, to, &gate));
                 }
             }
         });
@@ -320,7 +323,7 @@ impl Stall {
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, gate: &(Mutex<bool>, Condvar)) {
+fn forward_bytes(mut from: TcpStream, mut to: TcpStream, gate: &(Mutex<bool>, Condvar)) {
     let mut bytes = [0; 1 << 14];
     loop {
         let read = from.read(&mut bytes).unwrap_or(0);

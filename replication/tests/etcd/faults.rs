@@ -16,14 +16,17 @@ fn second_member_is_used_if_the_first_is_silent() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     master.all_acknowledged();
     let records = master.store.records();
     drop(master);
-    let [well] = cluster.endpoints().try_into().unwrap();
-    let dead = Stall::before(&well);
-    dead.stop();
-    let node = Node::start(settings(2, vec![dead.endpoint(), well]), &Arc::default());
+    let [working] = cluster.endpoints().try_into().unwrap();
+    let stalled = StallingProxy::in_front_of(&working);
+    stalled.stop();
+    let node = Node::start(
+        settings(2, vec![stalled.endpoint(), working]),
+        &Arc::default(),
+    );
     node.complete_replica();
     assert_eq!(node.store.records(), records);
 }
@@ -33,16 +36,16 @@ fn second_member_is_used_if_the_first_is_silent() {
 fn hanging_tls_handshake_leaks_no_descriptors() {
     let cluster = Cluster::with_certificates();
     let stopped = TcpListener::bind((loopback::home(), 0)).unwrap();
-    let place = format!("https://{}", stopped.local_addr().unwrap());
-    let mut with = settings(1, vec![place]);
-    with.files = Some(cluster.files("node"));
-    with.limit = Duration::from_millis(300);
-    let node = Node::start(with, &Arc::default()).standby();
+    let endpoint = format!("https://{}", stopped.local_addr().unwrap());
+    let mut node_settings = settings(1, vec![endpoint]);
+    node_settings.files = Some(cluster.files("node"));
+    node_settings.limit = Duration::from_millis(300);
+    let node = Node::start(node_settings, &Arc::default()).standby();
     let (mut socket, _) = stopped.accept().unwrap();
     socket.set_read_timeout(Some(GUARD)).unwrap();
-    let mut said = Vec::new();
-    socket.read_to_end(&mut said).unwrap();
-    assert!(!said.is_empty(), "connected and timed out");
+    let mut received = Vec::new();
+    socket.read_to_end(&mut received).unwrap();
+    assert!(!received.is_empty(), "connected and timed out");
     drop(node);
 }
 
@@ -52,10 +55,10 @@ fn data_of_another_version_is_overwritten_and_not_used() {
     for (n, head) in [(0, &b"FSMR\0\x09\0\x09\x01\x07"[..]), (2, &b"\x01\x07"[..])] {
         let mut first = Node::new(1 + n, &cluster);
         first.lead(10 + n);
-        first.commit(vec![put(1, 1)]);
+        first.commit(vec![put_record(1, 1)]);
         first.all_acknowledged();
         drop(first);
-        cluster.put(HEAD, head);
+        cluster.put_value(HEAD, head);
         let standby = Node::new(9, &cluster);
         assert_eq!(standby.complete_replica(), Some(false));
         assert!(standby.store.records().is_empty());
@@ -63,12 +66,13 @@ fn data_of_another_version_is_overwritten_and_not_used() {
 
         let mut master = Node::new(2 + n, &cluster);
         master.lead(20 + n);
-        master.commit(vec![put(2, 2)]);
+        master.commit(vec![put_record(2, 2)]);
         master.all_acknowledged();
-        let lost = |e: &ReplicationEvent| matches!(e, ReplicationEvent::ProtectionLost(_));
-        assert!(!master.events().iter().any(lost), "{head:?}");
+        let is_protection_lost =
+            |e: &ReplicationEvent| matches!(e, ReplicationEvent::ProtectionLost(_));
+        assert!(!master.events().iter().any(is_protection_lost), "{head:?}");
         standby.in_sync(2 + n);
-        standby.has_what(&master);
+        standby.wait_for_equal_records(&master);
     }
 }
 
@@ -76,8 +80,8 @@ fn data_of_another_version_is_overwritten_and_not_used() {
 #[derive(Default)]
 struct Damaged {
     store: Arc<Memory>,
-    mended: AtomicBool,
-    read: AtomicU64,
+    is_readable: AtomicBool,
+    read_attempts: AtomicU64,
 }
 
 impl RecordStore for Damaged {
@@ -86,8 +90,8 @@ impl RecordStore for Damaged {
     }
 
     fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError> {
-        self.read.fetch_add(1, Ordering::SeqCst);
-        if self.mended.load(Ordering::SeqCst) {
+        self.read_attempts.fetch_add(1, Ordering::SeqCst);
+        if self.is_readable.load(Ordering::SeqCst) {
             self.store.read_all()
         } else {
             Err(io::Error::other("the disk is damaged").into())
@@ -108,41 +112,45 @@ fn master_with_unreadable_store_keeps_its_key() {
     let cluster = Cluster::new(1);
     let disk: Arc<Damaged> = Arc::default();
     let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
-    let mut patient = settings(1, cluster.endpoints());
-    patient.limit = GUARD;
-    let etcd = EtcdReplication::start(patient, disk.clone(), sender).unwrap();
+    let mut long_limit = settings(1, cluster.endpoints());
+    long_limit.limit = GUARD;
+    let etcd = EtcdReplication::start(long_limit, disk.clone(), sender).unwrap();
     let mut master = Node::on(1, etcd, events, disk.store.clone());
     master.lead(10);
-    let read = |times| until("read", || disk.read.load(Ordering::SeqCst) >= times);
+    let read = |times| {
+        until("read", || {
+            disk.read_attempts.load(Ordering::SeqCst) >= times
+        })
+    };
     read(1);
-    let key = cluster.created(LEADER);
+    let key = cluster.create_revision(LEADER);
     read(3);
-    assert_eq!(cluster.created(LEADER), key);
+    assert_eq!(cluster.create_revision(LEADER), key);
     assert_eq!(master.events(), []);
-    master.commit(vec![put(1, 1)]);
-    disk.mended.store(true, Ordering::SeqCst);
+    master.commit(vec![put_record(1, 1)]);
+    disk.is_readable.store(true, Ordering::SeqCst);
     let mut standby = Node::new(2, &cluster).standby();
     standby.in_sync(1);
-    standby.has_what(&master);
+    standby.wait_for_equal_records(&master);
 }
 
 /// Another node was master in between and is gone: its acknowledged batches are not overwritten.
 #[test]
 fn temporarily_replaced_master_is_deposed() {
     let cluster = Cluster::new(1);
-    let stall = Stall::before(&cluster.endpoints()[0]);
-    let mut cut = settings(1, vec![stall.endpoint()]);
-    cut.limit = GUARD;
-    let mut master = Node::start(cut, &Arc::default());
+    let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
+    let mut master_settings = settings(1, vec![stall.endpoint()]);
+    master_settings.limit = GUARD;
+    let mut master = Node::start(master_settings, &Arc::default());
     master.lead(10);
-    master.commit(vec![put(1, 1)]);
+    master.commit(vec![put_record(1, 1)]);
     master.all_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
     standby.in_sync(1);
     stall.stop();
     standby.expect("silence", silent(1));
     assert_eq!(standby.take_over(20), Some(true));
-    standby.commit(vec![put(2, 2)]);
+    standby.commit(vec![put_record(2, 2)]);
     standby.all_acknowledged();
     let records = standby.store.records();
     drop(standby);
@@ -156,11 +164,11 @@ fn temporarily_replaced_master_is_deposed() {
 #[test]
 fn silence_after_an_etcd_failure_is_uncertain() {
     let cluster = Cluster::new(1);
-    let stall = Stall::before(&cluster.endpoints()[0]);
+    let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
     let mut master = Node::new(1, &cluster);
     master.lead(10);
-    let behind = settings(2, vec![stall.endpoint()]);
-    let mut standby = Node::start(behind, &Arc::default()).standby();
+    let standby_settings = settings(2, vec![stall.endpoint()]);
+    let mut standby = Node::start(standby_settings, &Arc::default()).standby();
     standby.in_sync(1);
     stall.stop();
     standby.expect("trouble", |e| {
@@ -168,17 +176,17 @@ fn silence_after_an_etcd_failure_is_uncertain() {
     });
     master.replication.abort();
     stall.resume();
-    let silence =
+    let is_master_silent =
         |e: &ReplicationEvent| matches!(e, ReplicationEvent::MasterSilent { guid: 1, .. });
-    let told = standby.expect("silence", silence);
+    let event = standby.expect("silence", is_master_silent);
     assert!(
         matches!(
-            told,
+            event,
             ReplicationEvent::MasterSilent {
-                uncertain: true,
+                is_uncertain: true,
                 ..
             }
         ),
-        "{told:?}"
+        "{event:?}"
     );
 }

@@ -87,16 +87,16 @@ impl RecordStore for Memory {
 }
 
 /// A record.
-pub(crate) fn put(key: u32, value: u32) -> RecordChange {
+pub(crate) fn put_record(key: u32, value: u32) -> RecordChange {
     let key = RecordKey::new(RecordKind::Service, &[&key.to_be_bytes()]);
     RecordChange::Put(key, value.to_be_bytes().into())
 }
 
 /// Waits until a condition holds.
-pub(crate) fn until(what: &str, is: impl Fn() -> bool) {
+pub(crate) fn until(description: &str, condition: impl Fn() -> bool) {
     let began = Instant::now();
-    while !is() {
-        assert!(began.elapsed() < GUARD, "timed out: {what}");
+    while !condition() {
+        assert!(began.elapsed() < GUARD, "timed out: {description}");
         std::thread::yield_now();
     }
 }
@@ -161,19 +161,22 @@ impl<R: Replication> Node<R> {
     /// The first matching event; earlier ones are dropped.
     pub(crate) fn expect(
         &mut self,
-        what: &str,
-        wanted: impl Fn(&ReplicationEvent) -> bool,
+        description: &str,
+        is_expected: impl Fn(&ReplicationEvent) -> bool,
     ) -> ReplicationEvent {
         let began = Instant::now();
-        let mut seen = Vec::new();
+        let mut other_events = Vec::new();
         while began.elapsed() < GUARD {
             match self.events.try_recv() {
-                Ok(event) if wanted(&event) => return event,
-                Ok(event) => seen.push(event),
+                Ok(event) if is_expected(&event) => return event,
+                Ok(event) => other_events.push(event),
                 Err(_) => std::thread::yield_now(),
             }
         }
-        panic!("node {}, never: {what}; instead: {seen:?}", self.guid);
+        panic!(
+            "node {}, never: {description}; instead: {other_events:?}",
+            self.guid
+        );
     }
 
     pub(crate) fn in_sync(&mut self, leader: u64) {

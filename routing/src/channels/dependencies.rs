@@ -1,6 +1,6 @@
 //! Sets of channel dependencies as bit sets.
 
-use super::index::{ChannelNumbering, narrow};
+use super::index::{ChannelNumbering, to_u32};
 
 /// A dependency: packets arrive over the first channel and leave over the second.
 pub(crate) type Dependency = (u32, u32);
@@ -9,33 +9,40 @@ pub(crate) type Dependency = (u32, u32);
 #[derive(Debug, Clone)]
 pub(crate) struct DependencySet {
     /// Words per row.
-    pub(super) words: usize,
+    pub(super) words_per_row: usize,
     pub(super) rows: Vec<u64>,
 }
 
 impl DependencySet {
     pub(crate) fn empty(channels: &impl ChannelNumbering) -> Self {
-        let words = channels.max_degree().div_ceil(64).max(1);
+        let words_per_row = channels.max_degree().div_ceil(64).max(1);
         Self {
-            words,
-            rows: vec![0; channels.len() * words],
+            words_per_row,
+            rows: vec![0; channels.len() * words_per_row],
         }
     }
 
     /// Number of channels.
     pub(super) fn channels(&self) -> usize {
-        self.rows.len() / self.words
+        self.rows.len() / self.words_per_row
     }
 
     #[inline(always)]
     fn locate(&self, channels: &impl ChannelNumbering, (x, y): Dependency) -> (usize, u64) {
         let bit = y - channels.first_after(x);
-        (x as usize * self.words + bit as usize / 64, 1 << (bit % 64))
+        (
+            x as usize * self.words_per_row + bit as usize / 64,
+            1 << (bit % 64),
+        )
     }
 
     #[inline(always)]
-    pub(crate) fn contains(&self, channels: &impl ChannelNumbering, wanted: Dependency) -> bool {
-        let (word, bit) = self.locate(channels, wanted);
+    pub(crate) fn contains(
+        &self,
+        channels: &impl ChannelNumbering,
+        dependency: Dependency,
+    ) -> bool {
+        let (word, bit) = self.locate(channels, dependency);
         self.rows[word] & bit != 0
     }
 
@@ -68,7 +75,7 @@ impl DependencySet {
         x: u32,
     ) -> impl Iterator<Item = u32> + use<'_, C> {
         let first = channels.first_after(x);
-        let row = &self.rows[x as usize * self.words..][..self.words];
+        let row = &self.rows[x as usize * self.words_per_row..][..self.words_per_row];
         set_bits(row).map(move |bit| first + bit)
     }
 
@@ -77,7 +84,7 @@ impl DependencySet {
         &self,
         channels: &impl ChannelNumbering,
     ) -> impl Iterator<Item = Dependency> {
-        (0..narrow(self.channels())).flat_map(|x| self.after(channels, x).map(move |y| (x, y)))
+        (0..to_u32(self.channels())).flat_map(|x| self.after(channels, x).map(move |y| (x, y)))
     }
 
     /// The channels in topological order; incomplete if there is a cycle.
@@ -87,12 +94,12 @@ impl DependencySet {
         for (_, y) in self.iter(channels) {
             before[y as usize] += 1;
         }
-        let mut order: Vec<u32> = (0..narrow(n))
+        let mut order: Vec<u32> = (0..to_u32(n))
             .filter(|&c| before[c as usize] == 0)
             .collect();
-        let mut done = 0;
-        while let Some(&x) = order.get(done) {
-            done += 1;
+        let mut position = 0;
+        while let Some(&x) = order.get(position) {
+            position += 1;
             for y in self.after(channels, x) {
                 before[y as usize] -= 1;
                 if before[y as usize] == 0 {
@@ -118,10 +125,10 @@ impl DependencySet {
         order.iter().for_each(|&c| left[c as usize] = false);
         // Every remaining channel has a predecessor that remains, so going backwards ends in a cycle.
         let mut before = vec![u32::MAX; n];
-        for x in (0..narrow(n)).filter(|&x| left[x as usize]) {
+        for x in (0..to_u32(n)).filter(|&x| left[x as usize]) {
             self.after(channels, x).for_each(|y| before[y as usize] = x);
         }
-        let mut start = (0..narrow(n)).find(|&x| left[x as usize])?;
+        let mut start = (0..to_u32(n)).find(|&x| left[x as usize])?;
         for _ in 0..n {
             start = before[start as usize];
         }
@@ -154,11 +161,11 @@ impl DependencySet {
 #[inline(always)]
 pub(super) fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> + use<'_> {
     (0u32..).step_by(64).zip(words).flat_map(|(base, &word)| {
-        let mut left = word;
+        let mut remaining = word;
         std::iter::from_fn(move || {
-            (left != 0).then(|| {
-                let bit = left.trailing_zeros();
-                left &= left - 1;
+            (remaining != 0).then(|| {
+                let bit = remaining.trailing_zeros();
+                remaining &= remaining - 1;
                 base + bit
             })
         })

@@ -5,7 +5,7 @@
 //! Algorithm for Directed Acyclic Graphs", JEA 11, 2006), or is found to close a cycle.
 
 use super::dependencies::{Dependency, DependencySet};
-use super::index::{ChannelNumbering, narrow};
+use super::index::{ChannelNumbering, to_u32};
 
 /// Dependencies, indexed by both of their ends.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ impl Dependencies {
 
 #[inline(always)]
 fn opposite(channels: &impl ChannelNumbering, (x, y): Dependency) -> Dependency {
-    (channels.back(y), channels.back(x))
+    (channels.reverse(y), channels.reverse(x))
 }
 
 /// Direction of a search.
@@ -61,7 +61,7 @@ pub(super) trait SearchControl<C> {
         dependencies: &mut Dependencies,
         channel: u32,
         direction: SearchDirection,
-        found: usize,
+        visited: usize,
     ) -> bool;
 }
 
@@ -81,12 +81,12 @@ pub(super) struct AcyclicDependencyGraph {
     /// Position of each channel in the order.
     position: Vec<u32>,
     /// Number of the last search that found each channel.
-    seen: Vec<u32>,
+    last_search: Vec<u32>,
     search: u32,
     /// Working memory of searches: channels to visit, channels found.
     stack: Vec<u32>,
-    later: Vec<u32>,
-    earlier: Vec<u32>,
+    after_head: Vec<u32>,
+    before_tail: Vec<u32>,
     /// Dependencies added by the last [`Self::insert_all`].
     added: Vec<Dependency>,
 }
@@ -105,12 +105,12 @@ impl AcyclicDependencyGraph {
     fn from_parts(dependencies: Dependencies, position: Vec<u32>) -> Self {
         Self {
             dependencies,
-            seen: vec![0; position.len()],
+            last_search: vec![0; position.len()],
             position,
             search: 0,
             stack: Vec::new(),
-            later: Vec::new(),
-            earlier: Vec::new(),
+            after_head: Vec::new(),
+            before_tail: Vec::new(),
             added: Vec::new(),
         }
     }
@@ -136,8 +136,12 @@ impl AcyclicDependencyGraph {
     }
 
     #[inline(always)]
-    pub(super) fn contains(&self, channels: &impl ChannelNumbering, wanted: Dependency) -> bool {
-        self.dependencies.after.contains(channels, wanted)
+    pub(super) fn contains(
+        &self,
+        channels: &impl ChannelNumbering,
+        dependency: Dependency,
+    ) -> bool {
+        self.dependencies.after.contains(channels, dependency)
     }
 
     /// Adds a dependency that points forward; returns whether it is new.
@@ -174,11 +178,11 @@ impl AcyclicDependencyGraph {
     pub(super) fn insert_all<C: ChannelNumbering>(
         &mut self,
         channels: &C,
-        wanted: &[Dependency],
+        dependencies: &[Dependency],
         control: &mut impl SearchControl<C>,
     ) -> Result<(), Dependency> {
         self.added.clear();
-        for &new in wanted {
+        for &new in dependencies {
             if self.insert(channels, new) {
                 self.added.push(new);
             }
@@ -216,12 +220,19 @@ impl AcyclicDependencyGraph {
         self.search::<false, C, _>(channels, x, y, control)?;
         // The earlier channels, then the later ones, each in their present order, share the positions of both.
         let position = &self.position;
-        self.earlier.sort_unstable_by_key(|&c| position[c as usize]);
-        self.later.sort_unstable_by_key(|&c| position[c as usize]);
-        let both = || self.earlier.iter().chain(&self.later);
-        let mut free: Vec<u32> = both().map(|&c| position[c as usize]).collect();
-        free.sort_unstable();
-        for (&c, position) in self.earlier.iter().chain(&self.later).zip(free) {
+        self.before_tail
+            .sort_unstable_by_key(|&c| position[c as usize]);
+        self.after_head
+            .sort_unstable_by_key(|&c| position[c as usize]);
+        let reordered = || self.before_tail.iter().chain(&self.after_head);
+        let mut positions: Vec<u32> = reordered().map(|&c| position[c as usize]).collect();
+        positions.sort_unstable();
+        for (&c, position) in self
+            .before_tail
+            .iter()
+            .chain(&self.after_head)
+            .zip(positions)
+        {
             self.position[c as usize] = position;
         }
         Ok(())
@@ -238,16 +249,16 @@ impl AcyclicDependencyGraph {
     ) -> Result<(), Rejection> {
         let limit = self.position(goal as usize);
         let (direction, found) = if FORWARD {
-            (SearchDirection::Forward, &mut self.later)
+            (SearchDirection::Forward, &mut self.after_head)
         } else {
-            (SearchDirection::Backward, &mut self.earlier)
+            (SearchDirection::Backward, &mut self.before_tail)
         };
         self.search += 1;
         found.clear();
         found.push(start);
         self.stack.clear();
         self.stack.push(start);
-        self.seen[start as usize] = self.search;
+        self.last_search[start as usize] = self.search;
         let mut visited = 0;
         while let Some(c) = if S::BREADTH_FIRST {
             found.get(visited).copied()
@@ -261,26 +272,30 @@ impl AcyclicDependencyGraph {
             if !control.visit(channels, &mut self.dependencies, c, direction, found.len()) {
                 return Err(Rejection::Abandoned);
             }
-            let here = self.position[c as usize];
+            let position = self.position[c as usize];
             let (set, row) = if FORWARD {
                 (&self.dependencies.after, c)
             } else {
-                (&self.dependencies.opposite, channels.back(c))
+                (&self.dependencies.opposite, channels.reverse(c))
             };
             for next in set.after(channels, row) {
-                let next = if FORWARD { next } else { channels.back(next) };
+                let next = if FORWARD {
+                    next
+                } else {
+                    channels.reverse(next)
+                };
                 if FORWARD && next == goal && !S::BREADTH_FIRST {
                     return Err(Rejection::Cycle);
                 }
                 // A lookup may add dependencies that no packet has; skip those that contradict the order.
-                let there = self.position[next as usize];
+                let next_position = self.position[next as usize];
                 let is_between = if FORWARD {
-                    here < there && there <= limit
+                    position < next_position && next_position <= limit
                 } else {
-                    limit <= there && there < here
+                    limit <= next_position && next_position < position
                 };
-                if is_between && self.seen[next as usize] != self.search {
-                    self.seen[next as usize] = self.search;
+                if is_between && self.last_search[next as usize] != self.search {
+                    self.last_search[next as usize] = self.search;
                     control.count_found(direction);
                     found.push(next);
                     if !S::BREADTH_FIRST {
@@ -297,7 +312,7 @@ impl AcyclicDependencyGraph {
 pub(super) fn positions(order: &[u32]) -> Vec<u32> {
     let mut position = vec![0; order.len()];
     for (at, &c) in order.iter().enumerate() {
-        position[c as usize] = narrow(at);
+        position[c as usize] = to_u32(at);
     }
     position
 }

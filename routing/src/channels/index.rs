@@ -15,7 +15,7 @@ pub(crate) struct ChannelIndex {
     /// The switch that a channel leaves.
     pub(crate) tail: Vec<u32>,
     /// The channel in the opposite direction of the link; [`NONE`] as in `head`.
-    pub(crate) back: Vec<u32>,
+    pub(crate) reverse: Vec<u32>,
 }
 
 /// A channel numbering, as required by sets of dependencies.
@@ -27,7 +27,7 @@ pub(crate) trait ChannelNumbering {
     /// First channel that leaves the switch at the head of `channel`.
     fn first_after(&self, channel: u32) -> u32;
     /// The channel in the opposite direction.
-    fn back(&self, channel: u32) -> u32;
+    fn reverse(&self, channel: u32) -> u32;
 }
 
 impl ChannelIndex {
@@ -64,12 +64,12 @@ impl ChannelNumbering for ChannelIndex {
     }
 
     #[inline(always)]
-    fn back(&self, channel: u32) -> u32 {
-        self.back[channel as usize]
+    fn reverse(&self, channel: u32) -> u32 {
+        self.reverse[channel as usize]
     }
 }
 
 /// Converts a count to 32 bits: LIDs have 16 bits, so switches, channels and hops always fit.
-pub(crate) fn narrow(count: usize) -> u32 {
+pub(crate) fn to_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

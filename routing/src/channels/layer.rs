@@ -8,7 +8,7 @@ use super::dependencies::{Dependency, DependencySet};
 use super::graph::{
     AcyclicDependencyGraph, Dependencies, Rejection, SearchControl, SearchDirection, positions,
 };
-use super::index::{ChannelIndex, narrow};
+use super::index::{ChannelIndex, to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Work units per channel visited by a search.
@@ -63,9 +63,9 @@ impl SearchControl<ChannelIndex> for SearchEffort {
         _: &mut Dependencies,
         _: u32,
         _: SearchDirection,
-        found: usize,
+        visited: usize,
     ) -> bool {
-        let is_within_limits = found <= self.found_max && self.visited < self.visits_max;
+        let is_within_limits = visited <= self.found_max && self.visited < self.visits_max;
         self.visited += usize::from(is_within_limits);
         is_within_limits
     }
@@ -74,7 +74,7 @@ impl SearchControl<ChannelIndex> for SearchEffort {
 impl VirtualLayer {
     /// A layer without dependencies.
     pub(crate) fn new(channels: &ChannelIndex) -> Self {
-        let position = (0..narrow(channels.len())).collect();
+        let position = (0..to_u32(channels.len())).collect();
         Self::with_graph(
             channels,
             AcyclicDependencyGraph::new(channels, position),
@@ -116,8 +116,8 @@ impl VirtualLayer {
     }
 
     #[inline(always)]
-    pub(crate) fn contains(&self, channels: &ChannelIndex, wanted: Dependency) -> bool {
-        self.graph.contains(channels, wanted)
+    pub(crate) fn contains(&self, channels: &ChannelIndex, dependency: Dependency) -> bool {
+        self.graph.contains(channels, dependency)
     }
 
     /// Position of a channel in the topological order. Positions ascend along every dependency path.
@@ -133,10 +133,14 @@ impl VirtualLayer {
 
     /// Status of a dependency.
     #[inline(always)]
-    pub(crate) fn status(&self, channels: &ChannelIndex, wanted: Dependency) -> DependencyStatus {
-        if self.graph.agrees(wanted) {
+    pub(crate) fn status(
+        &self,
+        channels: &ChannelIndex,
+        dependency: Dependency,
+    ) -> DependencyStatus {
+        if self.graph.agrees(dependency) {
             DependencyStatus::InOrder
-        } else if self.rejected.contains(channels, wanted) {
+        } else if self.rejected.contains(channels, dependency) {
             DependencyStatus::Rejected
         } else {
             DependencyStatus::NeedsSearch
@@ -144,12 +148,15 @@ impl VirtualLayer {
     }
 
     /// Adds all dependencies, or none if one closes a cycle; returns whether they were added.
-    pub(crate) fn admit(&mut self, channels: &ChannelIndex, wanted: &[Dependency]) -> bool {
-        let is_rejected = |&wanted: &Dependency| self.rejected.contains(channels, wanted);
-        if wanted.iter().any(is_rejected) {
+    pub(crate) fn admit(&mut self, channels: &ChannelIndex, dependencies: &[Dependency]) -> bool {
+        let is_rejected = |&dependency: &Dependency| self.rejected.contains(channels, dependency);
+        if dependencies.iter().any(is_rejected) {
             return false;
         }
-        match self.graph.insert_all(channels, wanted, &mut self.effort) {
+        match self
+            .graph
+            .insert_all(channels, dependencies, &mut self.effort)
+        {
             Ok(()) => true,
             Err(failed) => {
                 let is_alone = self.graph.last_added() == [failed];
@@ -171,12 +178,12 @@ impl VirtualLayer {
     pub(crate) fn admit_within(
         &mut self,
         channels: &ChannelIndex,
-        wanted: &[Dependency],
+        dependencies: &[Dependency],
         budget: &WorkBudget,
     ) -> Result<bool, BudgetExceeded> {
         let before = self.visited();
-        let fits = self.admit(channels, wanted);
-        budget.spend_len(wanted.len() + VISIT_UNITS * (self.visited() - before))?;
+        let fits = self.admit(channels, dependencies);
+        budget.spend_len(dependencies.len() + VISIT_UNITS * (self.visited() - before))?;
         Ok(fits)
     }
 
@@ -184,16 +191,16 @@ impl VirtualLayer {
     pub(crate) fn admit_one(
         &mut self,
         channels: &ChannelIndex,
-        wanted: Dependency,
+        dependency: Dependency,
         log: &mut Vec<Dependency>,
     ) -> bool {
-        match self.status(channels, wanted) {
+        match self.status(channels, dependency) {
             DependencyStatus::InOrder => {}
             DependencyStatus::NeedsSearch => {
-                match self.graph.reorder(channels, wanted, &mut self.effort) {
+                match self.graph.reorder(channels, dependency, &mut self.effort) {
                     Ok(()) => {}
                     Err(Rejection::Cycle) => {
-                        self.rejected.insert(channels, wanted);
+                        self.rejected.insert(channels, dependency);
                         return false;
                     }
                     Err(Rejection::Abandoned) => return false,
@@ -201,8 +208,8 @@ impl VirtualLayer {
             }
             DependencyStatus::Rejected => return false,
         }
-        if self.insert(channels, wanted) {
-            log.push(wanted);
+        if self.insert(channels, dependency) {
+            log.push(dependency);
         }
         true
     }
@@ -236,7 +243,7 @@ mod tests {
             tail: (0..switches)
                 .flat_map(|v| peers(v).map(move |_| v))
                 .collect(),
-            back: (0..switches)
+            reverse: (0..switches)
                 .flat_map(|v| peers(v).map(move |u| channel(u, v)))
                 .collect(),
             first: first.clone(),
@@ -251,44 +258,47 @@ mod tests {
         let mut layer = VirtualLayer::new(&index);
         let mut taken = DiGraphMap::<u32, ()>::new();
         let mut rng = 5u64;
-        let mut below = |n: u32| {
+        let mut random_below = |n: u32| {
             rng = rng
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
             u32::try_from(rng >> 33).unwrap_or(0) % n
         };
         let channels = u32::try_from(index.len()).unwrap();
-        let (mut yes, mut no) = (0, 0);
+        let (mut admitted, mut rejected) = (0, 0);
         for _ in 0..3000 {
-            let wanted: Vec<Dependency> = (0..=below(3))
+            let dependencies: Vec<Dependency> = (0..=random_below(3))
                 .map(|_| {
-                    let x = below(channels);
-                    (x, index.first[index.head[x as usize] as usize] + below(5))
+                    let x = random_below(channels);
+                    (
+                        x,
+                        index.first[index.head[x as usize] as usize] + random_below(5),
+                    )
                 })
                 .collect();
-            let mut with = taken.clone();
-            for &(x, y) in &wanted {
-                with.add_edge(x, y, ());
+            let mut extended = taken.clone();
+            for &(x, y) in &dependencies {
+                extended.add_edge(x, y, ());
             }
-            let good = toposort(&with, None).is_ok();
-            assert_eq!(layer.admit(&index, &wanted), good);
-            if good {
-                taken = with;
-                yes += 1;
+            let is_acyclic = toposort(&extended, None).is_ok();
+            assert_eq!(layer.admit(&index, &dependencies), is_acyclic);
+            if is_acyclic {
+                taken = extended;
+                admitted += 1;
             } else {
-                no += 1;
+                rejected += 1;
             }
             for (x, y, ()) in taken.all_edges() {
                 assert!(layer.contains(&index, (x, y)));
                 assert!(layer.position(x as usize) < layer.position(y as usize));
             }
         }
-        assert!(yes > 50 && no > 50, "{yes} {no}");
-        let mut all = DependencySet::empty(&index);
+        assert!(admitted > 50 && rejected > 50, "{admitted} {rejected}");
+        let mut dependencies = DependencySet::empty(&index);
         for (x, y, ()) in taken.all_edges() {
-            all.insert(&index, (x, y));
+            dependencies.insert(&index, (x, y));
         }
-        assert!(VirtualLayer::from_dependencies(&index, all.clone()).is_some());
+        assert!(VirtualLayer::from_dependencies(&index, dependencies.clone()).is_some());
         let channel = |from: u32, to: u32| {
             let mut leaving = index.leaving(from as usize);
             leaving
@@ -300,8 +310,8 @@ mod tests {
             (channel(1, 2), channel(2, 0)),
             (channel(2, 0), channel(0, 1)),
         ] {
-            all.insert(&index, (x, y));
+            dependencies.insert(&index, (x, y));
         }
-        assert!(VirtualLayer::from_dependencies(&index, all).is_none());
+        assert!(VirtualLayer::from_dependencies(&index, dependencies).is_none());
     }
 }

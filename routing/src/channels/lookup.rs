@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use ferrosm_mad::ids::PortNum;
 
 use super::graph::Dependencies;
-use super::vls::{PlannedVls, VirtualChannels};
+use super::vls::{PlannedVls, VlChannelNumbers};
 use crate::tables::Lft;
 use crate::topology::Topology;
 use crate::vl_plan::SLS;
@@ -48,26 +48,28 @@ impl<'a> Lookup<'a> {
     /// Adds the dependencies of packets that leave over a channel, on all VLs.
     pub(super) fn add_from(
         &self,
-        channels: &VirtualChannels<'_>,
+        channels: &VlChannelNumbers<'_>,
         channel: usize,
-        found: &mut Dependencies,
+        dependencies: &mut Dependencies,
     ) {
         let ports = channels.ports;
         let (u, port) = ports.locate(channel);
         let Some((v, input)) = ports.head(channel) else {
             return;
         };
-        let (own, then) = (self.tables[u].entries(), self.tables[v].entries());
+        let (entries, next_entries) = (self.tables[u].entries(), self.tables[v].entries());
         let mut any_vl = [false; 256];
         for &(lid, vl) in &self.lids {
-            if own.get(lid) != Some(&port) {
+            if entries.get(lid) != Some(&port) {
                 continue;
             }
-            let Some(&out) = then.get(lid) else { continue };
+            let Some(&out) = next_entries.get(lid) else {
+                continue;
+            };
             match vl {
                 Some(vl) if ports.peer(v, out).is_some() => {
                     let next = channels.on_vl(ports.output_channel(v, out), vl);
-                    found.insert(channels, (channels.on_vl(channel, vl), next));
+                    dependencies.insert(channels, (channels.on_vl(channel, vl), next));
                 }
                 Some(_) => {}
                 None => any_vl[usize::from(out)] = true,
@@ -75,7 +77,7 @@ impl<'a> Lookup<'a> {
         }
         for (out, _) in (0..=PortNum::DROP.raw()).zip(any_vl).filter(|w| w.1) {
             if ports.peer(v, out).is_some() {
-                self.add_on_all_vls(channels, (channel, v, input), out, found);
+                self.add_on_all_vls(channels, (channel, v, input), out, dependencies);
             }
         }
     }
@@ -83,9 +85,9 @@ impl<'a> Lookup<'a> {
     /// Adds the dependencies of packets that arrive over another channel and leave over this one, on all VLs.
     pub(super) fn add_to(
         &self,
-        channels: &VirtualChannels<'_>,
+        channels: &VlChannelNumbers<'_>,
         channel: usize,
-        found: &mut Dependencies,
+        dependencies: &mut Dependencies,
     ) {
         let ports = channels.ports;
         let (v, out) = ports.locate(channel);
@@ -102,9 +104,9 @@ impl<'a> Lookup<'a> {
                 Some((ports.output_channel(u, port), input, port, entries, false))
             })
             .collect();
-        let own = self.tables[v].entries();
+        let entries = self.tables[v].entries();
         for &(lid, vl) in &self.lids {
-            if own.get(lid) != Some(&out) {
+            if entries.get(lid) != Some(&out) {
                 continue;
             }
             for (first, _, port, entries, any_vl) in &mut into {
@@ -112,7 +114,7 @@ impl<'a> Lookup<'a> {
                     match vl {
                         Some(vl) => {
                             let next = channels.on_vl(channel, vl);
-                            found.insert(channels, (channels.on_vl(*first, vl), next));
+                            dependencies.insert(channels, (channels.on_vl(*first, vl), next));
                         }
                         None => *any_vl = true,
                     }
@@ -120,28 +122,28 @@ impl<'a> Lookup<'a> {
             }
         }
         for (first, input, ..) in into.into_iter().filter(|i| i.4) {
-            self.add_on_all_vls(channels, (first, v, input), out, found);
+            self.add_on_all_vls(channels, (first, v, input), out, dependencies);
         }
     }
 
     /// Adds the dependencies from a channel that enters `v` through `input`, on all VLs that packets may have.
     fn add_on_all_vls(
         &self,
-        channels: &VirtualChannels<'_>,
+        channels: &VlChannelNumbers<'_>,
         (channel, v, input): (usize, usize, u8),
         out: u8,
-        found: &mut Dependencies,
+        dependencies: &mut Dependencies,
     ) {
         let next = channels.ports.output_channel(v, out);
-        for vl in (0u8..).take(channels.packets.count()) {
+        for vl in (0u8..).take(channels.packets.num_vls()) {
             let from = channels.on_vl(channel, vl);
             if !channels.packets.depend_on_ports() {
-                found.insert(channels, (from, channels.on_vl(next, vl)));
+                dependencies.insert(channels, (from, channels.on_vl(next, vl)));
                 continue;
             }
             for sl in (0u8..).take(SLS) {
-                if let Some(then) = channels.packets.vl(v, input, out, sl) {
-                    found.insert(channels, (from, channels.on_vl(next, then)));
+                if let Some(next_vl) = channels.packets.vl(v, input, out, sl) {
+                    dependencies.insert(channels, (from, channels.on_vl(next, next_vl)));
                 }
             }
         }

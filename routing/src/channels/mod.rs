@@ -31,11 +31,11 @@ mod tree;
 mod vls;
 
 pub(crate) use dependencies::{Dependency, DependencySet};
-pub(crate) use index::{ChannelIndex, narrow};
+pub(crate) use index::{ChannelIndex, to_u32};
 pub(crate) use layer::{DependencyStatus, VirtualLayer};
 pub(crate) use lookup::Lookup;
 pub(crate) use ports::PortChannels;
 pub(crate) use routed::{RoutedDependencies, TopologicalOrder};
 pub(crate) use tables::{dependencies_of_lids, dependencies_of_tables};
 pub(crate) use tree::{dependencies_of_spanning_tree, dependencies_of_tree};
-pub(crate) use vls::{VirtualChannels, VlChannels};
+pub(crate) use vls::{VlChannelNumbers, VlChannels};

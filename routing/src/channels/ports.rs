@@ -5,7 +5,7 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::index::{ChannelIndex, NONE, narrow};
+use super::index::{ChannelIndex, NONE, to_u32};
 use crate::topology::{SwitchIdx, Topology};
 
 /// The peer of each port of each switch.
@@ -21,15 +21,15 @@ impl PortChannels {
         let mut tail = Vec::new();
         for s in topo.switches() {
             tail.resize(tail.len() + usize::from(topo.num_ports(s)) + 1, s.0);
-            first.push(narrow(tail.len()));
+            first.push(to_u32(tail.len()));
         }
-        let (mut head, mut back) = (vec![NONE; tail.len()], vec![NONE; tail.len()]);
+        let (mut head, mut reverse) = (vec![NONE; tail.len()], vec![NONE; tail.len()]);
         let mut peer_port = vec![0; tail.len()];
         for s in topo.switches() {
             for link in topo.links(s) {
                 let c = first[s.index()] as usize + link.port.index();
                 head[c] = link.peer.0;
-                back[c] = first[link.peer.index()] + u32::from(link.peer_port.raw());
+                reverse[c] = first[link.peer.index()] + u32::from(link.peer_port.raw());
                 peer_port[c] = link.peer_port.raw();
             }
         }
@@ -37,7 +37,7 @@ impl PortChannels {
             first,
             head,
             tail,
-            back,
+            reverse,
         };
         Self { index, peer_port }
     }

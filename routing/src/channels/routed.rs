@@ -10,7 +10,7 @@ use super::dependencies::{Dependency, DependencySet};
 use super::graph::{AcyclicDependencyGraph, Dependencies, SearchControl, SearchDirection};
 use super::index::ChannelNumbering;
 use super::lookup::Lookup;
-use super::vls::VirtualChannels;
+use super::vls::VlChannelNumbers;
 
 /// Maximum number of channels looked up, a fraction of the cost of reading all of them.
 const LOOKUPS_MAX: usize = 1000;
@@ -33,7 +33,7 @@ impl TopologicalOrder {
 /// An acyclic channel dependency graph of forwarding tables.
 #[derive(Debug)]
 pub(crate) struct RoutedDependencies<'a> {
-    pub(crate) channels: VirtualChannels<'a>,
+    pub(crate) channels: VlChannelNumbers<'a>,
     graph: AcyclicDependencyGraph,
     reader: Reader<'a>,
 }
@@ -53,14 +53,14 @@ struct Reader<'a> {
 
 impl<'a> RoutedDependencies<'a> {
     /// A graph with these dependencies; `None` if they form a cycle.
-    pub(crate) fn new(channels: VirtualChannels<'a>, dependencies: DependencySet) -> Option<Self> {
+    pub(crate) fn new(channels: VlChannelNumbers<'a>, dependencies: DependencySet) -> Option<Self> {
         let graph = AcyclicDependencyGraph::from_dependencies(&channels, dependencies)?;
         Some(Self::with_graph(channels, graph, None))
     }
 
     /// The graph of the tables with this order, minus links lost since then. `None` if the number of channels differs.
     pub(crate) fn resume(
-        channels: VirtualChannels<'a>,
+        channels: VlChannelNumbers<'a>,
         order: &TopologicalOrder,
         lookup: Lookup<'a>,
     ) -> Option<Self> {
@@ -71,7 +71,7 @@ impl<'a> RoutedDependencies<'a> {
     }
 
     fn with_graph(
-        channels: VirtualChannels<'a>,
+        channels: VlChannelNumbers<'a>,
         graph: AcyclicDependencyGraph,
         lookup: Option<Lookup<'a>>,
     ) -> Self {
@@ -95,15 +95,15 @@ impl<'a> RoutedDependencies<'a> {
     }
 
     /// Whether all dependencies agree with the order, so that adding them takes no search.
-    pub(crate) fn agrees_with(&self, wanted: &[Dependency]) -> bool {
-        wanted.iter().all(|&wanted| self.graph.agrees(wanted))
+    pub(crate) fn agrees_with(&self, dependencies: &[Dependency]) -> bool {
+        dependencies.iter().all(|&wanted| self.graph.agrees(wanted))
     }
 
     /// Adds all dependencies, or none if they close a cycle; returns whether they were added.
-    pub(crate) fn admit(&mut self, wanted: &[Dependency]) -> bool {
+    pub(crate) fn admit(&mut self, dependencies: &[Dependency]) -> bool {
         let added = self
             .graph
-            .insert_all(&self.channels, wanted, &mut self.reader);
+            .insert_all(&self.channels, dependencies, &mut self.reader);
         if added.is_err() {
             self.remove_last();
         }
@@ -123,7 +123,7 @@ impl<'a> RoutedDependencies<'a> {
     }
 }
 
-impl<'a> SearchControl<VirtualChannels<'a>> for Reader<'_> {
+impl<'a> SearchControl<VlChannelNumbers<'a>> for Reader<'_> {
     const BREADTH_FIRST: bool = true;
 
     fn count_found(&mut self, direction: SearchDirection) {
@@ -134,7 +134,7 @@ impl<'a> SearchControl<VirtualChannels<'a>> for Reader<'_> {
 
     fn visit(
         &mut self,
-        channels: &VirtualChannels<'a>,
+        channels: &VlChannelNumbers<'a>,
         dependencies: &mut Dependencies,
         channel: u32,
         direction: SearchDirection,

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::dependencies::{DependencySet, set_bits};
 use super::ports::PortChannels;
-use super::vls::{PlannedVls, VirtualChannels};
+use super::vls::{PlannedVls, VlChannelNumbers};
 use crate::tables::{BLOCK_LIDS, Lft};
 use crate::topology::{Destination, Topology};
 use crate::vl_plan::SLS;
@@ -13,40 +13,50 @@ use crate::vl_plan::SLS;
 /// Dependencies of all packets to these LIDs, with one table per switch.
 pub(crate) fn dependencies_of_tables(
     topo: &Topology,
-    channels: VirtualChannels<'_>,
+    channels: VlChannelNumbers<'_>,
     tables: &[&Lft],
     lids: &[Destination],
 ) -> DependencySet {
     let rows: Vec<&[u8]> = tables.iter().map(|t| t.entries()).collect();
-    let mut plain: Vec<(usize, u8)> = Vec::new();
-    let mut others: Vec<Destination> = Vec::new();
+    let mut lids_of_one_vl: Vec<(usize, u8)> = Vec::new();
+    let mut other_lids: Vec<Destination> = Vec::new();
     for d in lids {
         match channels.packets.vl_of_lid(d) {
             // Every switch may send to an end port, so every entry is used by some packet.
-            Some(vl) if d.port != PortNum::ZERO => plain.push((usize::from(d.lid.raw()), vl)),
-            Some(_) | None => others.push(*d),
+            Some(vl) if d.port != PortNum::ZERO => {
+                lids_of_one_vl.push((usize::from(d.lid.raw()), vl))
+            }
+            Some(_) | None => other_lids.push(*d),
         }
     }
-    let mut found = DependencySet::empty(&channels);
-    if !plain.is_empty() {
+    let mut dependencies = DependencySet::empty(&channels);
+    if !lids_of_one_vl.is_empty() {
         let made: Vec<Vec<u64>> = (0..channels.ports.switches())
             .into_par_iter()
-            .map(|u| by_row(channels, &rows, &plain, u, found.words))
+            .map(|u| {
+                by_row(
+                    channels,
+                    &rows,
+                    &lids_of_one_vl,
+                    u,
+                    dependencies.words_per_row,
+                )
+            })
             .collect();
         let mut at = 0;
         for masks in made {
-            found.rows[at..at + masks.len()].copy_from_slice(&masks);
+            dependencies.rows[at..at + masks.len()].copy_from_slice(&masks);
             at += masks.len();
         }
     }
-    if !others.is_empty() {
-        let walked = dependencies_of_lids(topo, channels, &others, |v, lid| {
+    if !other_lids.is_empty() {
+        let walked = dependencies_of_lids(topo, channels, &other_lids, |v, lid| {
             let port = rows[v].get(lid).copied().unwrap_or(NONE);
             [port, port]
         });
-        found.union_with(&walked.0);
+        dependencies.union_with(&walked.0);
     }
-    found
+    dependencies
 }
 
 /// No port.
@@ -55,27 +65,29 @@ const NONE: u8 = PortNum::DROP.raw();
 /// Dependencies from the channels that leave one switch, for LIDs with a single VL each. Processes the words of that
 /// switch's channels.
 fn by_row(
-    channels: VirtualChannels<'_>,
+    channels: VlChannelNumbers<'_>,
     rows: &[&[u8]],
-    plain: &[(usize, u8)],
+    lids: &[(usize, u8)],
     u: usize,
-    words: usize,
+    words_per_row: usize,
 ) -> Vec<u64> {
-    let (ports, vls) = (channels.ports, channels.packets.count());
-    let mut masks = vec![0u64; ports.ports(u) * vls * words];
+    let (ports, vls) = (channels.ports, channels.packets.num_vls());
+    let mut masks = vec![0u64; ports.ports(u) * vls * words_per_row];
     let mut next: [&[u8]; 256] = [&[]; 256];
     for (port, row) in (0..=u8::MAX).zip(&mut next) {
         if let Some((v, _)) = ports.peer(u, port) {
             *row = rows[v];
         }
     }
-    for &(lid, vl) in plain {
+    for &(lid, vl) in lids {
         let port = usize::from(rows[u].get(lid).copied().unwrap_or(NONE));
         if let Some(&out) = next[port].get(lid) {
             let bit = usize::from(out) * vls + usize::from(vl);
-            if let Some(word) = masks.get_mut((port * vls + usize::from(vl)) * words + bit / 64) {
+            if let Some(word) =
+                masks.get_mut((port * vls + usize::from(vl)) * words_per_row + bit / 64)
+            {
                 // Words of other switches and of ports that are not channels are cleared below.
-                if bit / 64 < words {
+                if bit / 64 < words_per_row {
                     *word |= 1 << (bit % 64);
                 }
             }
@@ -85,13 +97,13 @@ fn by_row(
         let Some((v, _)) = u8::try_from(port).ok().and_then(|p| ports.peer(u, p)) else {
             continue;
         };
-        let mut real = vec![0u64; words];
+        let mut real = vec![0u64; words_per_row];
         for bit in 0..ports.ports(v) * vls {
             let out = u8::try_from(bit / vls).unwrap_or(NONE);
             real[bit / 64] |= u64::from(ports.peer(v, out).is_some()) << (bit % 64);
         }
         for vl in 0..vls {
-            let node = &mut masks[(port * vls + vl) * words..][..words];
+            let node = &mut masks[(port * vls + vl) * words_per_row..][..words_per_row];
             node.iter_mut().zip(&real).for_each(|(w, r)| *w &= r);
         }
     }
@@ -102,14 +114,14 @@ fn by_row(
 /// the LIDs with a possible forwarding loop.
 pub(crate) fn dependencies_of_lids(
     topo: &Topology,
-    channels: VirtualChannels<'_>,
+    channels: VlChannelNumbers<'_>,
     lids: &[Destination],
     next: impl Fn(usize, usize) -> [u8; 2] + Sync,
 ) -> (DependencySet, Vec<Destination>) {
     let blocks: Vec<&[Destination]> = lids.chunk_by(|a, b| block_of(a) == block_of(b)).collect();
     // One record per worker instead of one per block, because records are large.
     let share = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
-    let ends: Vec<Vec<u8>> = topo
+    let end_ports: Vec<Vec<u8>> = topo
         .switches()
         .map(|s| topo.end_ports(s).iter().map(|e| e.port.raw()).collect())
         .collect();
@@ -117,14 +129,14 @@ pub(crate) fn dependencies_of_lids(
     blocks
         .par_chunks(share)
         .map(|blocks| {
-            let mut walk = PacketWalk::new(channels, &ends);
-            let (mut found, mut round) = none();
+            let mut walk = PacketWalk::new(channels, &end_ports);
+            let (mut dependencies, mut round) = none();
             for d in blocks.iter().copied().flatten() {
-                if !walk.add_lid(d, &next, &mut found) {
+                if !walk.add_lid(d, &next, &mut dependencies) {
                     round.push(*d);
                 }
             }
-            (found, round)
+            (dependencies, round)
         })
         .reduce_with(|mut a, b| {
             a.0.union_with(&b.0);
@@ -144,10 +156,10 @@ type SlVlSet = [u64; SLS * 16 / 64];
 
 /// Follows one LID after the other from all switches at once, the farthest first.
 struct PacketWalk<'a> {
-    channels: VirtualChannels<'a>,
+    channels: VlChannelNumbers<'a>,
     links: &'a PortChannels,
     packets: PlannedVls<'a>,
-    ends: &'a [Vec<u8>],
+    end_ports: &'a [Vec<u8>],
     ports: Vec<[u8; 2]>,
     /// Packets that leave each switch through each of its two ports.
     leaving: Vec<[SlVlSet; 2]>,
@@ -157,13 +169,13 @@ struct PacketWalk<'a> {
 }
 
 impl<'a> PacketWalk<'a> {
-    fn new(channels: VirtualChannels<'a>, ends: &'a [Vec<u8>]) -> Self {
+    fn new(channels: VlChannelNumbers<'a>, end_ports: &'a [Vec<u8>]) -> Self {
         let n = channels.ports.switches();
         Self {
             channels,
             links: channels.ports,
             packets: channels.packets,
-            ends,
+            end_ports,
             ports: vec![[NONE; 2]; n],
             leaving: vec![[[0; 4]; 2]; n],
             waiting: vec![0; n],
@@ -184,7 +196,7 @@ impl<'a> PacketWalk<'a> {
         &mut self,
         d: &Destination,
         next: &impl Fn(usize, usize) -> [u8; 2],
-        found: &mut DependencySet,
+        dependencies: &mut DependencySet,
     ) -> bool {
         let n = self.links.switches();
         let lid = usize::from(d.lid.raw());
@@ -203,7 +215,7 @@ impl<'a> PacketWalk<'a> {
             self.leaving[v] = [[0; 4]; 2];
         }
         for v in 0..n {
-            let real = d.port != PortNum::ZERO || !self.ends[v].is_empty();
+            let real = d.port != PortNum::ZERO || !self.end_ports[v].is_empty();
             let sl = if real && wide {
                 self.packets.sl(v, d)
             } else {
@@ -220,21 +232,21 @@ impl<'a> PacketWalk<'a> {
         }
         self.ready.clear();
         self.ready.extend((0..n).filter(|&v| self.waiting[v] == 0));
-        let mut done = 0;
+        let mut position = 0;
         while let Some(u) = self.ready.pop() {
-            done += 1;
+            position += 1;
             for (index, port) in self.next_ports(u) {
                 let Some((v, input)) = self.links.peer(u, port) else {
                     continue;
                 };
-                self.forward((u, index, port), (v, input), found);
+                self.forward((u, index, port), (v, input), dependencies);
                 self.waiting[v] -= 1;
                 if self.waiting[v] == 0 {
                     self.ready.push(v);
                 }
             }
         }
-        done == n
+        position == n
     }
 
     /// Adds the packets of the switch itself and of its end ports.
@@ -244,7 +256,7 @@ impl<'a> PacketWalk<'a> {
             insert_sl_vl(&mut self.leaving[v][index], vl, vl);
             return;
         }
-        for &input in std::iter::once(&0).chain(&self.ends[v]) {
+        for &input in std::iter::once(&0).chain(&self.end_ports[v]) {
             if let Some(vl) = self.packets.vl(v, input, port, sl) {
                 insert_sl_vl(&mut self.leaving[v][index], sl, vl);
             }
@@ -256,7 +268,7 @@ impl<'a> PacketWalk<'a> {
         &mut self,
         (u, index, port): (usize, usize, u8),
         (v, input): (usize, u8),
-        found: &mut DependencySet,
+        dependencies: &mut DependencySet,
     ) {
         let packets = self.leaving[u][index];
         let channel = self.links.output_channel(u, port);
@@ -265,10 +277,13 @@ impl<'a> PacketWalk<'a> {
                 for bit in set_bits(&[bits]) {
                     let kind = u8::try_from(word * 64 + bit as usize).unwrap_or(u8::MAX);
                     let (sl, vl) = (kind / 16, kind % 16);
-                    if let Some(then) = self.packets.vl(v, input, out, sl) {
-                        let next = self.channels.on_vl(self.links.output_channel(v, out), then);
-                        found.insert(&self.channels, (self.channels.on_vl(channel, vl), next));
-                        insert_sl_vl(&mut self.leaving[v][index], sl, then);
+                    if let Some(next_vl) = self.packets.vl(v, input, out, sl) {
+                        let next = self
+                            .channels
+                            .on_vl(self.links.output_channel(v, out), next_vl);
+                        dependencies
+                            .insert(&self.channels, (self.channels.on_vl(channel, vl), next));
+                        insert_sl_vl(&mut self.leaving[v][index], sl, next_vl);
                     }
                 }
             }

@@ -3,14 +3,14 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::dependencies::Dependency;
-use super::vls::VirtualChannels;
+use super::vls::VlChannelNumbers;
 use crate::multicast::PortSet;
 use crate::topology::{SwitchIdx, Topology};
 
 /// Channel dependencies of packets with this SL on a spanning tree. `up` is the port of each switch towards the root.
 pub(crate) fn dependencies_of_spanning_tree(
     topo: &Topology,
-    channels: VirtualChannels<'_>,
+    channels: VlChannelNumbers<'_>,
     up: &[Option<PortNum>],
     sl: u8,
 ) -> Vec<Dependency> {
@@ -30,7 +30,7 @@ pub(crate) fn dependencies_of_spanning_tree(
 /// ports of each of `switches`; ports to end ports are ignored.
 pub(crate) fn dependencies_of_tree(
     topo: &Topology,
-    channels: VirtualChannels<'_>,
+    channels: VlChannelNumbers<'_>,
     sl: u8,
     switches: impl Iterator<Item = usize>,
     ports: impl Fn(usize) -> PortSet,

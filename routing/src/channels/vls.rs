@@ -2,7 +2,7 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::index::{ChannelIndex, ChannelNumbering, NONE, narrow};
+use super::index::{ChannelIndex, ChannelNumbering, NONE, to_u32};
 use super::ports::PortChannels;
 use crate::topology::{Destination, SwitchIdx};
 use crate::vl_plan::{PathSl, SlToVl, VlPlan};
@@ -16,7 +16,7 @@ pub(crate) struct VlChannels<'a> {
 
 impl<'a> VlChannels<'a> {
     pub(crate) fn new(index: &'a ChannelIndex, vls: usize) -> Self {
-        let vls = narrow(vls);
+        let vls = to_u32(vls);
         Self { index, vls }
     }
 
@@ -45,9 +45,9 @@ impl ChannelNumbering for VlChannels<'_> {
     }
 
     #[inline(always)]
-    fn back(&self, channel: u32) -> u32 {
+    fn reverse(&self, channel: u32) -> u32 {
         self.on_vl(
-            self.index.back[(channel / self.vls) as usize],
+            self.index.reverse[(channel / self.vls) as usize],
             channel % self.vls,
         )
     }
@@ -55,25 +55,25 @@ impl ChannelNumbering for VlChannels<'_> {
 
 /// The virtual channels of all switch ports, with the SLs and VLs of packets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct VirtualChannels<'a> {
+pub(crate) struct VlChannelNumbers<'a> {
     pub(crate) ports: &'a PortChannels,
     pub(crate) packets: PlannedVls<'a>,
     channels: VlChannels<'a>,
 }
 
-impl<'a> VirtualChannels<'a> {
+impl<'a> VlChannelNumbers<'a> {
     pub(crate) fn new(ports: &'a PortChannels, vl_plan: &'a VlPlan) -> Self {
         let packets = PlannedVls { vl_plan };
         Self {
             ports,
             packets,
-            channels: VlChannels::new(&ports.index, packets.count()),
+            channels: VlChannels::new(&ports.index, packets.num_vls()),
         }
     }
 
     /// The virtual channel of a channel and a VL.
     pub(crate) fn on_vl(&self, channel: usize, vl: u8) -> u32 {
-        self.channels.on_vl(narrow(channel), u32::from(vl))
+        self.channels.on_vl(to_u32(channel), u32::from(vl))
     }
 
     /// The channel of a virtual channel.
@@ -87,7 +87,7 @@ impl<'a> VirtualChannels<'a> {
     }
 }
 
-impl ChannelNumbering for VirtualChannels<'_> {
+impl ChannelNumbering for VlChannelNumbers<'_> {
     fn len(&self) -> usize {
         self.channels.len()
     }
@@ -102,8 +102,8 @@ impl ChannelNumbering for VirtualChannels<'_> {
     }
 
     #[inline(always)]
-    fn back(&self, channel: u32) -> u32 {
-        self.channels.back(channel)
+    fn reverse(&self, channel: u32) -> u32 {
+        self.channels.reverse(channel)
     }
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct PlannedVls<'a> {
 
 impl PlannedVls<'_> {
     /// Number of VLs in use, at least 1.
-    pub(crate) fn count(&self) -> usize {
+    pub(crate) fn num_vls(&self) -> usize {
         usize::from(self.vl_plan.vls.max(1))
     }
 
@@ -142,7 +142,7 @@ impl PlannedVls<'_> {
             PortNum(output),
             sl,
         );
-        (usize::from(vl) < self.count()).then_some(vl)
+        (usize::from(vl) < self.num_vls()).then_some(vl)
     }
 
     /// The VL of all packets to a LID, if it depends on the LID alone.

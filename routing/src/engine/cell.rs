@@ -72,10 +72,10 @@ impl From<EngineStop> for RouteError {
 
 /// Runs `narrow` with one-byte cells and, if a distance does not fit, `wide` with two-byte cells.
 pub(crate) fn with_smallest_cells<T>(
-    narrow: impl FnOnce() -> Result<T, EngineStop>,
+    with_narrow_cells: impl FnOnce() -> Result<T, EngineStop>,
     wide: impl FnOnce() -> Result<T, EngineStop>,
 ) -> Result<T, RouteError> {
-    match narrow() {
+    match with_narrow_cells() {
         Err(EngineStop::CellOverflow) => Ok(wide()?),
         result => Ok(result?),
     }

@@ -109,9 +109,9 @@ impl DmodcAssignment {
             let arity = tree.arity[tree.rank[v] as usize] as usize;
             assignment.full &= !assignment.up[assignment.up_base[v]..][..arity].contains(&NONE);
             let links = tree.parallel_links[tree.rank[v] as usize] as usize;
-            let mut above = graph.slots(v).iter();
-            assignment.full &=
-                above.all(|s| tree.rank[s.peer] <= tree.rank[v] || graph.ports(*s).len() >= links);
+            let mut parents = graph.slots(v).iter();
+            assignment.full &= parents
+                .all(|s| tree.rank[s.peer] <= tree.rank[v] || graph.ports(*s).len() >= links);
         }
         let mut lids = 0;
         for s in topo.switches() {
@@ -168,13 +168,13 @@ impl DmodcAssignment {
             if slot == NONE {
                 break;
             }
-            let above = graph.slots(tip)[usize::from(slot)].peer;
-            if matrix.cell(above, dest).hops() != length + 1
-                || !matrix.is_next_hop(above, tip, dest)
+            let parent = graph.slots(tip)[usize::from(slot)].peer;
+            if matrix.cell(parent, dest).hops() != length + 1
+                || !matrix.is_next_hop(parent, tip, dest)
             {
                 break;
             }
-            tip = above;
+            tip = parent;
             self.trunks[digits + length] = SwitchIdx::from_index(tip).0;
             length += 1;
         }
@@ -215,8 +215,8 @@ impl DmodcAssignment {
 
     /// Index of the next hop, out of `of`, for a LID whose column is unavailable.
     #[inline(always)]
-    pub(crate) fn alternative(&self, v: usize, lid: &LidAssignment<'_>, of: u32) -> u32 {
-        (lid.lid_rotation + self.rotation[v] + 1) % of.max(1)
+    pub(crate) fn alternative(&self, v: usize, lid: &LidAssignment<'_>, count: u32) -> u32 {
+        (lid.lid_rotation + self.rotation[v] + 1) % count.max(1)
     }
 
     /// Index of the parallel link between two switches that a LID uses.
@@ -284,8 +284,8 @@ fn number_end_ports(
     tree.leaves.iter().for_each(|s| is_leaf.insert(s.index()));
     // Hosts on leaves, I/O ports, others.
     let mut next = [0u32; 3];
-    let others = graph.by_lid.iter().copied().filter(|&v| !is_leaf[v]);
-    for v in tree.leaves.iter().map(|s| s.index()).chain(others) {
+    let other_switches = graph.by_lid.iter().copied().filter(|&v| !is_leaf[v]);
+    for v in tree.leaves.iter().map(|s| s.index()).chain(other_switches) {
         let s = SwitchIdx::from_index(v);
         for (i, same_port) in by_port(topo, s) {
             let first = &same_port[0];
@@ -321,8 +321,8 @@ fn by_port(topo: &Topology, s: SwitchIdx) -> impl Iterator<Item = (usize, &[Dest
     let mut at = 0;
     topo.destinations_on(s)
         .chunk_by(|a, b| a.port == b.port)
-        .map(move |same| {
-            at += same.len();
-            (at - same.len(), same)
+        .map(move |group| {
+            at += group.len();
+            (at - group.len(), group)
         })
 }

@@ -102,7 +102,7 @@ fn route_with_rings(
     let further = (usize::from(usable) - scheme.vls).min(SLS - scheme.sls);
     let share = scheme.vls == 1;
     let pair_vls = detours::assign_vls(graph, &paths, share, further, request.budget);
-    let (pair_vls, used) = pair_vls.map_err(|error| match error {
+    let (pair_vls, num_vls) = pair_vls.map_err(|error| match error {
         VlError::Budget => RouteError::Budget,
         VlError::TooFewVls(more) => RouteError::TooFewVls {
             needed: scheme.vls + more,
@@ -110,7 +110,7 @@ fn route_with_rings(
         },
         VlError::TooManyPairs(pairs) => ShapeError::TooManyDetours(pairs).into(),
     })?;
-    scheme.assign_pairs(graph, frame, &pair_vls, used);
+    scheme.assign_pairs(graph, frame, &pair_vls, num_vls);
     let ring_count = frame
         .axes
         .iter()
@@ -126,7 +126,7 @@ fn route_with_rings(
             detours: paths.detours.len(),
             paths: graph.len() * graph.len().saturating_sub(1),
             pairs: pair_vls.iter().filter(|g| g.2 > 0).count(),
-            vls: used,
+            vls: num_vls,
         });
     }
     let trees = trees(
@@ -150,10 +150,10 @@ fn trees(
     usable: usize,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> TreeConstraint {
-    let check = (!frame.whole)
+    let check = (!frame.is_complete)
         .then(|| CreditLoopCheck::new(graph, frame.axis_of_slots(graph), paths, &*scheme));
-    let with = check.as_ref().map(|check| (check, &*scheme));
-    if let Some(up) = spanning::compatible_tree(graph, frame, paths, with) {
+    let dependency_check = check.as_ref().map(|check| (check, &*scheme));
+    if let Some(up) = spanning::compatible_tree(graph, frame, paths, dependency_check) {
         return spanning::constraint(graph, &up, 0);
     }
     match spanning::central_tree(graph, frame, paths) {
@@ -207,9 +207,9 @@ impl DatelineVls {
     }
 
     /// Assigns the SL of every pair of switches.
-    fn assign_pairs(&mut self, graph: &Graph, frame: &Frame, pair_vls: &[PairVl], used: usize) {
-        self.sls += used;
-        self.vls += used;
+    fn assign_pairs(&mut self, graph: &Graph, frame: &Frame, pair_vls: &[PairVl], num_vls: usize) {
+        self.sls += num_vls;
+        self.vls += num_vls;
         if self.sls == 1 {
             return;
         }

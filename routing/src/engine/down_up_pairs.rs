@@ -30,9 +30,9 @@ impl DownUpPairs {
         dest: usize,
         nearer: bool,
     ) -> Option<bool> {
-        let own = self.vl[v * self.n + dest];
+        let pair_vl = self.vl[v * self.n + dest];
         let next = self.vl[peer * self.n + dest];
-        if own & !NO_TRANSIT != 0 {
+        if pair_vl & !NO_TRANSIT != 0 {
             Some(nearer && next != NO_TRANSIT && self.position[peer] > self.position[v])
         } else if next & !NO_TRANSIT != 0 {
             Some(false)

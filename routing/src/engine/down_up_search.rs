@@ -74,8 +74,8 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
     matrix: &mut HopMatrix<C>,
 ) {
     let n = graph.len();
-    let above: Vec<usize> = (0..n).filter(|&v| tree.rank[v] > 0).collect();
-    let with_hosts = above.iter().filter(|&&v| graph.hosts[v] > 0).count();
+    let non_leaves: Vec<usize> = (0..n).filter(|&v| tree.rank[v] > 0).collect();
+    let with_hosts = non_leaves.iter().filter(|&&v| graph.hosts[v] > 0).count();
     if vls < 2 || with_hosts < 2 {
         return;
     }
@@ -89,19 +89,19 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
     for (i, &v) in down.iter().enumerate() {
         position[v] = i;
     }
-    let without: Vec<Vec<usize>> = above
+    let unreached: Vec<Vec<usize>> = non_leaves
         .par_chunks(64)
         .flat_map_iter(|dests| pairs_without_up_down_path(graph, tree, &down, &position, dests))
         .collect();
-    if 4 * turning_pairs(graph, &above, &without) <= busy * max_leaf_degree(graph, tree) {
+    if 4 * turning_pairs(graph, &non_leaves, &unreached) <= busy * max_leaf_degree(graph, tree) {
         return;
     }
     let Some((columns, wanted)) =
-        symmetric_columns(graph, tree, &position, matrix, &above, without)
+        symmetric_columns(graph, tree, &position, matrix, &non_leaves, unreached)
     else {
         return;
     };
-    let mut this = DownUpPairs {
+    let mut pairs = DownUpPairs {
         n,
         position,
         vl: vec![0; n * n],
@@ -109,36 +109,36 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
         pairs: 0,
     };
     // VL 1 is for paths that descend, then climb. Each level with a final descent has a VL of its own after it.
-    let descending = above.iter().zip(&columns);
+    let descending = non_leaves.iter().zip(&columns);
     let mut levels: Vec<u32> = descending
         .filter(|(_, column)| column.down_up.iter().any(|v| v.2))
         .map(|(&d, _)| tree.rank[d])
         .collect();
     levels.sort_unstable();
     levels.dedup();
-    this.vls = u8::try_from(levels.len() + 2).unwrap_or(u8::MAX);
-    if this.vls > vls || wanted == 0 {
+    pairs.vls = u8::try_from(levels.len() + 2).unwrap_or(u8::MAX);
+    if pairs.vls > vls || wanted == 0 {
         return;
     }
     let number = |d: usize| levels.binary_search(&tree.rank[d]).unwrap_or(0) + 2;
-    for (&d, column) in above.iter().zip(&columns) {
+    for (&d, column) in non_leaves.iter().zip(&columns) {
         for &v in &column.no_transit {
-            this.vl[v * n + d] = NO_TRANSIT;
+            pairs.vl[v * n + d] = NO_TRANSIT;
         }
     }
-    for (&d, column) in above.iter().zip(&columns) {
+    for (&d, column) in non_leaves.iter().zip(&columns) {
         for &(v, cell, descends) in &column.down_up {
             let vl = if descends { number(d) } else { 1 };
             let vl = u8::try_from(vl).unwrap_or(u8::MAX);
             // Both directions of a pair use the same VL.
             for at in [v * n + d, d * n + v] {
-                this.vl[at] = this.vl[at].max(vl);
+                pairs.vl[at] = pairs.vl[at].max(vl);
             }
-            this.pairs += usize::from(v < d);
+            pairs.pairs += usize::from(v < d);
             matrix.set(v, d, cell);
         }
     }
-    matrix.down_up = Some(this);
+    matrix.down_up = Some(pairs);
 }
 
 /// For each of up to 64 destinations, the switches above the leaves without an up/down path in the tree.
@@ -153,26 +153,26 @@ fn pairs_without_up_down_path(
     for (bit, &d) in dests.iter().enumerate() {
         mask[d] |= 1 << bit;
     }
-    let mut spread = |v: usize, below: bool| {
+    let mut spread = |v: usize, downward: bool| {
         let peers = graph.slots(v).iter().map(|s| s.peer);
         mask[v] |= peers
-            .filter(|&p| (position[p] > position[v]) == below)
+            .filter(|&p| (position[p] > position[v]) == downward)
             .fold(0, |m, p| m | mask[p]);
     };
     down.iter().rev().for_each(|&v| spread(v, true));
     down.iter().for_each(|&v| spread(v, false));
     let bits = 0..dests.len();
     bits.map(|bit| {
-        let above = down.iter().copied().filter(|&v| tree.rank[v] > 0);
-        above.filter(|&v| mask[v] >> bit & 1 == 0).collect()
+        let non_leaves = down.iter().copied().filter(|&v| tree.rank[v] > 0);
+        non_leaves.filter(|&v| mask[v] >> bit & 1 == 0).collect()
     })
     .collect()
 }
 
 /// Number of pairs of end ports that would all have to turn at one leaf.
-fn turning_pairs(graph: &Graph, above: &[usize], without: &[Vec<usize>]) -> u64 {
+fn turning_pairs(graph: &Graph, non_leaves: &[usize], unreached: &[Vec<usize>]) -> u64 {
     let hosts = |v: usize| u64::from(graph.hosts[v]);
-    let pairs = above.iter().zip(without);
+    let pairs = non_leaves.iter().zip(unreached);
     pairs
         .map(|(&d, from)| hosts(d) * from.iter().map(|&v| hosts(v)).sum::<u64>())
         .sum()
@@ -180,8 +180,8 @@ fn turning_pairs(graph: &Graph, above: &[usize], without: &[Vec<usize>]) -> u64 
 
 fn max_leaf_degree(graph: &Graph, tree: &DetectedTree) -> u64 {
     let leaves = (0..graph.len()).filter(|&v| tree.rank[v] == 0);
-    let most = leaves.map(|v| graph.slots(v).len() as u64).max();
-    most.unwrap_or(1)
+    let max_degree = leaves.map(|v| graph.slots(v).len() as u64).max();
+    max_degree.unwrap_or(1)
 }
 
 /// Columns of all switches above the leaves in which every pair is routed down and up in both directions or in neither,
@@ -191,14 +191,14 @@ fn symmetric_columns<C: HopCell>(
     tree: &DetectedTree,
     position: &[usize],
     matrix: &HopMatrix<C>,
-    above: &[usize],
-    without: Vec<Vec<usize>>,
+    non_leaves: &[usize],
+    unreached: Vec<Vec<usize>>,
 ) -> Option<(Vec<Column<C>>, usize)> {
     let mut row = vec![usize::MAX; graph.len()];
-    for (i, &v) in above.iter().enumerate() {
+    for (i, &v) in non_leaves.iter().enumerate() {
         row[v] = i;
     }
-    let mut wanted: Vec<FixedBitSet> = without
+    let mut pending: Vec<FixedBitSet> = unreached
         .into_iter()
         .map(|from| {
             let mut set = FixedBitSet::with_capacity(graph.len());
@@ -206,45 +206,53 @@ fn symmetric_columns<C: HopCell>(
             set
         })
         .collect();
-    let without: Vec<FixedBitSet> = wanted.clone();
+    let unreached_sets: Vec<FixedBitSet> = pending.clone();
     let mut columns: Vec<Column<C>> = Vec::new();
-    columns.resize_with(above.len(), || Column {
+    columns.resize_with(non_leaves.len(), || Column {
         down_up: Vec::new(),
         no_transit: Vec::new(),
     });
-    let mut dirty: Vec<usize> = (0..above.len()).collect();
+    let mut dirty: Vec<usize> = (0..non_leaves.len()).collect();
     for _ in 0..ROUNDS {
-        let fresh: Vec<(usize, Column<C>)> = dirty
+        let new_columns: Vec<(usize, Column<C>)> = dirty
             .par_iter()
             .map(|&i| {
-                let without = &without[i];
-                let from = wanted[i].clone();
+                let unreached = &unreached_sets[i];
+                let from = pending[i].clone();
                 (
                     i,
-                    column(graph, tree, position, matrix, above[i], without, from),
+                    column(
+                        graph,
+                        tree,
+                        position,
+                        matrix,
+                        non_leaves[i],
+                        unreached,
+                        from,
+                    ),
                 )
             })
             .collect();
         let mut next: Vec<usize> = Vec::new();
-        for (i, column) in fresh {
+        for (i, column) in new_columns {
             let mut left = FixedBitSet::with_capacity(graph.len());
             left.extend(column.down_up.iter().map(|v| v.0));
-            for v in wanted[i].difference(&left).collect::<Vec<_>>() {
-                let back = &mut wanted[row[v]];
-                if back.contains(above[i]) {
-                    back.set(above[i], false);
+            for v in pending[i].difference(&left).collect::<Vec<_>>() {
+                let back = &mut pending[row[v]];
+                if back.contains(non_leaves[i]) {
+                    back.set(non_leaves[i], false);
                     next.push(row[v]);
                 }
             }
             // A pair that another column removed in this round stays removed.
-            if !left.is_subset(&wanted[i]) {
+            if !left.is_subset(&pending[i]) {
                 next.push(i);
             }
-            wanted[i].intersect_with(&left);
+            pending[i].intersect_with(&left);
             columns[i] = column;
         }
         if next.is_empty() {
-            let pairs = wanted.iter().map(|set| set.count_ones(..)).sum();
+            let pairs = pending.iter().map(|set| set.count_ones(..)).sum();
             return Some((columns, pairs));
         }
         next.sort_unstable();
@@ -262,7 +270,7 @@ fn column<C: HopCell>(
     position: &[usize],
     matrix: &HopMatrix<C>,
     dest: usize,
-    without: &FixedBitSet,
+    unreached: &FixedBitSet,
     mut from: FixedBitSet,
 ) -> Column<C> {
     let n = graph.len();
@@ -270,15 +278,15 @@ fn column<C: HopCell>(
         down_up: Vec::new(),
         no_transit: Vec::new(),
     };
-    if without.is_clear() {
+    if unreached.is_clear() {
         return column;
     }
-    let mut near: Vec<usize> = (0..n).filter(|&v| v != dest).collect();
-    near.sort_by_cached_key(|&v| (matrix.cell(v, dest).hops(), graph.lid_rank[v]));
+    let mut by_distance: Vec<usize> = (0..n).filter(|&v| v != dest).collect();
+    by_distance.sort_by_cached_key(|&v| (matrix.cell(v, dest).hops(), graph.lid_rank[v]));
     let mut shape = vec![PathShape::NONE; n];
     loop {
         // A switch that other paths pass through must follow the hop matrix.
-        for &v in near.iter().rev() {
+        for &v in by_distance.iter().rev() {
             if from[v] {
                 continue;
             }
@@ -290,7 +298,7 @@ fn column<C: HopCell>(
         }
         shape.fill(PathShape::NONE);
         shape[dest] = PathShape::HERE;
-        for &v in &near {
+        for &v in &by_distance {
             if from[v] {
                 continue;
             }
@@ -303,7 +311,7 @@ fn column<C: HopCell>(
         let mut lowest_first: Vec<usize> = from.ones().collect();
         lowest_first.sort_unstable_by_key(|&v| Reverse(position[v]));
         let mut hops = vec![C::FAR; n];
-        let mut lost = false;
+        let mut is_unreachable = false;
         column.down_up.clear();
         for v in lowest_first {
             let below = || {
@@ -332,11 +340,11 @@ fn column<C: HopCell>(
                 }
                 _ => {
                     from.set(v, false);
-                    lost = true;
+                    is_unreachable = true;
                 }
             }
         }
-        if !lost {
+        if !is_unreachable {
             break;
         }
     }

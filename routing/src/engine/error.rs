@@ -52,14 +52,14 @@ pub enum ShapeError {
     #[error(transparent)]
     NotATree(#[from] TreeMismatch),
     /// The number of levels is out of range.
-    #[error("{levels} levels of switches: a fat tree has {least} to {most}")]
+    #[error("{levels} levels of switches: a fat tree has {min} to {max}")]
     LevelCount {
         /// Levels of switches.
         levels: usize,
         /// Minimum number of levels of a fat tree.
-        least: usize,
+        min: usize,
         /// Maximum number of levels of a fat tree.
-        most: usize,
+        max: usize,
     },
     /// Links connect switches of the same level.
     #[error("not a pure fat tree: {0} links between switches of the same level")]
@@ -103,10 +103,10 @@ pub enum ShapeError {
     #[error("{0} switches of one dimension are fully meshed: not a torus")]
     FullMesh(usize),
     /// The grid has more dimensions than the engine supports.
-    #[error("a torus has at most {most} dimensions, the fabric is a {grid}")]
+    #[error("a torus has at most {max} dimensions, the fabric is a {grid}")]
     TooManyDimensions {
         /// Maximum number of dimensions.
-        most: usize,
+        max: usize,
         /// The grid.
         grid: Box<Grid>,
     },
@@ -179,12 +179,12 @@ pub enum SwitchHintError {
         ports: u8,
     },
     /// It has a larger port group than the file allows.
-    #[error("port group of {ports} ports, portgroup_max_ports is {most}")]
+    #[error("port group of {ports} ports, portgroup_max_ports is {max}")]
     PortGroupTooLarge {
         /// Size of its largest port group.
         ports: usize,
         /// The limit.
-        most: usize,
+        max: usize,
     },
 }
 

@@ -46,13 +46,13 @@ impl Engine for File {
             tables.push(check_ports(topo, s, table)?);
         }
 
-        let lost: Vec<&Destination> = topo
+        let unrouted: Vec<&Destination> = topo
             .destinations()
             .iter()
             .filter(|d| !is_known(&tables, d))
             .collect();
         let mut diagnostics = Vec::new();
-        for d in &lost {
+        for d in &unrouted {
             let Some(like) = lid_to_follow(topo, &tables, d) else {
                 return Err(SwitchHintError::NoRoute(d.lid).at(d.switch));
             };
@@ -66,15 +66,15 @@ impl Engine for File {
             }
             copy_sl(&mut vl_plan, d.lid, like);
         }
-        if let Some(first) = lost.first() {
+        if let Some(first) = unrouted.first() {
             diagnostics.push(Diagnostic::MovedLids {
-                count: lost.len(),
+                count: unrouted.len(),
                 first: first.lid,
                 switch: first.switch,
             });
         }
         let tables = tables.into_iter().enumerate().map(|(i, table)| {
-            let old = request.previous.get(i).filter(|old| ***old == table);
+            let old = request.previous.table_of(i).filter(|old| ***old == table);
             old.map_or_else(|| Arc::new(table), Arc::clone)
         });
         Ok(Routing {
@@ -89,10 +89,10 @@ impl Engine for File {
 }
 
 /// Checks the ports of a table and reduces it to the LIDs of the fabric.
-fn check_ports(topo: &Topology, s: SwitchIdx, given: &Lft) -> Result<Lft, RouteError> {
+fn check_ports(topo: &Topology, s: SwitchIdx, file_lft: &Lft) -> Result<Lft, RouteError> {
     let mut table = Lft::drop_all(topo.top_lid());
     for d in topo.destinations() {
-        let port = given.get(d.lid);
+        let port = file_lft.get(d.lid);
         if port != PortNum::DROP && port.raw() > topo.num_ports(s) {
             let fault = SwitchHintError::PortOutOfRange {
                 lid: d.lid,
@@ -112,9 +112,9 @@ fn is_known(tables: &[Lft], d: &Destination) -> bool {
 }
 
 /// A LID of the same switch that the tables deliver. End ports are preferred, because every switch has a route to them.
-fn lid_to_follow(topo: &Topology, tables: &[Lft], lost: &Destination) -> Option<Lid> {
-    let known = |d: &&Destination| d.lid != lost.lid && is_known(tables, d);
-    let on = || topo.destinations_on(lost.switch).iter().filter(known);
+fn lid_to_follow(topo: &Topology, tables: &[Lft], unrouted: &Destination) -> Option<Lid> {
+    let known = |d: &&Destination| d.lid != unrouted.lid && is_known(tables, d);
+    let on = || topo.destinations_on(unrouted.switch).iter().filter(known);
     on().find(|d| d.port != PortNum::ZERO)
         .or_else(|| on().next())
         .map(|d| d.lid)
@@ -190,11 +190,11 @@ mod tests {
         let routing = File
             .route(&RoutingRequest::new(&topo).with_hints(&hints))
             .unwrap();
-        let given = hints.file.as_ref().unwrap().lfts.iter().flatten();
-        assert!(routing.tables.iter().eq(given));
+        let file_lfts = hints.file.as_ref().unwrap().lfts.iter().flatten();
+        assert!(routing.tables.iter().eq(file_lfts));
         assert!(routing.diagnostics.is_empty() && routing.vl_plan.is_single());
         let previous = Previous::from_tables_of(&routing);
-        let again = File
+        let reread = File
             .route(
                 &RoutingRequest::new(&topo)
                     .with_hints(&hints)
@@ -202,7 +202,7 @@ mod tests {
             )
             .unwrap();
         assert!(
-            again
+            reread
                 .tables
                 .iter()
                 .zip(&routing.tables)
@@ -245,12 +245,12 @@ mod tests {
             .route(&RoutingRequest::new(&topo).with_hints(&hints))
             .unwrap();
         verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
-        let moved = Diagnostic::MovedLids {
+        let expected = Diagnostic::MovedLids {
             count: 2,
             first: Lid(20),
             switch: SwitchIdx(1),
         };
-        assert_eq!(routing.diagnostics, [moved]);
+        assert_eq!(routing.diagnostics, [expected]);
         let text = routing.diagnostics[0].describe(&|s| format!("S{}", s.0));
         assert!(text.ends_with("(first: LID 20 at S1)"), "{text}");
     }
@@ -259,19 +259,19 @@ mod tests {
     fn unusable_tables_are_refused_with_the_reason() {
         let topo = ring(&[]);
         assert_eq!(error(&topo, &Hints::default()), HintError::NoTables.into());
-        let good = hints(&topo);
+        let valid = hints(&topo);
 
-        let mut bad = good.clone();
-        change(&mut bad, |f| f.lfts[2] = None);
+        let mut invalid = valid.clone();
+        change(&mut invalid, |f| f.lfts[2] = None);
         let missing = SwitchHintError::MissingTable.at(SwitchIdx(2));
-        assert_eq!(error(&topo, &bad), missing);
+        assert_eq!(error(&topo, &invalid), missing);
         assert_eq!(
             missing.describe(&|s| format!("S{}", s.0)),
             "S2: the file has no table for this switch"
         );
 
-        let mut bad = good.clone();
-        change(&mut bad, |f| {
+        let mut invalid = valid.clone();
+        change(&mut invalid, |f| {
             Arc::make_mut(f.lfts[1].as_mut().unwrap()).set(Lid(11), PortNum(9))
         });
         let fault = SwitchHintError::PortOutOfRange {
@@ -279,22 +279,22 @@ mod tests {
             port: PortNum(9),
             ports: 4,
         };
-        assert_eq!(error(&topo, &bad), fault.at(SwitchIdx(1)));
+        assert_eq!(error(&topo, &invalid), fault.at(SwitchIdx(1)));
 
-        let mut bad = good.clone();
-        change(&mut bad, |f| {
+        let mut invalid = valid.clone();
+        change(&mut invalid, |f| {
             f.lfts[3] = Some(Arc::new(Lft::drop_all(Lid(20))))
         });
         let fault = SwitchHintError::NoRoute(Lid(4));
-        assert_eq!(error(&topo, &bad), fault.at(SwitchIdx(3)));
+        assert_eq!(error(&topo, &invalid), fault.at(SwitchIdx(3)));
 
-        let mut bad = good;
-        change(&mut bad, |f| {
+        let mut invalid = valid;
+        change(&mut invalid, |f| {
             f.vl_plan = Some(VlPlan::modulo(4, PathSl::Uniform(0)))
         });
-        let few = RoutingRequest::new(&topo).with_hints(&bad).with_vls(2);
+        let two_vl_request = RoutingRequest::new(&topo).with_hints(&invalid).with_vls(2);
         assert_eq!(
-            File.route(&few).unwrap_err(),
+            File.route(&two_vl_request).unwrap_err(),
             RouteError::TooFewVls {
                 needed: 4,
                 usable: 2

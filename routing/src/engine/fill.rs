@@ -33,9 +33,9 @@ pub(crate) fn fill<C: HopCell>(
     assignment: Option<&DmodcAssignment>,
 ) -> Result<Tables, BudgetExceeded> {
     let (topo, hints) = (request.topo, request.hints);
-    let fresh = match assignment {
+    let new_tables = match assignment {
         Some(assignment) => {
-            let mut fresh = if graph.most_slots() <= 64 {
+            let mut new_tables = if graph.most_slots() <= 64 {
                 dmodc_tables::<C, 1>(topo, graph, matrix, assignment)
             } else {
                 dmodc_tables::<C, 4>(topo, graph, matrix, assignment)
@@ -49,11 +49,11 @@ pub(crate) fn fill<C: HopCell>(
                     matrix,
                     hints,
                     may_move,
-                    &mut fresh,
+                    &mut new_tables,
                     request.budget,
                 )?;
             }
-            fresh
+            new_tables
         }
         None => load_balance::balanced_tables(topo, graph, matrix, hints, request.budget)?,
     };
@@ -61,7 +61,7 @@ pub(crate) fn fill<C: HopCell>(
         topo,
         graph,
         matrix,
-        fresh,
+        new_tables,
         request.previous,
     ))
 }
@@ -81,7 +81,9 @@ fn dmodc_tables<C: HopCell, const W: usize>(
                 next.fill([0; W]);
                 for (k, &slot) in graph.slots(v).iter().enumerate() {
                     let (word, bit) = (k / 64, k % 64);
-                    matrix.next_hops(v, slot, |d, may| next[d][word] |= u64::from(may) << bit);
+                    matrix.next_hops(v, slot, |d, is_next_hop| {
+                        next[d][word] |= u64::from(is_next_hop) << bit
+                    });
                 }
                 dmodc_table(topo, graph, matrix, assignment, v, next)
             },
@@ -111,10 +113,10 @@ fn dmodc_table<C: HopCell, const W: usize>(
             write_own_lids(lids, &mut entries);
             continue;
         }
-        let all = &next[dest];
-        let legal = count_slots(all);
+        let candidates = &next[dest];
+        let legal = count_slots(candidates);
         if legal == 1
-            && let Some((_, [port])) = nth_slot(all, 0).map(|k| ports[k])
+            && let Some((_, [port])) = nth_slot(candidates, 0).map(|k| ports[k])
         {
             lids.iter()
                 .for_each(|d| entries[usize::from(d.lid.raw())] = *port);
@@ -127,19 +129,19 @@ fn dmodc_table<C: HopCell, const W: usize>(
             if d.port == PortNum::ZERO {
                 // Management packets do not count as load: any legal next hop.
                 let turn = u32::try_from(rank).unwrap_or(0);
-                let slot = nth_slot(all, turn % legal.max(1));
+                let slot = nth_slot(candidates, turn % legal.max(1));
                 *entry = slot.map_or(PortNum::DROP.raw(), |k| ports[k].1[rank % ports[k].1.len()]);
                 continue;
             }
             // Join the trunk as far from the destination as possible.
-            let (mut choice, mut met) = (*all, false);
+            let (mut choice, mut has_common) = (*candidates, false);
             for (depth, &node) in trunk.iter().enumerate().rev() {
                 if node == TRUNK_END || cells[node as usize].hops() + depth + 1 != hops {
                     continue;
                 }
-                let towards = std::array::from_fn(|w| all[w] & next[node as usize][w]);
+                let towards = std::array::from_fn(|w| candidates[w] & next[node as usize][w]);
                 if towards != [0; W] {
-                    (choice, met) = (towards, true);
+                    (choice, has_common) = (towards, true);
                     if let Some(&(_, [port])) = single_slot(&choice).and_then(|k| ports.get(k)) {
                         *entry = *port;
                     }
@@ -152,7 +154,7 @@ fn dmodc_table<C: HopCell, const W: usize>(
             let lid = assignment.lid(dest, i);
             let preferred = assignment
                 .preferred_slot(v, &lid)
-                .filter(|&k| met && contains_slot(&choice, k));
+                .filter(|&k| has_common && contains_slot(&choice, k));
             let slot = preferred.or_else(|| {
                 nth_slot(
                     &choice,
@@ -214,18 +216,18 @@ fn keep_installed_entries<C: HopCell>(
     topo: &Topology,
     graph: &Graph,
     matrix: &HopMatrix<C>,
-    fresh: Vec<Lft>,
+    new_tables: Vec<Lft>,
     previous: &Previous,
 ) -> Tables {
-    let keep = !uses_idle_link(topo, graph, &fresh, previous);
-    fresh
+    let keeps_entries = !uses_idle_link(topo, graph, &new_tables, previous);
+    new_tables
         .into_par_iter()
         .enumerate()
         .map(|(v, mut lft)| {
-            let Some(old) = previous.get(v) else {
+            let Some(old) = previous.table_of(v) else {
                 return Arc::new(lft);
             };
-            if keep {
+            if keeps_entries {
                 let mut peer_of = [None; 256];
                 for slot in graph.slots(v) {
                     for &p in graph.ports(*slot) {
@@ -233,13 +235,13 @@ fn keep_installed_entries<C: HopCell>(
                     }
                 }
                 for d in topo.destinations() {
-                    let was = old.get(d.lid);
+                    let installed = old.get(d.lid);
                     if d.switch.index() != v
-                        && was != lft.get(d.lid)
-                        && peer_of[was.index()]
+                        && installed != lft.get(d.lid)
+                        && peer_of[installed.index()]
                             .is_some_and(|peer| matrix.is_next_hop(v, peer, d.switch.index()))
                     {
-                        lft.set(d.lid, was);
+                        lft.set(d.lid, installed);
                     }
                 }
             }
@@ -253,17 +255,17 @@ fn keep_installed_entries<C: HopCell>(
 }
 
 /// Whether the fresh tables use a link between switches with known tables that is idle in both directions now.
-fn uses_idle_link(topo: &Topology, graph: &Graph, fresh: &[Lft], previous: &Previous) -> bool {
+fn uses_idle_link(topo: &Topology, graph: &Graph, new_tables: &[Lft], previous: &Previous) -> bool {
     if previous.lfts.is_empty() {
         return false;
     }
-    let used: Vec<(Mask<4>, Mask<4>)> = fresh
+    let used: Vec<(Mask<4>, Mask<4>)> = new_tables
         .par_iter()
         .enumerate()
         .map(|(v, lft)| {
             (
                 ports_used(lft),
-                previous.get(v).map_or([0; 4], |old| ports_used(old)),
+                previous.table_of(v).map_or([0; 4], |old| ports_used(old)),
             )
         })
         .collect();
@@ -277,12 +279,12 @@ fn uses_idle_link(topo: &Topology, graph: &Graph, fresh: &[Lft], previous: &Prev
 }
 
 fn ports_used(lft: &Lft) -> Mask<4> {
-    let mut seen = [false; 256];
+    let mut is_seen = [false; 256];
     for &p in lft.entries() {
-        seen[usize::from(p)] = true;
+        is_seen[usize::from(p)] = true;
     }
     let mut mask = [0; 4];
-    for (p, _) in seen.iter().enumerate().filter(|(_, s)| **s) {
+    for (p, _) in is_seen.iter().enumerate().filter(|(_, s)| **s) {
         mask[p / 64] |= 1 << (p % 64);
     }
     mask

@@ -46,8 +46,8 @@ fn check_pure(graph: &Graph, tree: &DetectedTree, hints: &Hints) -> Result<(), S
     if !LEVELS.contains(&tree.levels()) {
         return Err(ShapeError::LevelCount {
             levels: tree.levels(),
-            least: *LEVELS.start(),
-            most: *LEVELS.end(),
+            min: *LEVELS.start(),
+            max: *LEVELS.end(),
         });
     }
     if !hints.roots.is_empty() {

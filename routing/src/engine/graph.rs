@@ -123,10 +123,10 @@ impl Graph {
 
     /// Fails unless every switch can reach every other.
     pub(crate) fn check_connected(&self) -> Result<(), RouteError> {
-        let mut seen = fixedbitset::FixedBitSet::with_capacity(self.len());
+        let mut visited = fixedbitset::FixedBitSet::with_capacity(self.len());
         let mut components = 0;
         for start in 0..self.len() {
-            if seen.put(start) {
+            if visited.put(start) {
                 continue;
             }
             components += 1;
@@ -136,7 +136,7 @@ impl Graph {
                     self.slots(s)
                         .iter()
                         .map(|l| l.peer)
-                        .filter(|&p| !seen.put(p)),
+                        .filter(|&p| !visited.put(p)),
                 );
             }
         }

@@ -42,12 +42,12 @@ impl<C: HopCell> HopMatrix<C> {
             .par_chunks_mut((64 * n).max(1))
             .enumerate()
             .for_each(|(word, rows)| {
-                let (mut seen, mut frontier, mut next) =
+                let (mut visited, mut frontier, mut next) =
                     (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
                 for bit in 0..rows.len() / n {
                     let s = word * 64 + bit;
                     frontier[s] = 1 << bit;
-                    seen[s] = 1 << bit;
+                    visited[s] = 1 << bit;
                     rows[bit * n + s] = C::HERE;
                 }
                 let mut hops = C::HERE;
@@ -60,10 +60,10 @@ impl<C: HopCell> HopMatrix<C> {
                             .slots(v)
                             .iter()
                             .fold(0, |m, slot| m | frontier[slot.peer])
-                            & !seen[v];
+                            & !visited[v];
                     }
                     for v in 0..n {
-                        seen[v] |= next[v];
+                        visited[v] |= next[v];
                         has_frontier |= next[v] != 0;
                         for bit in SetBits(next[v]) {
                             rows[bit * n + v] = hops;
@@ -97,8 +97,8 @@ impl<C: HopCell> HopMatrix<C> {
                 .iter()
                 .filter(|s| position[s.peer] > position[v])
             {
-                let (row, below) = two_rows(&mut cells, n, v, slot.peer);
-                for (cell, &b) in row.iter_mut().zip(below) {
+                let (row, child_row) = two_rows(&mut cells, n, v, slot.peer);
+                for (cell, &b) in row.iter_mut().zip(child_row) {
                     *cell = (*cell).min(b.farther());
                 }
             }
@@ -114,9 +114,9 @@ impl<C: HopCell> HopMatrix<C> {
                 .iter()
                 .filter(|s| position[s.peer] < position[v])
             {
-                let (row, above) = two_rows(&mut cells, n, v, slot.peer);
+                let (row, parent_row) = two_rows(&mut cells, n, v, slot.peer);
                 let sums = climb.iter_mut().zip(&mut must_descend);
-                for ((own, &a), (up, must_descend)) in row.iter().zip(above).zip(sums) {
+                for ((own, &a), (up, must_descend)) in row.iter().zip(parent_row).zip(sums) {
                     *up = (*up).min(a.climb());
                     *must_descend |= a == own.farther();
                 }
@@ -184,20 +184,20 @@ impl<C: HopCell> HopMatrix<C> {
 
     /// Whether `peer` is a legal next hop of its neighbour `v` towards `dest`.
     pub(crate) fn is_next_hop(&self, v: usize, peer: usize, dest: usize) -> bool {
-        let (own, next) = (self.cell(v, dest), self.cell(peer, dest));
+        let (cell, next) = (self.cell(v, dest), self.cell(peer, dest));
         if !self.weights.is_empty() {
-            return own.hops() == next.hops() + self.weight(v, peer);
+            return cell.hops() == next.hops() + self.weight(v, peer);
         }
         if let Some(pairs) = &self.down_up {
-            let nearer = own.hops() == next.hops() + 1;
-            if let Some(may) = pairs.is_next_hop(v, peer, dest, nearer) {
-                return may;
+            let nearer = cell.hops() == next.hops() + 1;
+            if let Some(is_next_hop) = pairs.is_next_hop(v, peer, dest, nearer) {
+                return is_next_hop;
             }
         }
         if self.is_up(v, peer) {
-            by_climbing(own, next)
+            by_climbing(cell, next)
         } else {
-            by_descending(own, next)
+            by_descending(cell, next)
         }
     }
 
@@ -270,14 +270,14 @@ impl HopMatrix<u16> {
 
 /// A path that starts with a climb goes to any neighbour above that is one hop nearer.
 #[inline(always)]
-fn by_climbing<C: HopCell>(own: C, next: C) -> bool {
-    own == next.climb()
+fn by_climbing<C: HopCell>(cell: C, next: C) -> bool {
+    cell == next.climb()
 }
 
 /// Any path may descend to a neighbour that is one hop nearer and descends as well.
 #[inline(always)]
-fn by_descending<C: HopCell>(own: C, next: C) -> bool {
-    own.down() == next.farther()
+fn by_descending<C: HopCell>(cell: C, next: C) -> bool {
+    cell.down() == next.farther()
 }
 
 /// One row to write and another to read.

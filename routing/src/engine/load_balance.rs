@@ -66,10 +66,10 @@ pub(crate) fn relieve_overloaded_links<C: HopCell>(
     let balance = LoadBalance::new(topo, graph, matrix, hints);
     let mut order = lids_in_order(topo, graph, hints);
     let mut load = vec![0; balance.links.port.len()];
-    for part in order.chunks(64) {
-        let lids: usize = part.iter().map(Vec::len).sum();
+    for batch in order.chunks(64) {
+        let lids: usize = batch.iter().map(Vec::len).sum();
         budget.spend_len(COLUMN_UNITS * lids * graph.len())?;
-        let flows: Vec<Vec<(usize, u64)>> = part
+        let flows: Vec<Vec<(usize, u64)>> = batch
             .par_iter()
             .map(|lids| balance.present_load(lids, lfts))
             .collect();
@@ -102,12 +102,16 @@ pub(crate) fn relieve_overloaded_links<C: HopCell>(
 /// traffic to one LID, so that a full tree with few hosts stays unchanged.
 pub(crate) fn unavoidable_load(topo: &Topology, graph: &Graph) -> u64 {
     let hosts: u64 = graph.hosts.iter().map(|&h| u64::from(h)).sum();
-    let of = |s: SwitchIdx| {
-        let own = u64::from(graph.hosts[s.index()]);
+    let hosts_near = |s: SwitchIdx| {
+        let own_hosts = u64::from(graph.hosts[s.index()]);
         let links = topo.links(s).len() as u64;
-        (own * (hosts - own)).div_ceil(links.max(1))
+        (own_hosts * (hosts - own_hosts)).div_ceil(links.max(1))
     };
-    topo.switches().map(of).max().unwrap_or(0).max(hosts)
+    topo.switches()
+        .map(hosts_near)
+        .max()
+        .unwrap_or(0)
+        .max(hosts)
 }
 
 /// LIDs of one switch, or some of them.
@@ -116,15 +120,15 @@ type Lids = Vec<Destination>;
 /// Groups of LIDs that are routed together, in order: first those named in the hints, then by switch.
 fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
     let mut first: Vec<Lids> = Vec::new();
-    let mut done = fixedbitset::FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
+    let mut is_listed = fixedbitset::FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
     for lid in &hints.routing_order {
-        let all = topo.destinations();
-        if let Ok(at) = all.binary_search_by_key(lid, |d| d.lid) {
-            let same = all[at..]
-                .iter()
-                .take_while(|d| (d.switch, d.port) == (all[at].switch, all[at].port));
+        let destinations = topo.destinations();
+        if let Ok(at) = destinations.binary_search_by_key(lid, |d| d.lid) {
+            let same = destinations[at..].iter().take_while(|d| {
+                (d.switch, d.port) == (destinations[at].switch, destinations[at].port)
+            });
             let lids: Lids = same
-                .filter(|d| !done.put(usize::from(d.lid.raw())))
+                .filter(|d| !is_listed.put(usize::from(d.lid.raw())))
                 .copied()
                 .collect();
             if !lids.is_empty() {
@@ -133,9 +137,9 @@ fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
         }
     }
     for &v in &graph.by_lid {
-        let all = topo.destinations_on(SwitchIdx::from_index(v)).iter();
-        let lids: Lids = all
-            .filter(|d| !done.contains(usize::from(d.lid.raw())))
+        let destinations = topo.destinations_on(SwitchIdx::from_index(v)).iter();
+        let lids: Lids = destinations
+            .filter(|d| !is_listed.contains(usize::from(d.lid.raw())))
             .copied()
             .collect();
         if !lids.is_empty() {
@@ -164,7 +168,7 @@ impl LinkTable {
     fn new(topo: &Topology, graph: &Graph, hints: &Hints) -> Self {
         let mut ignored: Vec<(SwitchIdx, PortNum)> = hints.not_counted.clone();
         ignored.sort_unstable();
-        let mut this = Self {
+        let mut balance = Self {
             base: Vec::with_capacity(graph.num_slots() + 1),
             port: Vec::new(),
             counted: Vec::new(),
@@ -173,38 +177,38 @@ impl LinkTable {
             at_port: Vec::new(),
         };
         for s in topo.switches() {
-            let listed = hints.port_order.iter().find(|(of, _)| *of == s);
+            let listed = hints.port_order.iter().find(|(switch, _)| *switch == s);
             let position = |port: u8| {
                 let at = listed.and_then(|(_, order)| order.iter().position(|p| p.raw() == port));
                 (at.is_none(), at, port)
             };
             let slots = graph.slots(s.index());
-            let at_port = this.at_port.len();
-            this.port_base.push(at_port);
+            let at_port = balance.at_port.len();
+            balance.port_base.push(at_port);
             let ports = usize::from(topo.num_ports(s)) + 1;
-            this.at_port.resize(at_port + ports, (NONE, 0));
+            balance.at_port.resize(at_port + ports, (NONE, 0));
             let mut firsts = Vec::with_capacity(slots.len());
             for slot in slots {
-                this.base.push(this.port.len());
+                balance.base.push(balance.port.len());
                 let mut ports = graph.ports(*slot).to_vec();
                 ports.sort_by_key(|&p| position(p));
                 firsts.push(ports.first().copied().map(position));
                 for port in ports {
-                    let link = u32::try_from(this.port.len()).unwrap_or(NONE);
-                    this.at_port[at_port + usize::from(port)] =
+                    let link = u32::try_from(balance.port.len()).unwrap_or(NONE);
+                    balance.at_port[at_port + usize::from(port)] =
                         (link, SwitchIdx::from_index(slot.peer).0);
-                    this.port.push(port);
+                    balance.port.push(port);
                     let counted = ignored.binary_search(&(s, PortNum(port))).is_err();
-                    this.counted.push(counted);
+                    balance.counted.push(counted);
                 }
             }
             let rank = |k: usize| firsts.iter().filter(|f| **f < firsts[k]).count();
             let ranks = (0..slots.len()).map(|k| u32::try_from(rank(k)).unwrap_or(u32::MAX));
-            this.preference.extend(ranks);
+            balance.preference.extend(ranks);
         }
-        this.base.push(this.port.len());
-        this.port_base.push(this.at_port.len());
-        this
+        balance.base.push(balance.port.len());
+        balance.port_base.push(balance.at_port.len());
+        balance
     }
 
     /// Link at a port of a switch, and the neighbour at its other end.
@@ -232,8 +236,8 @@ struct BatchResult {
     /// For each LID that moved: switches with their new ports.
     moved: Vec<(Lid, Vec<(usize, u8)>)>,
     /// Load removed, load added.
-    less: Vec<(usize, u64)>,
-    more: Vec<(usize, u64)>,
+    decreases: Vec<(usize, u64)>,
+    increases: Vec<(usize, u64)>,
 }
 
 /// Switches from a destination outwards, and their legal slots.
@@ -289,8 +293,12 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                         lfts[v].set(lid, PortNum(port));
                     }
                 }
-                one.more.iter().for_each(|&(link, by)| load[link] += by);
-                one.less.iter().for_each(|&(link, by)| load[link] -= by);
+                one.increases
+                    .iter()
+                    .for_each(|&(link, by)| load[link] += by);
+                one.decreases
+                    .iter()
+                    .for_each(|&(link, by)| load[link] -= by);
             }
         }
         Ok(())
@@ -406,7 +414,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             for (estimate, &hosts) in scratch.estimate.iter_mut().zip(&self.graph.hosts) {
                 *estimate = (*estimate).max(u64::from(hosts));
             }
-            let was = scratch.taken.clone();
+            let old_ports = scratch.taken.clone();
             self.choose_links(&outwards, dest, host, enough.unwrap_or(0), &mut scratch);
             if host {
                 self.flows(&outwards.order, &mut scratch);
@@ -415,14 +423,14 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             let moved = outwards
                 .order
                 .iter()
-                .filter(|&&v| was[v] != scratch.taken[v]);
+                .filter(|&&v| old_ports[v] != scratch.taken[v]);
             let ports = moved.map(|&v| (v, self.links.port_of(scratch.taken[v].0)));
             routed.moved.push((d.lid, ports.collect()));
         }
         for (link, (&now, &then)) in scratch.load.iter().zip(before).enumerate() {
             match now.cmp(&then) {
-                std::cmp::Ordering::Greater => routed.more.push((link, now - then)),
-                std::cmp::Ordering::Less => routed.less.push((link, then - now)),
+                std::cmp::Ordering::Greater => routed.increases.push((link, now - then)),
+                std::cmp::Ordering::Less => routed.decreases.push((link, then - now)),
                 std::cmp::Ordering::Equal => {}
             }
         }
@@ -456,11 +464,11 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
     ) {
         let mut estimated: Vec<(u32, u64)> = Vec::new();
         for (i, &v) in outwards.order.iter().enumerate() {
-            let own = scratch.estimate[v];
+            let own_estimate = scratch.estimate[v];
             // Maximum and total load of the path that starts with this link.
             let on_way = |link: usize, peer: usize| {
-                let first = scratch.load[link] + own;
-                let (mut most, mut all, mut at) = (first, first, peer);
+                let first = scratch.load[link] + own_estimate;
+                let (mut max, mut total, mut at) = (first, first, peer);
                 for _ in 0..WALK_MAX {
                     if at == dest {
                         break;
@@ -469,21 +477,21 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                     if next == NONE {
                         break;
                     }
-                    let load = scratch.load[next as usize] + own;
-                    most = most.max(load);
-                    all += load;
+                    let load = scratch.load[next as usize] + own_estimate;
+                    max = max.max(load);
+                    total += load;
                     at = to as usize;
                 }
-                (most, all)
+                (max, total)
             };
-            let (was, to) = scratch.taken[v];
-            if was != NONE && on_way(was as usize, to as usize).0 <= enough {
+            let (old_port, to) = scratch.taken[v];
+            if old_port != NONE && on_way(old_port as usize, to as usize).0 <= enough {
                 // RerouteCache.
             } else {
                 let slots = &outwards.legal[outwards.base[i]..outwards.base[i + 1]];
                 let best = slots.iter().min_by_key(|&&(slot, peer)| {
                     let link = self.links.lightest(slot, &scratch.load);
-                    let stays = u32::try_from(link).is_ok_and(|c| c == was);
+                    let stays = u32::try_from(link).is_ok_and(|c| c == old_port);
                     (on_way(link, peer), !stays, self.links.preference[slot])
                 });
                 scratch.taken[v] = best.map_or((NONE, 0), |&(slot, peer)| {
@@ -494,7 +502,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                     )
                 });
             }
-            if host && own > 0 {
+            if host && own_estimate > 0 {
                 let mut at = v;
                 for _ in 0..WALK_MAX {
                     let (link, to) = scratch.taken[at];
@@ -502,8 +510,8 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                         break;
                     }
                     if self.links.counted[link as usize] {
-                        scratch.load[link as usize] += own;
-                        estimated.push((link, own));
+                        scratch.load[link as usize] += own_estimate;
+                        estimated.push((link, own_estimate));
                     }
                     at = to as usize;
                 }

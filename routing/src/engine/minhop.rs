@@ -88,9 +88,9 @@ fn tables<C: HopCell>(
     if longer.is_clear() {
         return Ok((tables, Some(order)));
     }
-    let plain = filled(&shortest)?;
-    let all = tables.par_iter_mut().zip(plain).enumerate();
-    all.for_each(|(s, (lft, plain))| {
+    let shortest_rows = filled(&shortest)?;
+    let rows = tables.par_iter_mut().zip(shortest_rows).enumerate();
+    rows.for_each(|(s, (lft, plain))| {
         let mut mixed = (**lft).clone();
         for dest in longer.ones() {
             let lids = request
@@ -103,7 +103,10 @@ fn tables<C: HopCell>(
         }
         if mixed != **lft {
             // Reuse the installed allocation if the table is unchanged.
-            let before = request.previous.get(s).filter(|before| ***before == mixed);
+            let before = request
+                .previous
+                .table_of(s)
+                .filter(|before| ***before == mixed);
             *lft = before.map_or_else(|| mixed.into(), Arc::clone);
         }
     });
@@ -139,16 +142,16 @@ fn destinations_with_longer_paths<C: HopCell>(
 /// Weights of links between neighbours: (switch, neighbour, hops). Of parallel links the smallest weight counts, and
 /// all are used.
 fn weights(topo: &Topology, hints: &Hints) -> Vec<(usize, usize, u16)> {
-    let given = |s: SwitchIdx, port: PortNum| {
+    let listed_position = |s: SwitchIdx, port: PortNum| {
         let listed = hints
             .hop_weights
             .iter()
             .find(|(at, p, _)| (*at, *p) == (s, port));
         listed.map_or(1, |&(.., hops)| u16::from(hops.max(1)))
     };
-    let of = |s: SwitchIdx| {
+    let port_order = |s: SwitchIdx| {
         let links = topo.links(s).iter();
-        links.map(move |l| (s.index(), l.peer.index(), given(s, l.port)))
+        links.map(move |l| (s.index(), l.peer.index(), listed_position(s, l.port)))
     };
-    topo.switches().flat_map(of).collect()
+    topo.switches().flat_map(port_order).collect()
 }

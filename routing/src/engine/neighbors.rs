@@ -4,7 +4,7 @@
 //! run.
 
 use super::graph::Graph;
-use crate::channels::{ChannelIndex, narrow};
+use crate::channels::{ChannelIndex, to_u32};
 
 /// Numbers the channels of a graph. `order` has all switches; they are numbered by their position in it, channels by
 /// switch and slot.
@@ -12,23 +12,23 @@ pub(crate) fn index_channels(graph: &Graph, order: &[usize]) -> ChannelIndex {
     let mut position = vec![0; order.len()];
     let mut first = vec![0];
     for (i, &v) in order.iter().enumerate() {
-        position[v] = narrow(i);
-        first.push(first[i] + narrow(graph.slots(v).len()));
+        position[v] = to_u32(i);
+        first.push(first[i] + to_u32(graph.slots(v).len()));
     }
-    let (mut head, mut tail, mut back) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut head, mut tail, mut reverse) = (Vec::new(), Vec::new(), Vec::new());
     for &v in order {
         for slot in graph.slots(v) {
             head.push(position[slot.peer]);
             tail.push(position[v]);
-            let there = graph.slots(slot.peer).iter().position(|s| s.peer == v);
-            back.push(first[position[slot.peer] as usize] + narrow(there.unwrap_or(0)));
+            let reverse_slot = graph.slots(slot.peer).iter().position(|s| s.peer == v);
+            reverse.push(first[position[slot.peer] as usize] + to_u32(reverse_slot.unwrap_or(0)));
         }
     }
     ChannelIndex {
         first,
         head,
         tail,
-        back,
+        reverse,
     }
 }
 
@@ -48,7 +48,7 @@ impl NeighborChannels {
         for v in 0..graph.len() {
             for (k, slot) in graph.slots(v).iter().enumerate() {
                 for &port in graph.ports(*slot) {
-                    of_port[v * 256 + usize::from(port)] = narrow(graph.first_slot(v) + k);
+                    of_port[v * 256 + usize::from(port)] = to_u32(graph.first_slot(v) + k);
                 }
             }
         }

@@ -144,7 +144,7 @@ impl Previous {
     }
 
     /// The installed table of a switch.
-    pub(crate) fn get(&self, switch: usize) -> Option<&Arc<Lft>> {
+    pub(crate) fn table_of(&self, switch: usize) -> Option<&Arc<Lft>> {
         self.lfts.get(switch).and_then(Option::as_ref)
     }
 }

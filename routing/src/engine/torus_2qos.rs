@@ -94,12 +94,12 @@ fn route_in_frame(
         .map(|axis| Lines::new(graph, frame, axis, Rings::Datelines, true))
         .collect();
     let paths = GridPaths::new(graph, frame, &lines, GapRule::EarlyTurns);
-    if let Some((s, dest)) = paths.lost {
+    if let Some((s, dest)) = paths.pair_without_path {
         let (from, to) = (SwitchIdx::from_index(s), SwitchIdx::from_index(dest));
         return Err(ShapeError::PartitionedRing { from, to }.into());
     }
     let rule = TorusVls::new(frame);
-    let check = (!frame.whole)
+    let check = (!frame.is_complete)
         .then(|| CreditLoopCheck::new(graph, frame.axis_of_slots(graph), &paths, &rule));
     if check
         .as_ref()
@@ -107,8 +107,8 @@ fn route_in_frame(
     {
         return Err(ShapeError::CreditLoop.into());
     }
-    let with = check.as_ref().map(|check| (check, &rule));
-    let trees = match spanning::compatible_tree(graph, frame, &paths, with) {
+    let dependency_check = check.as_ref().map(|check| (check, &rule));
+    let trees = match spanning::compatible_tree(graph, frame, &paths, dependency_check) {
         Some(up) => spanning::constraint(graph, &up, 0),
         None => {
             diagnostics.push(Diagnostic::NoSpanningTree);
@@ -132,19 +132,22 @@ fn check_port_groups(
     graph: &Graph,
     hint: Option<&TorusHint>,
 ) -> Result<(), RouteError> {
-    let Some(most) = hint.map(|h| usize::from(h.portgroup_max_ports)) else {
+    let Some(max_ports) = hint.map(|h| usize::from(h.portgroup_max_ports)) else {
         return Ok(());
     };
     for &s in &graph.by_lid {
-        let ends = topo.end_ports(SwitchIdx::from_index(s)).len() + 1;
+        let num_ports = topo.end_ports(SwitchIdx::from_index(s)).len() + 1;
         let links = graph
             .slots(s)
             .iter()
             .map(|&slot| graph.ports(slot).len())
             .max();
-        let ports = ends.max(links.unwrap_or(0));
-        if ports > most {
-            let fault = SwitchHintError::PortGroupTooLarge { ports, most };
+        let ports = num_ports.max(links.unwrap_or(0));
+        if ports > max_ports {
+            let fault = SwitchHintError::PortGroupTooLarge {
+                ports,
+                max: max_ports,
+            };
             return Err(fault.at(SwitchIdx::from_index(s)));
         }
     }
@@ -176,7 +179,7 @@ impl TorusVls {
 
     fn vl_plan(&self, topo: &Topology, graph: &Graph, frame: &Frame, levels: u8) -> VlPlan {
         let axis_of = frame.axis_of_slots(graph);
-        let between = |input: Option<usize>, output: usize| {
+        let vl_between = |input: Option<usize>, output: usize| {
             let mut map = [0; SLS];
             for (sl, vl) in (0u8..).zip(map.iter_mut()) {
                 let level = if levels > 1 { sl >> 3 } else { 0 };
@@ -185,8 +188,8 @@ impl TorusVls {
             }
             map
         };
-        let mut ends = [0; SLS];
-        ends[8..].fill(levels - 1);
+        let mut sl_ends = [0; SLS];
+        sl_ends[8..].fill(levels - 1);
         let switches = (0..graph.len()).map(|v| {
             let ports = topo.num_ports(SwitchIdx::from_index(v));
             let mut axis_of_port: Vec<Option<usize>> = vec![None; usize::from(ports) + 1];
@@ -195,13 +198,13 @@ impl TorusVls {
                     axis_of_port[usize::from(port)] = Some(axis_of[graph.first_slot(v) + k]);
                 }
             }
-            let mut maps = SlToVlMaps::uniform(ports, ends);
+            let mut maps = SlToVlMaps::uniform(ports, sl_ends);
             for output in 0..=ports {
                 let Some(out_axis) = axis_of_port[usize::from(output)] else {
                     continue;
                 };
                 for input in 0..=ports {
-                    let map = between(axis_of_port[usize::from(input)], out_axis);
+                    let map = vl_between(axis_of_port[usize::from(input)], out_axis);
                     maps.set(PortNum(input), PortNum(output), map);
                 }
             }
@@ -226,7 +229,7 @@ impl VlRule for TorusVls {
 
     fn vl(&self, in_axis: Option<usize>, out_axis: usize, sl: u8) -> usize {
         let date = usize::from(self.has_dateline[out_axis]) & usize::from(sl >> out_axis & 1);
-        let turned = usize::from(in_axis.is_some_and(|axis| axis > out_axis));
-        2 * turned + date
+        let is_turn = usize::from(in_axis.is_some_and(|axis| axis > out_axis));
+        2 * is_turn + date
     }
 }

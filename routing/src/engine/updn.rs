@@ -51,15 +51,16 @@ fn route_in<C: HopCell>(
     tree: Option<&DetectedTree>,
 ) -> Result<Routing, EngineStop> {
     let (topo, previous, hints) = (request.topo, request.previous, request.hints);
-    let (closeness, least) = {
+    let (closeness, min_distance) = {
         let shortest = HopMatrix::<C>::shortest(graph)?;
         (Closeness::new(graph, &shortest), shortest.host_hops(graph))
     };
-    let kept = previous.order.iter().any(Option::is_some);
+    let has_previous_order = previous.order.iter().any(Option::is_some);
     let strategies = if hints.roots.is_empty() {
-        let kept = kept.then_some(SwitchOrderStrategy::Previous);
+        let previous_order = has_previous_order.then_some(SwitchOrderStrategy::Previous);
         let levels = tree.map(|_| SwitchOrderStrategy::Levels);
-        kept.into_iter()
+        previous_order
+            .into_iter()
             .chain(levels)
             .chain(SwitchOrderStrategy::FRESH)
             .collect()
@@ -72,7 +73,7 @@ fn route_in<C: HopCell>(
         // fabric must not change it.
         if best
             .as_ref()
-            .is_some_and(|b| !worse_by_a_percent(b.hops, least))
+            .is_some_and(|b| !worse_by_a_percent(b.hops, min_distance))
         {
             break;
         }
@@ -128,10 +129,10 @@ fn route_in<C: HopCell>(
             strategy,
         });
     }
-    if hops > least {
+    if hops > min_distance {
         diagnostics.push(Diagnostic::LongerPaths {
             hops,
-            shortest: least,
+            shortest: min_distance,
             vls: None,
         });
     }

@@ -59,7 +59,7 @@ impl SpanningForest<'_> {
                 let Some((peer, far)) = self.channels.peer(v, port.raw()) else {
                     continue;
                 };
-                let (below, up) = match &*self.kind {
+                let (children, up) = match &*self.kind {
                     Kind::Order(order) if order.get(peer) < order.get(v) => (v, port),
                     Kind::Order(_) => (peer, PortNum(far)),
                     Kind::Tree(up) if up.get(v).copied().flatten() == Some(port) => (v, port),
@@ -68,7 +68,7 @@ impl SpanningForest<'_> {
                     }
                     Kind::Tree(_) => return false,
                 };
-                if *uplinks.entry(below).or_insert(up) != up {
+                if *uplinks.entry(children).or_insert(up) != up {
                     return false;
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 
 use crate::channels::{
-    PortChannels, RoutedDependencies, VirtualChannels, dependencies_of_spanning_tree,
+    PortChannels, RoutedDependencies, VlChannelNumbers, dependencies_of_spanning_tree,
     dependencies_of_tables,
 };
 use crate::engine::{Routing, TreeConstraint};
@@ -74,15 +74,15 @@ pub(super) fn find_spanning_tree(
     routing: &Routing,
     current_sl: Option<u8>,
 ) -> Option<(Vec<Option<PortNum>>, u8)> {
-    let channels = VirtualChannels::new(ports, &routing.vl_plan);
+    let channels = VlChannelNumbers::new(ports, &routing.vl_plan);
     let rows: Vec<&Lft> = routing.tables.iter().map(AsRef::as_ref).collect();
     let dependencies = dependencies_of_tables(topo, channels, &rows, topo.destinations());
     let mut graph = RoutedDependencies::new(channels, dependencies)?;
-    let sls = u8::try_from(channels.packets.count().min(16)).unwrap_or(1);
+    let sls = u8::try_from(channels.packets.num_vls().min(16)).unwrap_or(1);
     let current_sl = current_sl.filter(|sl| *sl < sls);
-    let others: Vec<u8> = (0..sls).filter(|sl| current_sl != Some(*sl)).collect();
+    let other_sls: Vec<u8> = (0..sls).filter(|sl| current_sl != Some(*sl)).collect();
     let roots = central_first(topo);
-    let tries = current_sl.map(|sl| vec![sl]).into_iter().chain([others]);
+    let tries = current_sl.map(|sl| vec![sl]).into_iter().chain([other_sls]);
     for (sls, root) in tries.flat_map(|sls| {
         let roots = roots.iter().take(ROOTS_MAX);
         roots.map(move |root| (sls.clone(), *root))
@@ -110,9 +110,9 @@ fn central_first(topo: &Topology) -> Vec<SwitchIdx> {
             *sum += weight * u64::from(hops.min(1 << 16));
         }
     }
-    let mut all = topo.by_lid();
-    all.sort_by_key(|&s| sum[s.index()]);
-    all
+    let mut switches = topo.by_lid();
+    switches.sort_by_key(|&s| sum[s.index()]);
+    switches
 }
 
 /// Hops from a switch to all switches; `u32::MAX` if unreachable.
@@ -136,9 +136,9 @@ pub(super) fn distances(topo: &Topology, from: SwitchIdx) -> Vec<u32> {
 /// A breadth-first or depth-first spanning tree of each connected component.
 fn spanning_tree(topo: &Topology, root: SwitchIdx, depth_first: bool) -> Vec<Option<PortNum>> {
     let mut up = vec![None; topo.num_switches()];
-    let mut seen = vec![false; topo.num_switches()];
+    let mut visited = vec![false; topo.num_switches()];
     for start in std::iter::once(root).chain(topo.switches()) {
-        if std::mem::replace(&mut seen[start.index()], true) {
+        if std::mem::replace(&mut visited[start.index()], true) {
             continue;
         }
         // (switch, index of its next link): breadth first expands the first entry, depth first the last.
@@ -156,7 +156,7 @@ fn spanning_tree(topo: &Topology, root: SwitchIdx, depth_first: bool) -> Vec<Opt
             } else {
                 work.push_front((s, next + 1));
             }
-            if !std::mem::replace(&mut seen[link.peer.index()], true) {
+            if !std::mem::replace(&mut visited[link.peer.index()], true) {
                 up[link.peer.index()] = Some(link.peer_port);
                 work.push_back((link.peer, 0));
             }

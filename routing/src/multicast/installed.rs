@@ -35,7 +35,10 @@ impl SpanningForest<'_> {
                     node.receivers.insert(port);
                     continue;
                 };
-                if !entries.get(&peer).is_some_and(|there| there.contains(far)) {
+                if !entries
+                    .get(&peer)
+                    .is_some_and(|peer_ports| peer_ports.contains(far))
+                {
                     return None;
                 }
                 node.links.insert(port);
@@ -57,8 +60,8 @@ impl SpanningForest<'_> {
 
     /// Removes branches without members.
     pub fn prune_branches(&self, tree: &mut MulticastTree) {
-        let all: Vec<usize> = tree.nodes.keys().copied().collect();
-        all.into_iter().for_each(|v| tree.prune(self.topo, v));
+        let switches: Vec<usize> = tree.nodes.keys().copied().collect();
+        switches.into_iter().for_each(|v| tree.prune(self.topo, v));
     }
 }
 
@@ -118,11 +121,11 @@ mod tests {
                 let members = [member(0, 3), member(2, 3), member(2, 4)];
                 let tree = forest.tree(&members, group);
                 let entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
-                let found = forest.tree_from_entries(&entries).unwrap();
-                assert_eq!(found, tree);
-                let receivers: Vec<_> = found.receivers().collect();
-                let all = members.map(|m| (m.switch, m.port));
-                assert_eq!(receivers, all);
+                let restored = forest.tree_from_entries(&entries).unwrap();
+                assert_eq!(restored, tree);
+                let receivers: Vec<_> = restored.receivers().collect();
+                let member_ports = members.map(|m| (m.switch, m.port));
+                assert_eq!(receivers, member_ports);
             }
         }
     }
@@ -139,16 +142,21 @@ mod tests {
         let entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
         assert!(forest.tree_from_entries(&entries).is_some());
         let root = tree.root().unwrap();
-        let mut half = entries.clone();
-        half.get_mut(&root).unwrap().remove(PortNum(1));
-        assert_eq!(forest.tree_from_entries(&half), None);
+        let mut one_way_entries = entries.clone();
+        one_way_entries.get_mut(&root).unwrap().remove(PortNum(1));
+        assert_eq!(forest.tree_from_entries(&one_way_entries), None);
         // The other spine too: a cycle.
-        let mut both = entries.clone();
+        let mut cyclic_entries = entries.clone();
         let other = SwitchIdx::from_index(if root.index() == 3 { 4 } else { 3 });
-        both.insert(other, entries[&root]);
+        cyclic_entries.insert(other, entries[&root]);
         let up = PortNum(u8::try_from(other.index() - 2).unwrap());
-        (0..3).for_each(|v| both.get_mut(&SwitchIdx::from_index(v)).unwrap().insert(up));
-        assert_eq!(forest.tree_from_entries(&both), None);
+        (0..3).for_each(|v| {
+            cyclic_entries
+                .get_mut(&SwitchIdx::from_index(v))
+                .unwrap()
+                .insert(up)
+        });
+        assert_eq!(forest.tree_from_entries(&cyclic_entries), None);
         // No link at all: three components.
         let mut disconnected = entries;
         disconnected.remove(&root);
@@ -171,9 +179,9 @@ mod tests {
         let mut entries: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
         let leaf = entries.get_mut(&SwitchIdx::from_index(2)).unwrap();
         leaf.remove(PortNum(4));
-        let mut found = forest.tree_from_entries(&entries).unwrap();
-        forest.prune_branches(&mut found);
-        assert_eq!(found.ports_of(SwitchIdx::from_index(2)), PortSet::new());
-        assert_eq!(found.num_links(), 2);
+        let mut tree = forest.tree_from_entries(&entries).unwrap();
+        forest.prune_branches(&mut tree);
+        assert_eq!(tree.ports_of(SwitchIdx::from_index(2)), PortSet::new());
+        assert_eq!(tree.num_links(), 2);
     }
 }

@@ -72,8 +72,8 @@ impl MulticastTree {
     /// MFT entries of the group: for each switch of the tree, the ports of links of the tree and of receiving members.
     pub fn ports(&self) -> impl Iterator<Item = (SwitchIdx, PortSet)> + '_ {
         self.nodes.iter().map(|(&v, node)| {
-            let all = node.links.iter().chain(node.receivers.iter());
-            (SwitchIdx::from_index(v), all.collect())
+            let ports = node.links.iter().chain(node.receivers.iter());
+            (SwitchIdx::from_index(v), ports.collect())
         })
     }
 
@@ -145,11 +145,11 @@ impl MulticastTree {
     /// Removes the only link of a removed switch from its neighbour, and returns the neighbour.
     fn detach(&mut self, topo: &Topology, v: usize, node: Node) -> Option<usize> {
         let port = node.links.iter().next()?;
-        let (peer, far) = topo.neighbor(SwitchIdx::from_index(v), port)?;
+        let (peer, peer_port) = topo.neighbor(SwitchIdx::from_index(v), port)?;
         let neighbour = self.nodes.get_mut(&peer.index())?;
-        neighbour.links.remove(far);
+        neighbour.links.remove(peer_port);
         // A child of a removed root becomes the root.
-        neighbour.up = neighbour.up.filter(|&up| up != far);
+        neighbour.up = neighbour.up.filter(|&up| up != peer_port);
         Some(peer.index())
     }
 }
@@ -234,7 +234,7 @@ impl SpanningForest<'_> {
     /// The root of a tree for these member switches: of the switches that reach the most members downwards, the nearest.
     fn root(&self, order: &[u32], members: &[usize], group: u64) -> Option<usize> {
         let n = self.topo.num_switches();
-        let (mut far, mut sum, mut reached) = (vec![0u32; n], vec![0u64; n], vec![0usize; n]);
+        let (mut max_hops, mut sum, mut reached) = (vec![0u32; n], vec![0u64; n], vec![0usize; n]);
         let count = members.len().clamp(1, MEASURED_MAX);
         for i in 0..count {
             let from = *members.get(i * members.len() / count)?;
@@ -244,7 +244,7 @@ impl SpanningForest<'_> {
             let mut at = 0;
             while let Some(&v) = queue.get(at) {
                 at += 1;
-                (far[v], sum[v]) = (far[v].max(hops[v]), sum[v] + u64::from(hops[v]));
+                (max_hops[v], sum[v]) = (max_hops[v].max(hops[v]), sum[v] + u64::from(hops[v]));
                 reached[v] += 1;
                 for link in self.topo.links(SwitchIdx::from_index(v)) {
                     let u = link.peer.index();
@@ -255,7 +255,7 @@ impl SpanningForest<'_> {
                 }
             }
         }
-        let key = |v: usize| (std::cmp::Reverse(reached[v]), far[v], sum[v]);
+        let key = |v: usize| (std::cmp::Reverse(reached[v]), max_hops[v], sum[v]);
         let best = (0..n).map(key).min()?;
         let mut equal: Vec<usize> = (0..n).filter(|&v| key(v) == best).collect();
         equal.sort_by_key(|&v| (order.get(v), v));
@@ -272,15 +272,15 @@ impl SpanningForest<'_> {
     ) -> Vec<Option<(PortNum, usize, PortNum)>> {
         let n = self.topo.num_switches();
         let mut parents = vec![None; n];
-        let mut seen = vec![false; n];
-        seen[root] = true;
+        let mut visited = vec![false; n];
+        visited[root] = true;
         let mut queue = vec![root];
         let mut at = 0;
         while let Some(&v) = queue.get(at) {
             at += 1;
             for link in self.rotated_links(v, group) {
                 let u = link.peer.index();
-                if order.get(u) > order.get(v) && !std::mem::replace(&mut seen[u], true) {
+                if order.get(u) > order.get(v) && !std::mem::replace(&mut visited[u], true) {
                     parents[u] = Some((link.peer_port, v, link.port));
                     queue.push(u);
                 }
@@ -331,7 +331,7 @@ impl SpanningForest<'_> {
         let path = self.path_upwards(order, v, group, |u| tree.nodes.contains_key(&u));
         path.into_iter()
             .flatten()
-            .for_each(|(at, port, parent, back)| tree.attach(at, port, parent, back));
+            .for_each(|(at, port, parent, parent_port)| tree.attach(at, port, parent, parent_port));
         true
     }
 
@@ -343,23 +343,23 @@ impl SpanningForest<'_> {
         group: u64,
         mut is_target: impl FnMut(usize) -> bool,
     ) -> Option<Vec<Uplink>> {
-        let mut back: BTreeMap<usize, (usize, PortNum, PortNum)> = BTreeMap::new();
+        let mut parents: BTreeMap<usize, (usize, PortNum, PortNum)> = BTreeMap::new();
         let mut queue = vec![from];
         let mut at = 0;
         while let Some(&v) = queue.get(at) {
             at += 1;
             if is_target(v) {
-                let (mut path, mut here) = (Vec::new(), v);
-                while let Some(&(below, port, far)) = back.get(&here) {
-                    path.push((below, port, here, far));
-                    here = below;
+                let (mut path, mut current) = (Vec::new(), v);
+                while let Some(&(below, port, far)) = parents.get(&current) {
+                    path.push((below, port, current, far));
+                    current = below;
                 }
                 return Some(path);
             }
             for link in self.rotated_links(v, group) {
                 let u = link.peer.index();
-                if order.get(u) < order.get(v) && u != from && !back.contains_key(&u) {
-                    back.insert(u, (v, link.port, link.peer_port));
+                if order.get(u) < order.get(v) && u != from && !parents.contains_key(&u) {
+                    parents.insert(u, (v, link.port, link.peer_port));
                     queue.push(u);
                 }
             }
@@ -371,8 +371,8 @@ impl SpanningForest<'_> {
     fn connect_in_tree(&self, up: &[Option<PortNum>], tree: &mut MulticastTree, v: usize) -> bool {
         let step = |at: usize| {
             let port = up.get(at).copied().flatten()?;
-            let (peer, far) = self.channels.peer(at, port.raw())?;
-            Some((port, peer, PortNum(far)))
+            let (peer, peer_port) = self.channels.peer(at, port.raw())?;
+            Some((port, peer, PortNum(peer_port)))
         };
         let Some(root) = tree.root().map(SwitchIdx::index) else {
             return false;

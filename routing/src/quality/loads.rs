@@ -49,13 +49,13 @@ pub(super) fn loads(paths: &RoutedPaths<'_>, topo: &Topology, vl_plan: &VlPlan) 
         .par_chunks(share)
         .map(|hosts| {
             let mut tree = Tree::new(paths);
-            let mut found = empty();
+            let mut loads = empty();
             for to in hosts {
                 tree.compute(paths, to);
-                tree.count(paths, to, &mut found);
-                count_sls(paths, topo, vl_plan, to, &tree, &mut found.sl_pairs);
+                tree.count(paths, to, &mut loads);
+                count_sls(paths, topo, vl_plan, to, &tree, &mut loads.sl_pairs);
             }
-            found
+            loads
         })
         .reduce_with(|a, b| a.add(&b))
         .unwrap_or_else(empty)
@@ -118,22 +118,22 @@ impl Tree {
         }
     }
 
-    fn count(&mut self, paths: &RoutedPaths<'_>, to: &Host, found: &mut PairLoads) {
+    fn count(&mut self, paths: &RoutedPaths<'_>, to: &Host, loads: &mut PairLoads) {
         for &v in &self.order {
             let hosts = paths.hosts_on(v) as u64;
             self.flow[v] = hosts;
             let pairs = hosts - u64::from(v == to.switch);
             let hops = self.hops[v] as usize;
             if pairs > 0 {
-                let len = found.hop_histogram.len().max(hops + 1);
-                found.hop_histogram.resize(len, 0);
-                found.hop_histogram[hops] += pairs;
+                let len = loads.hop_histogram.len().max(hops + 1);
+                loads.hop_histogram.resize(len, 0);
+                loads.hop_histogram[hops] += pairs;
             }
         }
         for &v in self.order.iter().rev().filter(|&&v| v != to.switch) {
             if let Some((channel, next)) = paths.step(v, to.lid) {
-                found.load[channel] += self.flow[v];
-                found.destinations[channel] += 1;
+                loads.load[channel] += self.flow[v];
+                loads.destinations[channel] += 1;
                 self.flow[next] += self.flow[v];
             }
         }
@@ -148,11 +148,11 @@ fn count_sls(
     tree: &Tree,
     pairs: &mut Vec<u64>,
 ) {
-    let all = topo.destinations();
-    let owner: Option<&Destination> = all
+    let destinations = topo.destinations();
+    let owner: Option<&Destination> = destinations
         .binary_search_by_key(&to.lid, |d| d.lid)
         .ok()
-        .and_then(|i| all.get(i));
+        .and_then(|i| destinations.get(i));
     let Some(dest) = owner else { return };
     for &v in &tree.order {
         let sl = usize::from(vl_plan.sl(RoutedPaths::switch(v), dest)) % SLS;
@@ -174,7 +174,7 @@ pub(super) fn all_to_all(paths: &RoutedPaths<'_>, loads: &PairLoads) -> u64 {
         .par_chunks(share(switches.len()))
         .map(|switches| {
             let mut sources = empty();
-            let mut seen = vec![usize::MAX; paths.num_channels()];
+            let mut last_seen = vec![usize::MAX; paths.num_channels()];
             let mut path = Vec::new();
             for &from in switches {
                 let hosts = u32::try_from(paths.hosts_on(from)).unwrap_or(u32::MAX);
@@ -184,7 +184,7 @@ pub(super) fn all_to_all(paths: &RoutedPaths<'_>, loads: &PairLoads) -> u64 {
                         continue;
                     }
                     for &c in &path {
-                        if std::mem::replace(&mut seen[c], from) != from {
+                        if std::mem::replace(&mut last_seen[c], from) != from {
                             sources[c] += hosts;
                         }
                     }
@@ -197,8 +197,8 @@ pub(super) fn all_to_all(paths: &RoutedPaths<'_>, loads: &PairLoads) -> u64 {
             a
         })
         .unwrap_or_else(empty);
-    let both = sources.iter().zip(&loads.destinations);
-    both.map(|(&s, &d)| u64::from(s.min(d))).max().unwrap_or(0)
+    let pairs = sources.iter().zip(&loads.destinations);
+    pairs.map(|(&s, &d)| u64::from(s.min(d))).max().unwrap_or(0)
 }
 
 /// Total number of channels on shortest paths of all pairs. Unconnected pairs do not count.

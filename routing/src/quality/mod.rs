@@ -88,10 +88,10 @@ pub struct SampleStats {
 }
 
 impl SampleStats {
-    fn of(sample: &[f64]) -> Option<Self> {
-        let mut all = sample.iter().copied();
-        let first = all.next()?;
-        let (min, max) = all.fold((first, first), |(a, b), x| (a.min(x), b.max(x)));
+    fn from_sample(sample: &[f64]) -> Option<Self> {
+        let mut values = sample.iter().copied();
+        let first = values.next()?;
+        let (min, max) = values.fold((first, first), |(a, b), x| (a.min(x), b.max(x)));
         let mean = sample.iter().sum::<f64>() / sample.len() as f64;
         Some(Self { mean, min, max })
     }
@@ -220,8 +220,8 @@ pub fn measure(topo: &Topology, tables: &Tables, vl_plan: &VlPlan, effort: &Effo
         least_load: mean(loads::shortest(&paths, topo)),
         all_to_all: loads::all_to_all(&paths, &loads),
         hop_histogram: loads.hop_histogram,
-        bisection: SampleStats::of(&patterns::bisections(&paths, effort, false)),
-        exchange: SampleStats::of(&patterns::bisections(&paths, effort, true)),
+        bisection: SampleStats::from_sample(&patterns::bisections(&paths, effort, false)),
+        exchange: SampleStats::from_sample(&patterns::bisections(&paths, effort, true)),
         random_permutation: median(patterns::permutations(&paths, effort)),
         shift: patterns::shifts(&paths, &paths.by_lid(), effort),
         shift_by_leaf: patterns::shifts(&paths, &paths.by_leaf(), effort),

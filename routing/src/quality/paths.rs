@@ -41,11 +41,11 @@ impl<'a> RoutedPaths<'a> {
             }));
             // A LID with two owners belongs to the first.
             let owns = |port, lid| {
-                let here = topo.destinations_on(s).iter();
-                here.clone().any(|d| (d.port, d.lid) == (port, lid))
+                let destinations = topo.destinations_on(s).iter();
+                destinations.clone().any(|d| (d.port, d.lid) == (port, lid))
             };
-            let here = topo.end_ports(s).iter();
-            hosts.extend(here.filter(|e| owns(e.port, e.lid)).map(|e| Host {
+            let end_ports = topo.end_ports(s).iter();
+            hosts.extend(end_ports.filter(|e| owns(e.port, e.lid)).map(|e| Host {
                 switch: s.index(),
                 port: e.port,
                 lid: e.lid,
@@ -114,8 +114,8 @@ impl<'a> RoutedPaths<'a> {
     pub(super) fn by_leaf(&self) -> Vec<usize> {
         let first: Vec<Option<Lid>> = (0..self.num_switches())
             .map(|s| {
-                let here = &self.hosts[self.host_base[s]..self.host_base[s + 1]];
-                here.iter().map(|h| h.lid).min()
+                let hosts = &self.hosts[self.host_base[s]..self.host_base[s + 1]];
+                hosts.iter().map(|h| h.lid).min()
             })
             .collect();
         let mut order: Vec<usize> = (0..self.hosts.len()).collect();

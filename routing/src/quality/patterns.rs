@@ -21,10 +21,10 @@ pub(super) fn bisections(paths: &RoutedPaths<'_>, effort: &Effort, both_ways: bo
                 let mut hosts: Vec<usize> = (0..paths.hosts.len()).collect();
                 ResampleRng::new(effort.seed, sample).shuffle(&mut hosts);
                 let (first, second) = hosts.split_at(half);
-                let there = first.iter().copied().zip(second.iter().copied());
-                let back = there.clone().map(|(a, b)| (b, a));
-                let back = back.take(if both_ways { half } else { 0 });
-                let pairs: Vec<(usize, usize)> = there.chain(back).collect();
+                let forward = first.iter().copied().zip(second.iter().copied());
+                let reverse = forward.clone().map(|(a, b)| (b, a));
+                let reverse = reverse.take(if both_ways { half } else { 0 });
+                let pairs: Vec<(usize, usize)> = forward.chain(reverse).collect();
                 flows.send(paths, &pairs);
                 let shares = pairs.iter().map(|&pair| flows.share(paths, pair));
                 shares.sum::<f64>() / pairs.len() as f64
@@ -52,14 +52,14 @@ pub(super) fn permutations(paths: &RoutedPaths<'_>, effort: &Effort) -> Vec<u32>
 
 /// Shifts of hosts in this order: all distances, or as many as `effort` allows, one from each of equally long intervals.
 pub(super) fn shifts(paths: &RoutedPaths<'_>, order: &[usize], effort: &Effort) -> ShiftCongestion {
-    let all = order.len().saturating_sub(1);
-    let stages = all.min(Effort::samples(effort.shifts_max, order.len()));
+    let shifts = order.len().saturating_sub(1);
+    let stages = shifts.min(Effort::samples(effort.shifts_max, order.len()));
     let busiest: Vec<(u32, usize)> = (0..stages)
         .into_par_iter()
         .map_init(
             || (Flows::new(paths), Vec::with_capacity(order.len())),
             |(flows, pairs), stage| {
-                let (from, to) = (stage * all / stages, (stage + 1) * all / stages);
+                let (from, to) = (stage * shifts / stages, (stage + 1) * shifts / stages);
                 let by = 1 + from + ResampleRng::new(effort.seed, stage).below(to - from);
                 let shifted = order.iter().cycle().skip(by).copied();
                 pairs.clear();
@@ -102,7 +102,7 @@ impl Flows {
     /// Counts the flows of all pairs, and returns those on the busiest channel. Unreachable pairs do not count.
     fn send(&mut self, paths: &RoutedPaths<'_>, pairs: &[(usize, usize)]) -> u32 {
         self.by_channel.fill(0);
-        let mut most = 0;
+        let mut max_load = 0;
         for &(from, to) in pairs {
             let path = &mut self.path;
             path.clear();
@@ -110,11 +110,11 @@ impl Flows {
             if paths.follow(from, to, |c| path.push(c)) {
                 for &c in path.iter() {
                     self.by_channel[c] += 1;
-                    most = most.max(self.by_channel[c]);
+                    max_load = max_load.max(self.by_channel[c]);
                 }
             }
         }
-        most
+        max_load
     }
 
     /// Share of a pair on the busiest channel of its path: 1 without channels, 0 if unreachable.

@@ -96,11 +96,11 @@ impl Attach<'_> {
         self.compute_expected(d, orphans);
         let mut stages: &[Stage] = &[Stage::Any];
         loop {
-            let done = stages.iter().all(|&stage| {
+            let is_attached = stages.iter().all(|&stage| {
                 let remaining = self.attach_nearest_first(d, orphans, stage);
                 remaining == 0 || stage == Stage::DownOnly
             });
-            if done {
+            if is_attached {
                 break;
             }
             if stages.len() > 1 || matches!(self.guard, Guard::Graph { .. }) {
@@ -130,12 +130,12 @@ impl Attach<'_> {
                 continue;
             }
             remaining += 1;
-            let mut seen: Vec<u32> = Vec::new();
+            let mut visited: Vec<u32> = Vec::new();
             for link in self.topo.links(SwitchIdx::from_index(v)) {
                 if let RouteState::Reaches(hops) = self.column.state(link.peer.index())
-                    && !seen.contains(&hops)
+                    && !visited.contains(&hops)
                 {
-                    seen.push(hops);
+                    visited.push(hops);
                     heap.push(Reverse((hops + 1, self.rank[v], v)));
                 }
             }
@@ -199,25 +199,25 @@ impl Attach<'_> {
         }
         candidates.sort_unstable();
         // A hop that agrees with the topological order goes first: it does not restrict later switches.
-        let free = candidates
+        let unblocked = candidates
             .iter()
             .position(|c| {
                 self.guard
                     .allows_without_search(&self.column, d, v, (c.port, c.next), stage)
             })
             .unwrap_or(0);
-        if let Some(first) = candidates.get_mut(..=free) {
+        if let Some(first) = candidates.get_mut(..=unblocked) {
             first.rotate_right(1);
         }
-        let found = candidates.iter().find(|c| {
+        let candidate = candidates.iter().find(|c| {
             self.guard
                 .try_add(&self.column, d, v, (c.port, c.next), stage)
         });
-        if let Some(c) = found {
+        if let Some(c) = candidate {
             let weight = self.weight(d, v);
             self.column.attach(v, c.port, c.next, weight);
         }
-        found.is_some()
+        candidate.is_some()
     }
 
     /// Number of end ports of a switch that send to a LID.

@@ -115,15 +115,15 @@ impl<'a> Column<'a> {
                 None => break,
             }
         }
-        let mut end = match self.state[at] {
+        let mut state = match self.state[at] {
             RouteState::Reaches(hops) => Some((hops, at)),
             RouteState::Unknown | RouteState::Orphan | RouteState::Unreachable => None,
         };
         for &v in path.iter().rev() {
-            if let Some((hops, next)) = end {
+            if let Some((hops, next)) = state {
                 let down = self.is_down(v, next) && self.down[next];
                 self.set(v, RouteState::Reaches(hops + 1), down);
-                end = Some((hops + 1, v));
+                state = Some((hops + 1, v));
             }
         }
         self.state[v]

@@ -19,10 +19,10 @@ pub(super) struct Delta {
 
 impl Delta {
     /// `None` if the switches differ, or if there is a new link.
-    pub(super) fn between(old: &Topology, new: &Topology) -> Option<Self> {
-        let same = old.num_switches() == new.num_switches()
+    pub(super) fn compare(old: &Topology, new: &Topology) -> Option<Self> {
+        let has_same_switches = old.num_switches() == new.num_switches()
             && old.switches().all(|s| old.num_ports(s) == new.num_ports(s));
-        if !same {
+        if !has_same_switches {
             return None;
         }
         let mut delta = Self::default();

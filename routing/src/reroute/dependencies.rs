@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::trees;
 use crate::channels::{
-    PortChannels, RoutedDependencies, TopologicalOrder, VirtualChannels,
+    PortChannels, RoutedDependencies, TopologicalOrder, VlChannelNumbers,
     dependencies_of_spanning_tree, dependencies_of_tables,
 };
 use crate::engine::{Routing, TreeConstraint};
@@ -31,7 +31,7 @@ impl RoutingDependencies {
         let channels = PortChannels::new(topo);
         let rows: Vec<&Lft> = tables.iter().map(Arc::as_ref).collect();
         let trees = trees::spanning_tree_constraint(topo, trees);
-        let channels = VirtualChannels::new(&channels, vl_plan);
+        let channels = VlChannelNumbers::new(&channels, vl_plan);
         let graph = dependency_graph(topo, channels, &rows, &trees);
         Self(graph.map(RoutedDependencies::into_order))
     }
@@ -45,7 +45,7 @@ impl RoutingDependencies {
 /// The channel dependency graph of tables and of the spanning tree of the constraint; `None` if it has a cycle.
 pub(super) fn dependency_graph<'a>(
     topo: &Topology,
-    channels: VirtualChannels<'a>,
+    channels: VlChannelNumbers<'a>,
     rows: &[&Lft],
     trees: &TreeConstraint,
 ) -> Option<RoutedDependencies<'a>> {

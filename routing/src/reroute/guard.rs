@@ -55,7 +55,7 @@ impl Guard<'_> {
             Self::Order => order_allows(column, v, hop.1, stage),
             Self::Graph { graph, .. } => self
                 .dependencies(column, d, v, hop)
-                .is_some_and(|wanted| graph.agrees_with(&wanted)),
+                .is_some_and(|dependencies| graph.agrees_with(&dependencies)),
         }
     }
 
@@ -68,10 +68,12 @@ impl Guard<'_> {
         hop: (u8, usize),
         stage: Stage,
     ) -> bool {
-        let wanted = self.dependencies(column, d, v, hop);
+        let dependencies = self.dependencies(column, d, v, hop);
         match self {
             Self::Order => order_allows(column, v, hop.1, stage),
-            Self::Graph { graph, .. } => wanted.is_some_and(|wanted| graph.admit(&wanted)),
+            Self::Graph { graph, .. } => {
+                dependencies.is_some_and(|dependencies| graph.admit(&dependencies))
+            }
         }
     }
 
@@ -83,19 +85,19 @@ impl Guard<'_> {
         v: usize,
         (port, next): (u8, usize),
     ) -> Option<Vec<Dependency>> {
-        let mut found: Vec<Dependency> = Vec::new();
+        let mut dependencies: Vec<Dependency> = Vec::new();
         let Self::Graph { graph, topo } = self else {
-            return Some(found);
+            return Some(dependencies);
         };
         let (channels, packets) = (graph.channels, graph.channels.packets);
         let links = channels.ports;
-        let ends = topo.end_ports(SwitchIdx::from_index(v));
-        if d.port == PortNum::ZERO && ends.is_empty() {
-            return Some(found);
+        let end_ports = topo.end_ports(SwitchIdx::from_index(v));
+        if d.port == PortNum::ZERO && end_ports.is_empty() {
+            return Some(dependencies);
         }
         let sl = packets.sl(v, d);
         // The input port matters only if the VL depends on it.
-        let inputs = ends.iter().map(|e| e.port.raw());
+        let inputs = end_ports.iter().map(|e| e.port.raw());
         let inputs = inputs.take(if packets.depend_on_ports() {
             usize::MAX
         } else {
@@ -107,14 +109,14 @@ impl Guard<'_> {
             while let Some((to, out)) = hop {
                 let vl = packets.vl(at, input, out, sl)?;
                 let channel = channels.on_vl(links.output_channel(at, out), vl);
-                found.extend(before.map(|before| (before, channel)));
+                dependencies.extend(before.map(|before| (before, channel)));
                 before = Some(channel);
                 input = links.peer(at, out).map_or(0, |(_, p)| p);
                 at = to;
                 hop = column.hop(at);
             }
         }
-        Some(found)
+        Some(dependencies)
     }
 }
 

@@ -47,26 +47,26 @@ impl ChannelLoads {
         let chosen: Vec<usize> = (0..count)
             .map(|i| sources[i * sources.len() / count])
             .collect();
-        let all: usize = sources.iter().map(|&v| hosts(v)).sum();
-        let part: usize = chosen.iter().map(|&v| hosts(v)).sum::<usize>().max(1);
+        let all_hosts: usize = sources.iter().map(|&v| hosts(v)).sum();
+        let sampled_hosts: usize = chosen.iter().map(|&v| hosts(v)).sum::<usize>().max(1);
         let share = lids.len().div_ceil(rayon::current_num_threads()).max(1);
         let zero = || (vec![0u64; before.len()], vec![0u64; before.len()]);
-        let (mut remaining, was) = lids
+        let (mut remaining, load_before) = lids
             .par_chunks(share)
             .map(|lids| {
-                let (mut remaining, mut was) = zero();
+                let (mut remaining, mut load_before) = zero();
                 let mut path = Vec::new();
                 for d in lids {
                     for &from in &chosen {
-                        let routes = (hosts(from) * all / part).max(1) as u64;
+                        let routes = (hosts(from) * all_hosts / sampled_hosts).max(1) as u64;
                         let is_complete = follow(before, now, tables, d, from, &mut path);
                         for &c in &path {
-                            was[c] += routes;
+                            load_before[c] += routes;
                             remaining[c] += if is_complete { routes } else { 0 };
                         }
                     }
                 }
-                (remaining, was)
+                (remaining, load_before)
             })
             .reduce_with(|mut a, b| {
                 a.0.iter_mut().zip(b.0).for_each(|(x, y)| *x += y);
@@ -92,7 +92,7 @@ impl ChannelLoads {
         Self {
             gained: vec![false; remaining.len()],
             now: remaining,
-            max_before: was.iter().copied().max().unwrap_or(0),
+            max_before: load_before.iter().copied().max().unwrap_or(0),
         }
     }
 

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
-use crate::channels::{Lookup, PortChannels, RoutedDependencies, VirtualChannels};
+use crate::channels::{Lookup, PortChannels, RoutedDependencies, VlChannelNumbers};
 use crate::diagnostics::{Diagnostic, RerouteSummary};
 use crate::engine::{LastRun, Routing, RoutingRequest, TreeConstraint};
 use crate::tables::{Lft, Tables};
@@ -91,7 +91,7 @@ pub(crate) fn reroute_cached(
     if routing.tables.len() != n || routing.vl_plan.vls > request.usable_vls() {
         return None;
     }
-    let delta = Delta::between(&last.topo, topo)?;
+    let delta = Delta::compare(&last.topo, topo)?;
     let vl_plan = with_added_lids(topo, &routing.vl_plan, &delta.added)?;
     let reroute = Reroute {
         last,
@@ -212,8 +212,10 @@ impl Reroute<'_> {
     fn orphans(&self, job: &Job, seen: &mut [Lid]) -> Vec<usize> {
         let lid = job.dest.lid;
         if job.is_new {
-            let here = job.dest.switch.index();
-            return (0..self.tables.len()).filter(|&v| v != here).collect();
+            let dest_switch = job.dest.switch.index();
+            return (0..self.tables.len())
+                .filter(|&v| v != dest_switch)
+                .collect();
         }
         let mut orphans: Vec<usize> = job.tails.iter().map(|t| t.0).collect();
         orphans.iter().for_each(|&v| seen[v] = lid);
@@ -233,9 +235,9 @@ impl Reroute<'_> {
 
     /// Whether this number of changed entries exceeds the limits.
     fn exceeds_limits(&self, changed: usize) -> bool {
-        let all = self.tables.len() as f64 * self.topo.destinations().len() as f64;
+        let num_entries = self.tables.len() as f64 * self.topo.destinations().len() as f64;
         changed > self.limits.min_changed_entries
-            && changed as f64 > all * self.limits.max_changed_share
+            && changed as f64 > num_entries * self.limits.max_changed_share
     }
 
     /// New entries for all jobs, and the new tree constraint.
@@ -249,14 +251,14 @@ impl Reroute<'_> {
         // the old entries of orphans.
         self.solve_in_graph(jobs, &self.tables, dependencies)
             .or_else(|| {
-                let mut without: Tables = routing.tables.clone();
-                let mut seen = vec![Lid::NONE; without.len()];
+                let mut remaining_tables: Tables = routing.tables.clone();
+                let mut seen = vec![Lid::NONE; remaining_tables.len()];
                 for job in jobs {
                     for v in self.orphans(job, &mut seen) {
-                        Arc::make_mut(&mut without[v]).set(job.dest.lid, PortNum::DROP);
+                        Arc::make_mut(&mut remaining_tables[v]).set(job.dest.lid, PortNum::DROP);
                     }
                 }
-                let rows: Vec<&Lft> = without.iter().map(Arc::as_ref).collect();
+                let rows: Vec<&Lft> = remaining_tables.iter().map(Arc::as_ref).collect();
                 self.solve_in_graph(jobs, &rows, dependencies)
             })
     }
@@ -285,7 +287,7 @@ impl Reroute<'_> {
         dependencies: Option<&RoutingDependencies>,
     ) -> Option<Solved> {
         let trees = &trees::spanning_tree_constraint(&self.last.topo, &self.last.routing.trees);
-        let channels = VirtualChannels::new(&self.channels, self.vl_plan);
+        let channels = VlChannelNumbers::new(&self.channels, self.vl_plan);
         if let Some(order) = dependencies.and_then(|d| d.0.as_ref()) {
             let exhausted = AtomicBool::new(false);
             let lookup = Lookup::new(self.topo, rows, channels.packets, &exhausted);
@@ -429,12 +431,12 @@ impl Reroute<'_> {
         let changed: Vec<(usize, Option<Lft>, usize)> = rows
             .into_par_iter()
             .map(|(v, mut row)| {
-                let was = self.tables[v];
-                row.retain(|&(lid, port)| was.get(lid) != port);
+                let old_row = self.tables[v];
+                row.retain(|&(lid, port)| old_row.get(lid) != port);
                 if row.is_empty() {
                     return (v, None, 0);
                 }
-                let mut entries = was.entries().to_vec();
+                let mut entries = old_row.entries().to_vec();
                 entries.resize(usize::from(top.raw()) + 1, PortNum::DROP.raw());
                 let mut lft = Lft::from_entries(entries);
                 row.iter().for_each(|&(lid, port)| lft.set(lid, port));

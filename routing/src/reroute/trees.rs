@@ -31,14 +31,14 @@ pub(super) fn without_local_roots(topo: &Topology, order: &[u32]) -> Option<Vec<
         .iter()
         .copied()
         .find(|&v| first_neighbour(&position, v).is_some())?;
-    let mut moved = vec![false; n];
+    let mut is_moved = vec![false; n];
     loop {
         for (i, &v) in (0u32..).zip(&sequence) {
             position[v] = i;
         }
         let local_root = sequence.iter().copied().find_map(|v| {
-            let above = first_neighbour(&position, v)?;
-            (v != root && position[above] > position[v]).then_some((v, above))
+            let parent = first_neighbour(&position, v)?;
+            (v != root && position[parent] > position[v]).then_some((v, parent))
         });
         let Some((v, above)) = local_root else {
             return Some(if sequence.iter().is_sorted_by_key(|&v| order[v]) {
@@ -47,7 +47,7 @@ pub(super) fn without_local_roots(topo: &Topology, order: &[u32]) -> Option<Vec<
                 position
             });
         };
-        if std::mem::replace(&mut moved[v], true) {
+        if std::mem::replace(&mut is_moved[v], true) {
             return None;
         }
         sequence.retain(|&x| x != v);
@@ -90,19 +90,19 @@ pub(super) fn after_loss(
         return trees.clone();
     };
     let mut up = up.clone();
-    let cut: Vec<usize> = (0..up.len())
+    let detached: Vec<usize> = (0..up.len())
         .filter(|&v| up[v].is_some_and(|p| channels.peer(v, p.raw()).is_none()))
         .collect();
-    cut.iter().for_each(|&v| up[v] = None);
+    detached.iter().for_each(|&v| up[v] = None);
     let mut tries = 0;
-    for v in cut {
+    for v in detached {
         let mut inside = vec![false; up.len()];
         mark_subtree(channels, &up, v, &mut inside);
         let links = topo.switches().flat_map(|s| {
             let links = topo.links(s).iter();
             links.map(move |l| (s.index(), l.port, l.peer.index()))
         });
-        let mut found = false;
+        let mut has_progress = false;
         for (a, port, b) in links {
             if !inside[a] || inside[b] || tries >= REPLACEMENTS_MAX {
                 continue;
@@ -117,12 +117,12 @@ pub(super) fn after_loss(
                 *sl,
             )) {
                 up = candidate;
-                found = true;
+                has_progress = true;
                 break;
             }
         }
         let is_isolated = topo.links(SwitchIdx::from_index(v)).is_empty();
-        if !found && !is_isolated {
+        if !has_progress && !is_isolated {
             return TreeConstraint::Search;
         }
     }
@@ -147,9 +147,9 @@ fn mark_subtree(channels: &PortChannels, up: &[Option<PortNum>], v: usize, insid
 fn reroot(channels: &PortChannels, up: &mut [Option<PortNum>], a: usize, port: PortNum) {
     let (mut v, mut next) = (a, Some(port));
     while let Some(port) = next {
-        let was = up[v].replace(port);
+        let old_port = up[v].replace(port);
         next = None;
-        if let Some((parent, far)) = was.and_then(|p| channels.peer(v, p.raw())) {
+        if let Some((parent, far)) = old_port.and_then(|p| channels.peer(v, p.raw())) {
             next = Some(PortNum(far));
             v = parent;
         }

@@ -71,12 +71,12 @@ pub enum DragonflyMismatch {
     #[error("leaves and spines have global links")]
     GlobalLinks,
     /// Fewer than three quarters of the pairs of groups have global links.
-    #[error("only {linked} of {all} pairs of groups have global links")]
+    #[error("only {linked} of {group_pairs} pairs of groups have global links")]
     FewGlobalLinks {
         /// Pairs of groups with global links.
         linked: usize,
         /// Pairs of groups.
-        all: usize,
+        group_pairs: usize,
     },
     /// The fabric is a grid.
     #[error("it is a {0}")]
@@ -99,18 +99,22 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
         return Err(DragonflyMismatch::Disconnected);
     }
     let triangles = triangles(&g);
-    let most = triangles.iter().max().copied().unwrap_or(0);
-    let kind = if most > 0 {
+    let max_triangles = triangles.iter().max().copied().unwrap_or(0);
+    let kind = if max_triangles > 0 {
         GroupKind::FullMesh
     } else {
         GroupKind::LeafSpine
     };
-    let figures = if most > 0 { triangles } else { squares(&g) };
-    let most = figures.iter().max().copied().unwrap_or(0);
-    if most == 0 {
+    let figures = if max_triangles > 0 {
+        triangles
+    } else {
+        squares(&g)
+    };
+    let max_figure = figures.iter().max().copied().unwrap_or(0);
+    if max_figure == 0 {
         return Err(DragonflyMismatch::NoGroups);
     }
-    let (group, size) = groups(&g, &figures, most);
+    let (group, size) = groups(&g, &figures, max_figure);
     let groups = size.len();
     let largest = size.iter().max().copied().unwrap_or(0);
     if groups < 3 {
@@ -133,11 +137,11 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     }
     pairs.sort_unstable();
     pairs.dedup();
-    let all = groups * (groups - 1) / 2;
-    if pairs.len() * 4 < all * 3 {
+    let group_pairs = groups * (groups - 1) / 2;
+    if pairs.len() * 4 < group_pairs * 3 {
         return Err(DragonflyMismatch::FewGlobalLinks {
             linked: pairs.len(),
-            all,
+            group_pairs: group_pairs,
         });
     }
     if let Ok(grid) = grid(topo, &Hints::default()) {
@@ -157,10 +161,10 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
 
 /// The group of each vertex, and the size of each group. `figures` is the number of triangles or squares of each edge, `most` its
 /// maximum: edges with more than half of it are local links.
-fn groups(g: &SimpleGraph, figures: &[usize], most: usize) -> (Vec<usize>, Vec<usize>) {
+fn groups(g: &SimpleGraph, figures: &[usize], max_figure: usize) -> (Vec<usize>, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (&(a, b), &count) in g.edges.iter().zip(figures) {
-        if 2 * count > most {
+        if 2 * count > max_figure {
             sets.union(a, b);
         }
     }
@@ -168,18 +172,18 @@ fn groups(g: &SimpleGraph, figures: &[usize], most: usize) -> (Vec<usize>, Vec<u
     // within themselves are one group.
     let (piece, size) = numbered(g.len(), &sets);
     let largest = size.iter().max().copied().unwrap_or(0);
-    let mut between: Vec<(usize, usize)> = g
+    let mut group_links: Vec<(usize, usize)> = g
         .edges
         .iter()
         .map(|&(a, b)| (piece[a].min(piece[b]), piece[a].max(piece[b])))
         .filter(|&(p, q)| p != q && size[p].min(size[q]) < largest)
         .collect();
-    between.sort_unstable();
+    group_links.sort_unstable();
     let mut first = vec![0; size.len()];
     (0..g.len()).rev().for_each(|v| first[piece[v]] = v);
-    for same in between.chunk_by(|x, y| x == y) {
-        let (p, q) = same[0];
-        if 2 * same.len() > size[p] * size[q] && size[p] + size[q] <= largest {
+    for equal_pairs in group_links.chunk_by(|x, y| x == y) {
+        let (p, q) = equal_pairs[0];
+        if 2 * equal_pairs.len() > size[p] * size[q] && size[p] + size[q] <= largest {
             sets.union(first[p], first[q]);
         }
     }
@@ -190,7 +194,7 @@ fn groups(g: &SimpleGraph, figures: &[usize], most: usize) -> (Vec<usize>, Vec<u
 fn numbered(n: usize, sets: &UnionFind<usize>) -> (Vec<usize>, Vec<usize>) {
     let mut number = vec![usize::MAX; n];
     let mut size: Vec<usize> = Vec::new();
-    let of = (0..n)
+    let group_of = (0..n)
         .map(|v| {
             let root = sets.find(v);
             if number[root] == usize::MAX {
@@ -201,7 +205,7 @@ fn numbered(n: usize, sets: &UnionFind<usize>) -> (Vec<usize>, Vec<usize>) {
             number[root]
         })
         .collect();
-    (of, size)
+    (group_of, size)
 }
 
 /// Checks the links within groups; for leaves and spines, returns which switches are leaves.
@@ -218,7 +222,7 @@ fn check_groups(
         .filter(|&(a, b)| group[a] == group[b])
         .collect();
     let mut leaf = vec![false; g.len()];
-    let wanted: usize = match kind {
+    let expected_links: usize = match kind {
         GroupKind::FullMesh => size.iter().map(|s| s * (s - 1) / 2).sum(),
         GroupKind::LeafSpine => {
             let global = |v: usize| g.neighbours(v).iter().any(|&(p, _)| group[p] != group[v]);
@@ -249,7 +253,7 @@ fn check_groups(
             leaves.iter().zip(size).map(|(l, s)| l * (s - l)).sum()
         }
     };
-    if local.len() * 4 < wanted * 3 {
+    if local.len() * 4 < expected_links * 3 {
         return Err(DragonflyMismatch::SparseGroups);
     }
     Ok(leaf)
@@ -257,15 +261,17 @@ fn check_groups(
 
 /// Number of triangles of each edge.
 fn triangles(g: &SimpleGraph) -> Vec<usize> {
-    let mut near = vec![usize::MAX; g.len()];
+    let mut nearest_group = vec![usize::MAX; g.len()];
     let mut count = vec![0; g.edges.len()];
     for v in 0..g.len() {
-        g.neighbours(v).iter().for_each(|&(p, _)| near[p] = v);
+        g.neighbours(v)
+            .iter()
+            .for_each(|&(p, _)| nearest_group[p] = v);
         for &(p, e) in g.neighbours(v).iter().filter(|&&(p, _)| p > v) {
             count[e] = g
                 .neighbours(p)
                 .iter()
-                .filter(|&&(q, _)| near[q] == v)
+                .filter(|&&(q, _)| nearest_group[q] == v)
                 .count();
         }
     }
@@ -281,9 +287,9 @@ fn squares(g: &SimpleGraph) -> Vec<usize> {
             g.neighbours(c).iter().for_each(|&(b, _)| paths[b] += 1);
         }
         for &(c, e) in g.neighbours(a) {
-            let others = g.neighbours(c).iter().filter(|&&(b, _)| b != a);
+            let other_neighbors = g.neighbours(c).iter().filter(|&&(b, _)| b != a);
             // All squares of an edge are counted from both of its ends.
-            count[e] += others.map(|&(b, _)| paths[b] - 1).sum::<usize>();
+            count[e] += other_neighbors.map(|&(b, _)| paths[b] - 1).sum::<usize>();
         }
         for &(c, _) in g.neighbours(a) {
             g.neighbours(c).iter().for_each(|&(b, _)| paths[b] = 0);

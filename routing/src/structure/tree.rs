@@ -153,18 +153,27 @@ pub(crate) fn switches_with_hosts(topo: &Topology) -> Vec<usize> {
 /// Service port, by number of ports of the switch: the last port, if more than half of the switches with few end ports have one
 /// there.
 fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
-    let ends = |s: SwitchIdx| topo.end_ports(s);
-    let most = topo.switches().map(|s| ends(s).len()).max().unwrap_or(0);
-    let (mut few, mut with) = (vec![0usize; 256], vec![0usize; 256]);
+    let end_ports = |s: SwitchIdx| topo.end_ports(s);
+    let max_end_ports = topo
+        .switches()
+        .map(|s| end_ports(s).len())
+        .max()
+        .unwrap_or(0);
+    let (mut on_sparse, mut on_any) = (vec![0usize; 256], vec![0usize; 256]);
     // Some spines may have one or two hosts as well.
-    for s in topo.switches().filter(|&s| 2 * ends(s).len() <= most) {
+    for s in topo
+        .switches()
+        .filter(|&s| 2 * end_ports(s).len() <= max_end_ports)
+    {
         let ports = topo.num_ports(s);
-        few[usize::from(ports)] += 1;
-        let last = ends(s).last().is_some_and(|e| e.port == PortNum(ports));
-        with[usize::from(ports)] += usize::from(last);
+        on_sparse[usize::from(ports)] += 1;
+        let last = end_ports(s)
+            .last()
+            .is_some_and(|e| e.port == PortNum(ports));
+        on_any[usize::from(ports)] += usize::from(last);
     }
     (0..=u8::MAX)
-        .zip(few.iter().zip(&with))
+        .zip(on_sparse.iter().zip(&on_any))
         .map(|(ports, (&few, &with))| (few > 1 && 2 * with > few).then_some(PortNum(ports)))
         .collect()
 }
@@ -173,13 +182,18 @@ fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
 fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u32> {
     // A list without any port of this fabric is ignored.
     let compute = hints.compute.as_ref().filter(|c| !c.is_empty());
-    let counts = |s: SwitchIdx, e: &AttachedEndPort| match compute {
+    let is_compute = |s: SwitchIdx, e: &AttachedEndPort| match compute {
         Some(compute) => compute.contains(&e.lid),
         None => service[usize::from(topo.num_ports(s))] != Some(e.port),
     };
-    let of = |s| topo.end_ports(s).iter().filter(|e| counts(s, e)).count();
+    let count_compute = |s| {
+        topo.end_ports(s)
+            .iter()
+            .filter(|e| is_compute(s, e))
+            .count()
+    };
     topo.switches()
-        .map(|s| u32::try_from(of(s)).unwrap_or(u32::MAX))
+        .map(|s| u32::try_from(count_compute(s)).unwrap_or(u32::MAX))
         .collect()
 }
 
@@ -188,11 +202,11 @@ fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u
 fn edge_switches(weight: &[u32]) -> Vec<bool> {
     let mut sorted: Vec<u32> = weight.iter().copied().filter(|&w| w > 0).collect();
     sorted.sort_unstable();
-    let all: u64 = sorted.iter().map(|&w| u64::from(w)).sum();
+    let total: u64 = sorted.iter().map(|&w| u64::from(w)).sum();
     let mut passed = 0;
     let median = sorted.iter().find(|&&w| {
         passed += u64::from(w);
-        2 * passed >= all
+        2 * passed >= total
     });
     let median = median.copied().unwrap_or(0);
     weight.iter().map(|&w| w > 0 && 2 * w > median).collect()
@@ -205,10 +219,10 @@ fn connected_pairs(graph: &Graph, rank: &[u32], weight: &[u32]) -> (u64, u64) {
     let mut by_rank: Vec<usize> = (0..n).collect();
     by_rank.sort_by_key(|&v| rank[v]);
     let sources: Vec<usize> = (0..n).filter(|&v| weight[v] > 0).collect();
-    let all: u64 = sources.iter().map(|&v| u64::from(weight[v])).sum();
+    let total: u64 = sources.iter().map(|&v| u64::from(weight[v])).sum();
     let pairs = sources
         .iter()
-        .map(|&v| u64::from(weight[v]) * (all - u64::from(weight[v])))
+        .map(|&v| u64::from(weight[v]) * (total - u64::from(weight[v])))
         .sum();
     let mut connected = 0;
     let mut mask = vec![0u64; n];
@@ -256,8 +270,8 @@ fn leaves_in_order(
     for level in (1..top).rev() {
         let mut sets = UnionFind::<usize>::new(graph.len());
         for v in (0..graph.len()).filter(|&v| rank[v] <= level) {
-            let below = graph.slots(v).iter().filter(|s| rank[s.peer] < rank[v]);
-            below.for_each(|s| {
+            let children = graph.slots(v).iter().filter(|s| rank[s.peer] < rank[v]);
+            children.for_each(|s| {
                 sets.union(v, s.peer);
             });
         }

@@ -12,7 +12,7 @@ use super::{
     changed_entries, waits_in_any_order,
 };
 use crate::channels::{
-    Dependency, DependencySet, PortChannels, RoutedDependencies, VirtualChannels,
+    Dependency, DependencySet, PortChannels, RoutedDependencies, VlChannelNumbers,
     dependencies_of_tables, dependencies_of_tree,
 };
 use crate::multicast::PortSet;
@@ -52,35 +52,41 @@ pub struct Replacement<'a> {
 
 /// For each group, the switches whose MFT entries must be cleared before the LFT update, so that no credit loop can form.
 #[must_use]
-pub fn mft_entries_to_clear(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec<Vec<SwitchIdx>> {
+pub fn mft_entries_to_clear(
+    replacement: Replacement<'_>,
+    groups: &[GroupEntries],
+) -> Vec<Vec<SwitchIdx>> {
     let none = vec![Vec::new(); groups.len()];
-    let entries = changed_entries(of.topo, of.old, of.new);
+    let entries = changed_entries(replacement.topo, replacement.old, replacement.new);
     if entries.is_empty() {
         return none;
     }
-    let ports = PortChannels::new(of.topo);
-    let channels = VirtualChannels::new(&ports, of.vl_plan);
-    let trees: Vec<Vec<PortSet>> = groups.iter().map(|g| by_switch(of.topo, g)).collect();
+    let ports = PortChannels::new(replacement.topo);
+    let channels = VlChannelNumbers::new(&ports, replacement.vl_plan);
+    let trees: Vec<Vec<PortSet>> = groups
+        .iter()
+        .map(|g| by_switch(replacement.topo, g))
+        .collect();
     let dependencies_at = |group: usize, v: usize| {
         let ports = |v: usize| trees[group].get(v).copied().unwrap_or_default();
-        dependencies_of_tree(of.topo, channels, groups[group].sl, v..=v, ports)
+        dependencies_of_tree(replacement.topo, channels, groups[group].sl, v..=v, ports)
     };
     let dependencies_of = |group: usize| -> Vec<Dependency> {
         let switches = groups[group].ports.iter().map(|(s, _)| s.index());
         switches.flat_map(|v| dependencies_at(group, v)).collect()
     };
-    let all: Vec<Dependency> = (0..groups.len()).flat_map(dependencies_of).collect();
-    if all.is_empty() || is_safe_locally(&of, channels, &entries, &all) {
+    let dependencies: Vec<Dependency> = (0..groups.len()).flat_map(dependencies_of).collect();
+    if dependencies.is_empty() || is_safe_locally(&replacement, channels, &entries, &dependencies) {
         return none;
     }
     let mut phases = Vec::new();
-    for found in dependencies_by_phase(&of, channels, &entries) {
-        let Some(mut phase) = RoutedDependencies::new(channels, found) else {
+    for phase_dependencies in dependencies_by_phase(&replacement, channels, &entries) {
+        let Some(mut phase) = RoutedDependencies::new(channels, phase_dependencies) else {
             // The routes alone have a cycle in this phase: clear all groups.
             return groups.iter().map(|g| switches_of(&g.ports)).collect();
         };
         // A phase that admits all groups admits any of them.
-        if !phase.admit(&all) {
+        if !phase.admit(&dependencies) {
             phases.push(phase);
         }
     }
@@ -102,8 +108,8 @@ pub fn mft_entries_to_clear(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec
 }
 
 /// Adds the dependencies to the graphs of all phases, or to none.
-fn admit_in_all(wanted: &[Dependency], phases: &mut [RoutedDependencies<'_>]) -> bool {
-    let Some(rejecting) = phases.iter_mut().position(|m| !m.admit(wanted)) else {
+fn admit_in_all(dependencies: &[Dependency], phases: &mut [RoutedDependencies<'_>]) -> bool {
+    let Some(rejecting) = phases.iter_mut().position(|m| !m.admit(dependencies)) else {
         return true;
     };
     for phase in &mut phases[..rejecting] {
@@ -130,17 +136,18 @@ fn by_switch(topo: &Topology, group: &GroupEntries) -> Vec<PortSet> {
 
 /// Whether the changed entries alone show that old entries, new entries and the groups form no cycle in any order.
 fn is_safe_locally(
-    of: &Replacement<'_>,
-    channels: VirtualChannels<'_>,
+    replacement: &Replacement<'_>,
+    channels: VlChannelNumbers<'_>,
     entries: &[(Lid, usize)],
     groups: &[Dependency],
 ) -> bool {
-    let max_entries =
-        BLOCK_LIDS + of.topo.num_switches() * of.topo.destinations().len() / ENTRIES_PER_CHANGE;
-    let verifier = of
+    let max_entries = BLOCK_LIDS
+        + replacement.topo.num_switches() * replacement.topo.destinations().len()
+            / ENTRIES_PER_CHANGE;
+    let verifier = replacement
         .cache
         .verifier()
-        .filter(|v| v.has_verified(of.topo, of.new, of.vl_plan));
+        .filter(|v| v.has_verified(replacement.topo, replacement.new, replacement.vl_plan));
     let Some(verifier) = verifier.filter(|_| entries.len() <= max_entries) else {
         return false;
     };
@@ -152,59 +159,66 @@ fn is_safe_locally(
     }
     let wait = |&(x, y): &Dependency| (channels.channel(x), channels.channel(y), channels.vl(x));
     let mut waits: Vec<ChannelWait> = groups.iter().map(wait).collect();
-    let (old, new) = rows(of);
+    let (old, new) = rows(replacement);
     let mixed = MixedTables {
-        topo: of.topo,
+        topo: replacement.topo,
         ports: channels.ports,
         old: &old,
         new: &new,
     };
-    let (more, looping) = waits_in_any_order(&mixed, channels, entries);
+    let (route_waits, looping) = waits_in_any_order(&mixed, channels, entries);
     if !looping.is_empty() {
         return false;
     }
-    waits.extend(more);
+    waits.extend(route_waits);
     waits.sort_unstable();
     waits.dedup();
     verifier.stays_acyclic_with(&waits)
 }
 
-fn rows<'a>(of: &Replacement<'a>) -> (Vec<&'a Lft>, Vec<&'a Lft>) {
-    let new: Vec<&Lft> = of.new.iter().map(Arc::as_ref).collect();
-    let known = |v: usize| of.old.get(v).and_then(Option::as_deref);
-    let old = new.iter().enumerate().map(|(v, is)| known(v).unwrap_or(is));
+fn rows<'a>(replacement: &Replacement<'a>) -> (Vec<&'a Lft>, Vec<&'a Lft>) {
+    let new: Vec<&Lft> = replacement.new.iter().map(Arc::as_ref).collect();
+    let old_table = |v: usize| replacement.old.get(v).and_then(Option::as_deref);
+    let old = new
+        .iter()
+        .enumerate()
+        .map(|(v, new_row)| old_table(v).unwrap_or(new_row));
     (old.collect(), new)
 }
 
 /// Dependencies of the routes in each phase of the update, without the groups.
 fn dependencies_by_phase(
-    of: &Replacement<'_>,
-    channels: VirtualChannels<'_>,
+    replacement: &Replacement<'_>,
+    channels: VlChannelNumbers<'_>,
     entries: &[(Lid, usize)],
 ) -> Vec<DependencySet> {
-    let (mut old, new) = rows(of);
-    if let Transition::Drain { first, .. } = of.transition {
+    let (mut old, new) = rows(replacement);
+    if let Transition::Drain { first, .. } = replacement.transition {
         // Before that, entries only become DROP.
         old = first.iter().map(Arc::as_ref).collect();
     }
     let changes = |d: &Destination| entries.binary_search_by_key(&d.lid, |e| e.0).is_ok();
-    let (changed, unchanged): (Vec<Destination>, Vec<Destination>) =
-        of.topo.destinations().iter().copied().partition(changes);
-    let fixed = dependencies_of_tables(of.topo, channels, &new, &unchanged);
+    let (changed, unchanged): (Vec<Destination>, Vec<Destination>) = replacement
+        .topo
+        .destinations()
+        .iter()
+        .copied()
+        .partition(changes);
+    let fixed = dependencies_of_tables(replacement.topo, channels, &new, &unchanged);
     let update = Update {
-        topo: of.topo,
+        topo: replacement.topo,
         channels,
         old,
         new,
         changed,
     };
-    let with_fixed = |mut found: DependencySet| {
-        found.union_with(&fixed);
-        found
+    let with_fixed = |mut dependencies: DependencySet| {
+        dependencies.union_with(&fixed);
+        dependencies
     };
-    let Transition::Stages(stages) = of.transition else {
-        let (found, _) = update.dependencies(&update.changed, |_, _| Phase::Now);
-        return vec![with_fixed(found)];
+    let Transition::Stages(stages) = replacement.transition else {
+        let (dependencies, _) = update.dependencies(&update.changed, |_, _| Phase::Now);
+        return vec![with_fixed(dependencies)];
     };
     let mut stage_of: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for (i, stage) in stages.iter().enumerate() {
@@ -215,14 +229,14 @@ fn dependencies_by_phase(
         );
     }
     let phase = |now: usize| {
-        let (found, _) = update.dependencies(&update.changed, |v, block| {
+        let (dependencies, _) = update.dependencies(&update.changed, |v, block| {
             match stage_of.get(&(v, block)).map(|stage| stage.cmp(&now)) {
                 Some(core::cmp::Ordering::Less) => Phase::Done,
                 Some(core::cmp::Ordering::Greater) => Phase::Later,
                 Some(core::cmp::Ordering::Equal) | None => Phase::Now,
             }
         });
-        with_fixed(found)
+        with_fixed(dependencies)
     };
     (0..stages.len()).map(phase).collect()
 }

@@ -22,13 +22,13 @@ pub(super) type ChannelWait = (usize, usize, u8);
 impl MixedTables<'_> {
     /// Output ports for a LID by the old and new tables, with the next switch.
     fn next_hops(&self, v: usize, d: &Destination) -> impl Iterator<Item = (u8, usize)> + '_ {
-        let (was, is) = (self.old[v].get(d.lid).raw(), self.new[v].get(d.lid).raw());
-        let here = v != d.switch.index();
-        let second = (was != is).then_some(is);
-        [Some(was), second]
+        let (old_port, new_port) = (self.old[v].get(d.lid).raw(), self.new[v].get(d.lid).raw());
+        let is_remote = v != d.switch.index();
+        let second = (old_port != new_port).then_some(new_port);
+        [Some(old_port), second]
             .into_iter()
             .flatten()
-            .filter(move |_| here)
+            .filter(move |_| is_remote)
             .filter_map(move |port| Some((port, self.ports.peer(v, port)?.0)))
     }
 
@@ -44,17 +44,18 @@ impl MixedTables<'_> {
         for &c in changed {
             for (port, next) in self.next_hops(c, d) {
                 let first = self.ports.output_channel(c, port);
-                let then = self.next_hops(next, d);
-                waits
-                    .extend(then.map(|(out, _)| (first, self.ports.output_channel(next, out), vl)));
+                let next_hops = self.next_hops(next, d);
+                waits.extend(
+                    next_hops.map(|(out, _)| (first, self.ports.output_channel(next, out), vl)),
+                );
             }
             for link in self.topo.links(SwitchIdx::from_index(c)) {
                 let u = link.peer.index();
                 if self.next_hops(u, d).any(|(p, _)| p == link.peer_port.raw()) {
                     let first = self.ports.output_channel(u, link.peer_port.raw());
-                    let then = self.next_hops(c, d);
+                    let next_hops = self.next_hops(c, d);
                     waits.extend(
-                        then.map(|(out, _)| (first, self.ports.output_channel(c, out), vl)),
+                        next_hops.map(|(out, _)| (first, self.ports.output_channel(c, out), vl)),
                     );
                 }
             }

@@ -24,7 +24,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
 use crate::channels::{
-    DependencySet, PortChannels, VirtualChannels, dependencies_of_lids, dependencies_of_tables,
+    DependencySet, PortChannels, VlChannelNumbers, dependencies_of_lids, dependencies_of_tables,
 };
 use crate::describe::Describe;
 use crate::reroute_cache::RerouteCache;
@@ -115,7 +115,7 @@ pub fn plan_with(
         .map(|(v, lft)| old.get(v).and_then(Option::as_deref).unwrap_or(lft))
         .collect();
     let ports = PortChannels::new(topo);
-    let channels = VirtualChannels::new(&ports, vl_plan);
+    let channels = VlChannelNumbers::new(&ports, vl_plan);
     let rows: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
     let verifier = cache
         .verifier()
@@ -147,9 +147,9 @@ pub fn plan_with(
         changed,
     };
     let (mixed, looping) = update.dependencies(&update.changed, |_, _| Phase::Now);
-    let mut all = fixed.clone();
-    all.union_with(&mixed);
-    let cycle = all.find_cycle(&channels);
+    let mut dependencies = fixed.clone();
+    dependencies.union_with(&mixed);
+    let cycle = dependencies.find_cycle(&channels);
     let conflict = match (looping.first(), cycle) {
         (None, None) => return Transition::AnyOrder,
         (Some(d), _) => Conflict::Loop(d.lid),
@@ -159,12 +159,12 @@ pub fn plan_with(
         }
     };
     // If there are forwarding loops but no credit loop, only the looping LIDs need an order.
-    let others: Vec<Destination> = update.changed_except(&looping);
-    let (free, _) = update.dependencies(&others, |_, _| Phase::Now);
-    let mut rest = fixed.clone();
-    rest.union_with(&free);
-    let ordered = if rest.find_cycle(&channels).is_none() {
-        fixed = rest;
+    let other_lids: Vec<Destination> = update.changed_except(&looping);
+    let (free_dependencies, _) = update.dependencies(&other_lids, |_, _| Phase::Now);
+    let mut dependencies = fixed.clone();
+    dependencies.union_with(&free_dependencies);
+    let ordered = if dependencies.find_cycle(&channels).is_none() {
+        fixed = dependencies;
         looping
     } else {
         update.changed.clone()
@@ -187,11 +187,11 @@ pub fn plan_with(
 /// LIDs in use with differing entries, and the switches of these entries.
 fn changed_entries(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables) -> Vec<(Lid, usize)> {
     let mut entries = Vec::new();
-    for (v, is) in new.iter().enumerate() {
-        if let Some(Some(was)) = old.get(v)
-            && was != is
+    for (v, new_lft) in new.iter().enumerate() {
+        if let Some(Some(old_lft)) = old.get(v)
+            && old_lft != new_lft
         {
-            let differs = |d: &&Destination| was.get(d.lid) != is.get(d.lid);
+            let differs = |d: &&Destination| old_lft.get(d.lid) != new_lft.get(d.lid);
             let lids = topo.destinations().iter().filter(differs);
             entries.extend(lids.map(|d| (d.lid, v)));
         }
@@ -203,7 +203,7 @@ fn changed_entries(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables) -> V
 /// Plans the update from the changed entries alone; `None` if the full evaluation is needed.
 fn plan_locally(
     mixed: &MixedTables<'_>,
-    channels: VirtualChannels<'_>,
+    channels: VlChannelNumbers<'_>,
     entries: &[(Lid, usize)],
     verifier: &IncrementalVerifier,
 ) -> Option<Transition> {
@@ -222,10 +222,10 @@ fn plan_locally(
         changed: looping,
     };
     // Together with the verified dependencies and those of the other changed LIDs in any order.
-    let is_acyclic = |found: &DependencySet| {
-        let mut all = waits.clone();
-        push_waits(channels, found, &mut all);
-        verifier.stays_acyclic_with(&all)
+    let is_acyclic = |dependencies: &DependencySet| {
+        let mut with_waits = waits.clone();
+        push_waits(channels, dependencies, &mut with_waits);
+        verifier.stays_acyclic_with(&with_waits)
     };
     let stages = update.stages_nearest_first(&update.changed)?;
     update
@@ -234,9 +234,13 @@ fn plan_locally(
 }
 
 /// Appends dependencies to a sorted list.
-fn push_waits(channels: VirtualChannels<'_>, found: &DependencySet, waits: &mut Vec<ChannelWait>) {
+fn push_waits(
+    channels: VlChannelNumbers<'_>,
+    dependencies: &DependencySet,
+    waits: &mut Vec<ChannelWait>,
+) {
     let wait = |(x, y)| (channels.channel(x), channels.channel(y), channels.vl(x));
-    waits.extend(found.iter(&channels).map(wait));
+    waits.extend(dependencies.iter(&channels).map(wait));
     waits.sort_unstable();
     waits.dedup();
 }
@@ -245,15 +249,15 @@ fn push_waits(channels: VirtualChannels<'_>, found: &DependencySet, waits: &mut 
 /// dependencies are not included.
 fn waits_in_any_order(
     mixed: &MixedTables<'_>,
-    channels: VirtualChannels<'_>,
+    channels: VlChannelNumbers<'_>,
     entries: &[(Lid, usize)],
 ) -> (Vec<ChannelWait>, Vec<Destination>) {
-    let all = mixed.topo.destinations();
+    let destinations = mixed.topo.destinations();
     let changes: Vec<&[(Lid, usize)]> = entries.chunk_by(|a, b| a.0 == b.0).collect();
-    let (mut single_vl, mut others) = (Vec::new(), Vec::new());
+    let (mut single_vl, mut other_lids) = (Vec::new(), Vec::new());
     for part in changes {
-        let found = all.binary_search_by_key(&part[0].0, |d| d.lid);
-        let Some(d) = found.ok().map(|i| all[i]) else {
+        let index = destinations.binary_search_by_key(&part[0].0, |d| d.lid);
+        let Some(d) = index.ok().map(|i| destinations[i]) else {
             continue;
         };
         // Not every switch sends to the LID of a switch: the verified dependencies may lack part of an old route.
@@ -263,14 +267,14 @@ fn waits_in_any_order(
             .filter(|_| d.port != PortNum::ZERO)
         {
             Some(vl) => single_vl.push((d, vl, part)),
-            None => others.push(d),
+            None => other_lids.push(d),
         }
     }
     let share = single_vl
         .len()
         .div_ceil(rayon::current_num_threads())
         .max(1);
-    let found: Vec<(Vec<ChannelWait>, Vec<Destination>)> = single_vl
+    let results: Vec<(Vec<ChannelWait>, Vec<Destination>)> = single_vl
         .par_chunks(share)
         .map(|parts| {
             let (mut waits, mut looping, mut changed) = (Vec::new(), Vec::new(), Vec::new());
@@ -289,22 +293,23 @@ fn waits_in_any_order(
         })
         .collect();
     let (mut waits, mut looping) = (Vec::new(), Vec::new());
-    for (more, others) in found {
-        waits.extend(more);
-        looping.extend(others);
+    for (new_waits, other_lids) in results {
+        waits.extend(new_waits);
+        looping.extend(other_lids);
     }
-    if !others.is_empty() {
+    if !other_lids.is_empty() {
         let next = |v: usize, lid: usize| {
             let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
             [mixed.old[v].get(lid).raw(), mixed.new[v].get(lid).raw()]
         };
-        let (mut found, more) = dependencies_of_lids(mixed.topo, channels, &others, next);
-        if !more.is_empty() {
-            others.retain(|d| more.binary_search_by_key(&d.lid, |m| m.lid).is_err());
-            (found, _) = dependencies_of_lids(mixed.topo, channels, &others, next);
-            looping.extend(more);
+        let (mut dependencies, new_waits) =
+            dependencies_of_lids(mixed.topo, channels, &other_lids, next);
+        if !new_waits.is_empty() {
+            other_lids.retain(|d| new_waits.binary_search_by_key(&d.lid, |m| m.lid).is_err());
+            (dependencies, _) = dependencies_of_lids(mixed.topo, channels, &other_lids, next);
+            looping.extend(new_waits);
         }
-        push_waits(channels, &found, &mut waits);
+        push_waits(channels, &dependencies, &mut waits);
     }
     waits.sort_unstable();
     waits.dedup();
@@ -338,7 +343,7 @@ enum Phase {
 /// An update of tables.
 struct Update<'a> {
     topo: &'a Topology,
-    channels: VirtualChannels<'a>,
+    channels: VlChannelNumbers<'a>,
     old: Vec<&'a Lft>,
     new: Vec<&'a Lft>,
     changed: Vec<Destination>,
@@ -351,8 +356,8 @@ fn block_of(lid: Lid) -> usize {
 impl Update<'_> {
     /// Changed LIDs except these (sorted by LID).
     fn changed_except(&self, not: &[Destination]) -> Vec<Destination> {
-        let here = |d: &&Destination| not.binary_search_by_key(&d.lid, |n| n.lid).is_err();
-        self.changed.iter().filter(here).copied().collect()
+        let is_included = |d: &&Destination| not.binary_search_by_key(&d.lid, |n| n.lid).is_err();
+        self.changed.iter().filter(is_included).copied().collect()
     }
 
     /// Dependencies of packets to these LIDs while blocks are in these phases, and the LIDs for which packets may loop.
@@ -363,11 +368,11 @@ impl Update<'_> {
     ) -> (DependencySet, Vec<Destination>) {
         dependencies_of_lids(self.topo, self.channels, lids, |v, lid| {
             let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
-            let (was, is) = (self.old[v].get(lid).raw(), self.new[v].get(lid).raw());
+            let (old_port, new_port) = (self.old[v].get(lid).raw(), self.new[v].get(lid).raw());
             match phase(v, block_of(lid)) {
-                Phase::Done => [is, is],
-                Phase::Now => [was, is],
-                Phase::Later => [was, was],
+                Phase::Done => [new_port, new_port],
+                Phase::Now => [old_port, new_port],
+                Phase::Later => [old_port, old_port],
             }
         })
     }
@@ -386,10 +391,10 @@ impl Update<'_> {
             }
             groups.into_values().collect::<Vec<_>>()
         };
-        let is_acyclic = |found: &DependencySet| {
-            let mut all = fixed.clone();
-            all.union_with(found);
-            all.find_cycle(&self.channels).is_none()
+        let is_acyclic = |dependencies: &DependencySet| {
+            let mut with_fixed = fixed.clone();
+            with_fixed.union_with(dependencies);
+            with_fixed.find_cycle(&self.channels).is_none()
         };
         nearest_first
             .filter(|stages| self.is_safe(lids, stages, &is_acyclic))
@@ -421,7 +426,7 @@ impl Update<'_> {
         for d in lids {
             let block = block_of(d.lid);
             for v in 0..n {
-                let Some(own) = index_of(v, block) else {
+                let Some(own_index) = index_of(v, block) else {
                     continue;
                 };
                 if self.old[v].get(d.lid) == self.new[v].get(d.lid) {
@@ -436,7 +441,7 @@ impl Update<'_> {
                     };
                     at = next;
                     if self.old[at].get(d.lid) != self.new[at].get(d.lid) {
-                        predecessors[own].extend(index_of(at, block));
+                        predecessors[own_index].extend(index_of(at, block));
                         break;
                     }
                 }
@@ -474,22 +479,25 @@ impl Update<'_> {
             .collect();
         stages.len() <= STAGES_MAX
             && (0..stages.len()).all(|now| {
-                let (found, looping) = self.dependencies(lids, |v, block| {
+                let (dependencies, looping) = self.dependencies(lids, |v, block| {
                     match stage_of.get(&(v, block)).map(|stage| stage.cmp(&now)) {
                         Some(std::cmp::Ordering::Less) => Phase::Done,
                         Some(std::cmp::Ordering::Equal) => Phase::Now,
                         Some(std::cmp::Ordering::Greater) | None => Phase::Later,
                     }
                 });
-                looping.is_empty() && is_acyclic(&found)
+                looping.is_empty() && is_acyclic(&dependencies)
             })
     }
 
     /// The installed tables with the changing entries of these LIDs set to DROP, so that old and new entries are never mixed.
     fn drain(&self, lids: &[Destination], conflict: Conflict) -> Transition {
-        let table = |(was, is): (&&Lft, &&Lft)| {
-            let mut lft = Lft::clone(was);
-            for d in lids.iter().filter(|d| was.get(d.lid) != is.get(d.lid)) {
+        let table = |(old_lft, new_lft): (&&Lft, &&Lft)| {
+            let mut lft = Lft::clone(old_lft);
+            for d in lids
+                .iter()
+                .filter(|d| old_lft.get(d.lid) != new_lft.get(d.lid))
+            {
                 lft.set(d.lid, PortNum::DROP);
             }
             Arc::new(lft)

@@ -34,10 +34,10 @@ pub(super) fn batches(destinations: &[Destination], whole_switches: bool) -> Vec
 fn by_switch(destinations: &[Destination]) -> Vec<Vec<Destination>> {
     let mut batches: Vec<Vec<Destination>> = Vec::new();
     for of_switch in sorted(destinations).chunk_by(|a, b| a.switch == b.switch) {
-        for part in of_switch.chunks(BLOCK_LIDS) {
+        for block in of_switch.chunks(BLOCK_LIDS) {
             match batches.last_mut() {
-                Some(batch) if batch.len() + part.len() <= BLOCK_LIDS => batch.extend(part),
-                _ => batches.push(part.to_vec()),
+                Some(batch) if batch.len() + block.len() <= BLOCK_LIDS => batch.extend(block),
+                _ => batches.push(block.to_vec()),
             }
         }
     }
@@ -65,19 +65,19 @@ mod tests {
     use super::*;
     use crate::topology::SwitchIdx;
 
-    fn lids(of: impl Iterator<Item = (u16, u32, u8)>) -> Vec<Destination> {
-        let all = of.map(|(lid, switch, port)| Destination {
+    fn lids(lids_of_ports: impl Iterator<Item = (u16, u32, u8)>) -> Vec<Destination> {
+        let destinations = lids_of_ports.map(|(lid, switch, port)| Destination {
             lid: Lid(lid),
             switch: SwitchIdx(switch),
             port: PortNum(port),
         });
-        all.collect()
+        destinations.collect()
     }
 
-    fn assert_partition(batches: &[Vec<Destination>], all: &[Destination]) {
+    fn assert_partition(batches: &[Vec<Destination>], destinations: &[Destination]) {
         let mut walked: Vec<Destination> = batches.concat();
         walked.sort_by_key(|d| d.lid);
-        assert_eq!(walked, all);
+        assert_eq!(walked, destinations);
         assert!(batches.iter().all(|batch| batch.len() <= BLOCK_LIDS));
     }
 
@@ -86,27 +86,31 @@ mod tests {
         // 64 switches with LIDs 1 to 64 and four hosts each.
         let switches = (0..64u16).map(|s| (1 + s, u32::from(s), 0));
         let hosts = (0..256u16).map(|h| (100 + h, u32::from(h) / 4, 1 + (h % 4) as u8));
-        let all = lids(switches.chain(hosts));
-        let found = batches(&all, true);
-        assert_partition(&found, &all);
+        let destinations = lids(switches.chain(hosts));
+        let found = batches(&destinations, true);
+        assert_partition(&found, &destinations);
         for batch in &found {
             assert_eq!(batch.len() % 5, 0);
-            assert!(batch.chunks(5).all(|of| of[4].port == PortNum::ZERO));
+            assert!(
+                batch
+                    .chunks(5)
+                    .all(|switch_lids| switch_lids[4].port == PortNum::ZERO)
+            );
         }
-        assert_partition(&batches(&all, false), &all);
+        assert_partition(&batches(&destinations, false), &destinations);
     }
 
     #[test]
     fn scattered_lids_are_batched_by_block() {
         let switches = (0..600u16).map(|s| (1 + s, u32::from(s), 0));
         let hosts = (0..6000u16).map(|h| (1000 + h, u32::from(h) % 600, 1 + (h / 600) as u8));
-        let all = lids(switches.chain(hosts));
-        assert_eq!(batches(&all, true), batches(&all, false));
+        let destinations = lids(switches.chain(hosts));
+        assert_eq!(batches(&destinations, true), batches(&destinations, false));
     }
 
     #[test]
     fn many_lids_of_one_switch_are_split() {
-        let all = lids((1..=200).map(|lid| (lid, 0, (lid % 40) as u8)));
-        assert_partition(&batches(&all, true), &all);
+        let destinations = lids((1..=200).map(|lid| (lid, 0, (lid % 40) as u8)));
+        assert_partition(&batches(&destinations, true), &destinations);
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Channels {
     /// Flat number of port 0 of each switch, and the total.
     pub(super) base: Vec<usize>,
     /// By channel.
-    pub(super) ends: Vec<ChannelEnd>,
+    pub(super) heads: Vec<ChannelEnd>,
     /// By channel: the first pair of which it is the second channel.
     rows: Vec<u32>,
     /// Channels that lead to switches, by switch, then port.
@@ -38,7 +38,7 @@ pub(super) struct ChannelEnd {
 struct LinkChannel {
     channel: u32,
     /// Index in the list of links of the other direction of the link.
-    back: u32,
+    reverse: u32,
     switch: u32,
 }
 
@@ -52,21 +52,21 @@ impl Channels {
             base.push(base[s.index()] + usize::from(topo.num_ports(s)) + 1);
             link_base.push(link_base[s.index()] + topo.links(s).len());
         }
-        let nowhere = ChannelEnd {
+        let no_head = ChannelEnd {
             switch: Self::NOWHERE,
             port: 0,
             index: 0,
         };
         let channels = base.last().copied().unwrap_or(0);
-        let (mut ends, mut rows) = (vec![nowhere; channels], vec![0; channels]);
+        let (mut heads, mut rows) = (vec![no_head; channels], vec![0; channels]);
         let mut links = Vec::with_capacity(topo.num_channels());
         let mut pairs = 0;
         for s in topo.switches() {
             for link in topo.links(s) {
                 let channel = base[s.index()] + link.port.index();
-                let there = topo.links(link.peer);
-                let index = there.partition_point(|l| l.port < link.peer_port);
-                ends[channel] = ChannelEnd {
+                let peer_links = topo.links(link.peer);
+                let index = peer_links.partition_point(|l| l.port < link.peer_port);
+                heads[channel] = ChannelEnd {
                     switch: link.peer.0,
                     port: link.peer_port.raw(),
                     index: u8::try_from(index).unwrap_or(u8::MAX),
@@ -75,14 +75,14 @@ impl Channels {
                 pairs += topo.links(s).len();
                 links.push(LinkChannel {
                     channel: number(channel),
-                    back: number(link_base[link.peer.index()] + index),
+                    reverse: number(link_base[link.peer.index()] + index),
                     switch: s.0,
                 });
             }
         }
         Self {
             base,
-            ends,
+            heads,
             rows,
             links,
             link_base,
@@ -92,7 +92,7 @@ impl Channels {
 
     /// One more than the highest channel.
     pub(super) fn len(&self) -> usize {
-        self.ends.len()
+        self.heads.len()
     }
 
     /// Number of channels to switches.
@@ -108,14 +108,14 @@ impl Channels {
     #[inline(always)]
     pub(super) fn channel(&self, switch: usize, port: u8) -> Option<usize> {
         let channel = self.base[switch] + usize::from(port);
-        (channel < self.base[switch + 1] && self.ends[channel].switch != Self::NOWHERE)
+        (channel < self.base[switch + 1] && self.heads[channel].switch != Self::NOWHERE)
             .then_some(channel)
     }
 
     /// Number of a pair of channels, the second one leaving the switch where the first one ends.
     #[inline(always)]
     pub(super) fn pair(&self, first: usize, second: usize) -> usize {
-        self.rows[second] as usize + usize::from(self.ends[first].index)
+        self.rows[second] as usize + usize::from(self.heads[first].index)
     }
 
     /// The channel with this index among those that lead to switches.
@@ -129,17 +129,17 @@ impl Channels {
             channel, switch, ..
         } = self.links[link];
         let s = switch as usize;
-        let here = &self.links[self.link_base[s]..self.link_base[s + 1]];
+        let links = &self.links[self.link_base[s]..self.link_base[s + 1]];
         (
-            here.iter().map(|l| l.back as usize),
+            links.iter().map(|l| l.reverse as usize),
             self.rows[channel as usize] as usize,
         )
     }
 
     /// Channels that lead from a switch to others.
-    pub(super) fn out_of(&self, switch: usize) -> impl Iterator<Item = usize> + '_ {
-        let here = self.link_base[switch]..self.link_base[switch + 1];
-        self.links[here].iter().map(|l| l.channel as usize)
+    pub(super) fn leaving(&self, switch: usize) -> impl Iterator<Item = usize> + '_ {
+        let range = self.link_base[switch]..self.link_base[switch + 1];
+        self.links[range].iter().map(|l| l.channel as usize)
     }
 
     /// The port by which a channel leaves its switch, and the channels that lead to that switch.
@@ -148,11 +148,11 @@ impl Channels {
         channel: usize,
     ) -> (usize, impl Iterator<Item = usize> + '_) {
         let switch = self.base.partition_point(|&b| b <= channel) - 1;
-        let here = self.link_base[switch]..self.link_base[switch + 1];
-        let before = self.links[here].iter();
+        let range = self.link_base[switch]..self.link_base[switch + 1];
+        let before = self.links[range].iter();
         (
             channel - self.base[switch],
-            before.map(|l| self.links[l.back as usize].channel as usize),
+            before.map(|l| self.links[l.reverse as usize].channel as usize),
         )
     }
 

@@ -23,7 +23,7 @@ pub(super) struct WalkContext<'a> {
     pub(super) vl_plan: &'a VlPlan,
     pub(super) channels: &'a Channels,
     /// By channel: mask of operated VLs; `None` if all channels operate the VLs of the plan.
-    pub(super) narrow: Option<Vec<u16>>,
+    pub(super) narrow_masks: Option<Vec<u16>>,
     /// `None` if packets never change their VL.
     pub(super) entries: Option<Entries>,
 }
@@ -40,13 +40,13 @@ impl<'a> WalkContext<'a> {
             let (s, p) = channels.locate(channel);
             (1 << topo.vls(s, p).min(vl_plan.vls).min(15)) - 1
         };
-        let narrow = !changes_vl && (vl_plan.vls == 0 || vl_plan.vls > topo.common_vls());
+        let has_narrow_links = !changes_vl && (vl_plan.vls == 0 || vl_plan.vls > topo.common_vls());
         Self {
             topo,
             tables,
             vl_plan,
             channels,
-            narrow: narrow.then(|| (0..channels.len()).map(allowed).collect()),
+            narrow_masks: has_narrow_links.then(|| (0..channels.len()).map(allowed).collect()),
             entries: changes_vl.then(|| Entries::new(topo, vl_plan, channels)),
         }
     }
@@ -55,12 +55,12 @@ impl<'a> WalkContext<'a> {
 impl WalkContext<'_> {
     /// The LIDs of all end ports, if packets to each use one VL in the whole fabric and all channels operate the VLs of the plan.
     pub(super) fn single_vl_lids(&self) -> Option<Vec<SingleVlLid>> {
-        if self.narrow.is_some() || self.entries.is_some() {
+        if self.narrow_masks.is_some() || self.entries.is_some() {
             return None;
         }
-        let all = self.topo.destinations();
-        let lids = inject::single_vl_lids(self.vl_plan, all);
-        let of_end_ports = all.iter().filter(|d| d.port != PortNum::ZERO);
+        let destinations = self.topo.destinations();
+        let lids = inject::single_vl_lids(self.vl_plan, destinations);
+        let of_end_ports = destinations.iter().filter(|d| d.port != PortNum::ZERO);
         (lids.len() == of_end_ports.count()).then_some(lids)
     }
 }
@@ -78,16 +78,16 @@ impl Entries {
         let mut vls = vec![[0; SLS]; channels.len()];
         let mut limit = vec![0; channels.len()];
         for s in topo.switches() {
-            let ends = topo.end_ports(s);
+            let end_ports = topo.end_ports(s);
             let links = topo.links(s).iter().map(|l| l.port);
-            for output in links.chain(ends.iter().map(|e| e.port)) {
+            for output in links.chain(end_ports.iter().map(|e| e.port)) {
                 let out = channels.base[s.index()] + output.index();
                 limit[out] = match topo.neighbor(s, output) {
                     Some(_) => topo.vls(s, output).min(vl_plan.vls),
                     // Towards an end port, VLs that the link does not operate wrap around.
                     None => DATA_VLS_MAX,
                 };
-                let inputs = std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port));
+                let inputs = std::iter::once(PortNum::ZERO).chain(end_ports.iter().map(|e| e.port));
                 for input in inputs.filter(|&input| input != output) {
                     for (sl, vls) in (0u8..).zip(&mut vls[out]) {
                         let vl = vl_plan.vl(s, input, output, sl);

@@ -47,10 +47,10 @@ impl DependencyCounts {
         let num_vls = usize::from(vl_plan.vls.clamp(1, 15));
         let mut rows = Vec::with_capacity(channels.len() + 1);
         let mut next = 0;
-        for end in &channels.ends {
+        for head in &channels.heads {
             rows.push(number(next));
-            if end.switch != Channels::NOWHERE {
-                let ports = usize::from(topo.num_ports(SwitchIdx(end.switch))) + 1;
+            if head.switch != Channels::NOWHERE {
+                let ports = usize::from(topo.num_ports(SwitchIdx(head.switch))) + 1;
                 next += ports * num_vls;
             }
         }
@@ -67,9 +67,9 @@ impl DependencyCounts {
     pub(super) fn has_room(&self, topo: &Topology, channels: &Channels) -> bool {
         let room = |channel: usize| (self.rows[channel + 1] - self.rows[channel]) as usize;
         channels.len() + 1 == self.rows.len()
-            && channels.ends.iter().enumerate().all(|(channel, end)| {
-                end.switch == Channels::NOWHERE
-                    || (usize::from(topo.num_ports(SwitchIdx(end.switch))) + 1) * self.num_vls
+            && channels.heads.iter().enumerate().all(|(channel, head)| {
+                head.switch == Channels::NOWHERE
+                    || (usize::from(topo.num_ports(SwitchIdx(head.switch))) + 1) * self.num_vls
                         <= room(channel)
             })
     }
@@ -83,32 +83,33 @@ impl DependencyCounts {
             (self.dependencies.as_mut_slice(), self.uses.as_mut_slice());
         for v in 0..channels.base.len() - 1 {
             let (from, to) = (channels.base[v], channels.base[v + 1]);
-            let (own, rest) = dependencies.split_at_mut((rows[to] - rows[from]) as usize);
-            let (used, left) = uses.split_at_mut((to - from) * num_vls);
-            parts.push((v, own, used));
-            (dependencies, uses) = (rest, left);
+            let (own_counts, remaining) =
+                dependencies.split_at_mut((rows[to] - rows[from]) as usize);
+            let (used, remaining_uses) = uses.split_at_mut((to - from) * num_vls);
+            parts.push((v, own_counts, used));
+            (dependencies, uses) = (remaining, remaining_uses);
         }
         let row = |v: usize| tables.get(v).map_or(&[][..], |t| t.entries());
         parts.into_par_iter().for_each(|(v, dependencies, uses)| {
             let base = channels.base[v];
             let mut next_hops: [(usize, usize, &[u8]); 256] = [(0, usize::MAX, &[]); 256];
-            for channel in channels.out_of(v) {
-                let next = channels.ends[channel].switch as usize;
+            for channel in channels.leaving(v) {
+                let next = channels.heads[channel].switch as usize;
                 let at = (rows[channel] - rows[base]) as usize;
                 next_hops[channel - base] = (at, next, row(next));
             }
-            let own = row(v);
+            let own_row = row(v);
             for (lid, vl, owner) in lids.iter().map(|p| p.indices()) {
-                let Some(&port) = own.get(lid).filter(|_| v != owner) else {
+                let Some(&port) = own_row.get(lid).filter(|_| v != owner) else {
                     continue;
                 };
-                let (at, next, then) = next_hops[usize::from(port)];
+                let (at, next, next_row) = next_hops[usize::from(port)];
                 if next == usize::MAX {
                     continue;
                 }
                 uses[usize::from(port) * num_vls + vl] += 1;
                 if next != owner
-                    && let Some(&out) = then.get(lid)
+                    && let Some(&out) = next_row.get(lid)
                 {
                     dependencies[at + usize::from(out) * num_vls + vl] += 1;
                 }
@@ -144,14 +145,14 @@ impl DependencyCounts {
         removed: &CountChanges,
         added: &CountChanges,
     ) -> Vec<(u32, u32)> {
-        let mut fresh = Vec::new();
+        let mut new_dependencies = Vec::new();
         for d in &removed.dependencies {
             self.dependencies[d.index as usize] -= 1;
         }
         for d in &added.dependencies {
             let count = &mut self.dependencies[d.index as usize];
             if *count == 0 {
-                fresh.push((d.first, d.second));
+                new_dependencies.push((d.first, d.second));
             }
             *count += 1;
         }
@@ -160,7 +161,7 @@ impl DependencyCounts {
             .iter()
             .for_each(|&n| self.uses[n as usize] -= 1);
         added.uses.iter().for_each(|&n| self.uses[n as usize] += 1);
-        fresh
+        new_dependencies
     }
 
     pub(super) fn graph<'a>(&'a self, channels: &'a Channels) -> CountedGraph<'a> {
@@ -175,8 +176,8 @@ impl DependencyCounts {
         if vl >= self.num_vls {
             return 0;
         }
-        let of = self.uses.iter().skip(vl).step_by(self.num_vls);
-        of.filter(|&&n| n > 0).count()
+        let uses_of_vl = self.uses.iter().skip(vl).step_by(self.num_vls);
+        uses_of_vl.filter(|&&n| n > 0).count()
     }
 
     /// Memory use, in bytes.
@@ -224,12 +225,12 @@ pub(super) struct SharedCounts {
 
 impl SharedCounts {
     pub(super) fn into_counts(self) -> DependencyCounts {
-        let plain =
+        let into_plain =
             |counts: Vec<AtomicU16>| counts.into_iter().map(AtomicU16::into_inner).collect();
         DependencyCounts {
             num_vls: self.num_vls,
-            dependencies: plain(self.dependencies),
-            uses: plain(self.uses),
+            dependencies: into_plain(self.dependencies),
+            uses: into_plain(self.uses),
             rows: self.rows,
         }
     }
@@ -241,7 +242,7 @@ pub(super) struct CountSink<'a> {
     pub(super) counts: &'a SharedCounts,
     pub(super) is_added: bool,
     /// New dependencies: pairs of nodes.
-    pub(super) fresh: Vec<(u32, u32)>,
+    pub(super) new_dependencies: Vec<(u32, u32)>,
 }
 
 impl Sink for CountSink<'_> {
@@ -255,7 +256,7 @@ impl Sink for CountSink<'_> {
             dependencies,
             ..
         } = self.counts;
-        let next = channels.ends[first].switch as usize;
+        let next = channels.heads[first].switch as usize;
         let port = u8::try_from(second - channels.base[next]).unwrap_or(u8::MAX);
         for vl in ones(vls) {
             let d = dependency(rows, *num_vls, first, (second, port), vl);
@@ -263,7 +264,7 @@ impl Sink for CountSink<'_> {
             if !self.is_added {
                 count.fetch_sub(1, Ordering::Relaxed);
             } else if count.fetch_add(1, Ordering::Relaxed) == 0 {
-                self.fresh.push((d.first, d.second));
+                self.new_dependencies.push((d.first, d.second));
             }
         }
     }
@@ -332,12 +333,12 @@ impl CountedGraph<'_> {
     pub(super) fn after(&self, node: usize, mut f: impl FnMut(usize)) {
         let num_vls = self.counts.num_vls;
         let (channel, vl) = (node / num_vls, node % num_vls);
-        let end = self.channels.ends[channel];
-        if end.switch == Channels::NOWHERE {
+        let head = self.channels.heads[channel];
+        if head.switch == Channels::NOWHERE {
             return;
         }
-        let base = self.channels.base[end.switch as usize];
-        for second in self.channels.out_of(end.switch as usize) {
+        let base = self.channels.base[head.switch as usize];
+        for second in self.channels.leaving(head.switch as usize) {
             if self.dependencies(channel, second - base, vl) {
                 f(second * num_vls + vl);
             }

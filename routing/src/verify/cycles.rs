@@ -114,8 +114,8 @@ impl Component<'_> {
             if let Some(second) = second {
                 // `start` depends on `second`, and so on, back to `start`.
                 let onward = std::iter::successors(Some(second), |&c: &usize| next[c]);
-                let others = onward.take_while(|&c| c != start);
-                return Some(std::iter::once(start).chain(others).collect());
+                let other_channels = onward.take_while(|&c| c != start);
+                return Some(std::iter::once(start).chain(other_channels).collect());
             }
             level = deeper;
         }

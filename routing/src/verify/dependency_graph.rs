@@ -59,13 +59,13 @@ impl ChannelDependencyGraph {
             // By port of this switch, then port of the next one: VLs.
             let mut masks = vec![0u16; used.len() << 8];
             let mut next: [(usize, &[u8]); 256] = [(usize::MAX, &[]); 256];
-            for channel in channels.out_of(v) {
-                let switch = channels.ends[channel].switch as usize;
+            for channel in channels.leaving(v) {
+                let switch = channels.heads[channel].switch as usize;
                 next[channel - base] = (switch, row(switch));
             }
-            let own = row(v);
+            let own_row = row(v);
             for (lid, vl, owner) in lids.iter().map(|p| p.indices()) {
-                let Some(&port) = own.get(lid).filter(|_| v != owner) else {
+                let Some(&port) = own_row.get(lid).filter(|_| v != owner) else {
                     continue;
                 };
                 let (switch, entries) = next[usize::from(port)];
@@ -79,9 +79,9 @@ impl ChannelDependencyGraph {
                     masks[usize::from(port) << 8 | usize::from(out)] |= 1 << vl;
                 }
             }
-            for channel in channels.out_of(v) {
-                let to = channels.ends[channel].switch as usize;
-                for second in channels.out_of(to) {
+            for channel in channels.leaving(v) {
+                let to = channels.heads[channel].switch as usize;
+                for second in channels.leaving(to) {
                     let vls = masks[(channel - base) << 8 | (second - channels.base[to])];
                     if vls != 0 {
                         self.add_same_vl(channels.pair(channel, second), vls);
@@ -117,8 +117,8 @@ impl ChannelDependencyGraph {
         let vls = if self.vls_if_changing.is_some() {
             1
         } else {
-            let all = self.masks.iter();
-            all.fold(0, |all, m| all | m.load(Ordering::Relaxed))
+            let masks = self.masks.iter();
+            masks.fold(0, |mask, m| mask | m.load(Ordering::Relaxed))
         };
         ones(vls)
     }

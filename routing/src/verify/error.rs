@@ -170,13 +170,13 @@ impl Describe for VerifyError {
         };
         if self.unreachable.count > 0 {
             let example = self.unreachable.first.first().map(|l| {
-                let end = if l.port == PortNum::DROP {
+                let reason = if l.port == PortNum::DROP {
                     format!("dropped at {}", label(l.at))
                 } else {
                     format!("ends at {} port {}", label(l.at), l.port)
                 };
                 let (from, by) = (label(l.from), by(&l.path));
-                format!("; e.g. from {from} to LID {}: {end}{by}", l.lid)
+                format!("; e.g. from {from} to LID {}: {reason}{by}", l.lid)
             });
             let count = self.unreachable.count;
             parts.push(format!(
@@ -220,8 +220,8 @@ impl Describe for VerifyError {
                 example.unwrap_or_default()
             ));
         }
-        if let Some(broken) = &self.tree {
-            let (number, fault) = (broken.tree, broken.fault.describe(label));
+        if let Some(fault) = &self.tree {
+            let (number, fault) = (fault.tree, fault.fault.describe(label));
             parts.push(format!("multicast tree {number} is invalid: {fault}"));
         }
         if let Some(cycle) = &self.cycle {

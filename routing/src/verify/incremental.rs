@@ -60,13 +60,13 @@ impl IncrementalVerifier {
         vl_plan: &VlPlan,
     ) -> Result<Proof, VerifyError> {
         let last = self.last.take();
-        let narrow = vl_plan.vls == 0 || vl_plan.vls > topo.common_vls();
+        let has_narrow_links = vl_plan.vls == 0 || vl_plan.vls > topo.common_vls();
         let replies_checked = last
             .as_ref()
             .is_some_and(|l| l.vl_plan == *vl_plan && l.topo.destinations() == topo.destinations());
         let needs_reply_check =
             || !replies_checked && SourceSls::new(topo, vl_plan).with_replies(topo).is_some();
-        if narrow || vl_plan.sl2vl != SlToVl::Modulo || needs_reply_check() {
+        if has_narrow_links || vl_plan.sl2vl != SlToVl::Modulo || needs_reply_check() {
             return verify(topo, tables, vl_plan);
         }
         let differs = last.and_then(|last| {
@@ -105,11 +105,11 @@ impl IncrementalVerifier {
         let mut counts = state.counts.clone();
         let mut added = CountChanges::default();
         for &(first, second, vl) in waits {
-            let end = channels.ends[first];
-            if end.switch == Channels::NOWHERE || usize::from(vl) >= counts.num_vls {
+            let head = channels.heads[first];
+            if head.switch == Channels::NOWHERE || usize::from(vl) >= counts.num_vls {
                 return false;
             }
-            let port = second.checked_sub(channels.base[end.switch as usize]);
+            let port = second.checked_sub(channels.base[head.switch as usize]);
             let Some(port) = port.and_then(|port| u8::try_from(port).ok()) else {
                 return false;
             };
@@ -117,9 +117,9 @@ impl IncrementalVerifier {
                 .dependencies
                 .push(counts.dependency(first, (second, port), usize::from(vl)));
         }
-        let fresh = counts.apply(&CountChanges::default(), &added);
+        let new_dependencies = counts.apply(&CountChanges::default(), &added);
         let mut order = state.order.clone();
-        order.add(&counts.graph(&channels), &fresh)
+        order.add(&counts.graph(&channels), &new_dependencies)
     }
 
     /// Memory use, in bytes.
@@ -146,7 +146,7 @@ impl State {
     fn new(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> Option<Self> {
         let channels = Channels::new(topo);
         let mut counts = DependencyCounts::new(topo, &channels, vl_plan)?;
-        let (single_vl_lids, others): (Vec<Destination>, Vec<Destination>) = topo
+        let (single_vl_lids, other_lids): (Vec<Destination>, Vec<Destination>) = topo
             .destinations()
             .iter()
             .partition(|d| single_vl(vl_plan, d).is_some());
@@ -161,55 +161,56 @@ impl State {
             &channels,
             &inject::single_vl_lids(vl_plan, &single_vl_lids),
         );
-        let (counts, more, _) = count_walk(&context, counts, &others, true);
+        let (counts, totals, _) = count_walk(&context, counts, &other_lids, true);
         let order = NodeOrder::new(&counts.graph(&channels))?;
-        is_valid(&more).then(|| Self {
+        is_valid(&totals).then(|| Self {
             topo: topo.clone(),
             tables: tables.clone(),
             vl_plan: vl_plan.clone(),
             counts,
             order,
-            totals: walked.add(&more),
+            totals: walked.add(&totals),
         })
     }
 
     /// Differences from these tables; `None` if a full verification is needed.
     fn changed(&self, topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> Option<Changed> {
         let senders = |t: &Topology, s| (t.num_ports(s), t.end_ports(s).len());
-        let same = topo.num_switches() == self.topo.num_switches()
+        let has_same_size = topo.num_switches() == self.topo.num_switches()
             && tables.len() == self.tables.len()
             && vl_plan.vls == self.vl_plan.vls
             && topo
                 .switches()
                 .all(|s| senders(topo, s) == senders(&self.topo, s));
-        if !same {
+        if !has_same_size {
             return None;
         }
         let top = usize::from(topo.top_lid().max(self.topo.top_lid()).raw());
         let mut full_walk = vec![false; top + 1];
-        let all = self.topo.destinations();
-        let max_entries = topo.num_switches() * all.len() / ENTRIES_PER_CHANGE + BLOCK_LIDS;
+        let destinations = self.topo.destinations();
+        let max_entries =
+            topo.num_switches() * destinations.len() / ENTRIES_PER_CHANGE + BLOCK_LIDS;
         let mut entries = Vec::new();
         for s in topo.switches() {
             let i = s.index();
             let mut rewired = [false; 256];
-            let mut any = false;
+            let mut has_change = false;
             if topo.links(s) != self.topo.links(s) {
                 for port in (1..=topo.num_ports(s)).map(PortNum) {
                     let differs = topo.neighbor(s, port) != self.topo.neighbor(s, port);
                     rewired[port.index()] = differs;
-                    any |= differs;
+                    has_change |= differs;
                 }
             }
-            let same = self.tables.get(i) == tables.get(i);
-            if same && !any {
+            let is_same = self.tables.get(i) == tables.get(i);
+            if is_same && !has_change {
                 continue;
             }
             let row = |tables: &Tables, lid: usize| {
                 let row = tables.get(i).map_or(&[][..], |t| t.entries());
                 row.get(lid).copied().unwrap_or(PortNum::DROP.raw())
             };
-            for d in all {
+            for d in destinations {
                 let lid = usize::from(d.lid.raw());
                 let (a, b) = (row(&self.tables, lid), row(tables, lid));
                 if a != b || rewired[usize::from(a)] {
@@ -260,58 +261,60 @@ impl State {
         let mut route_changes = Vec::new();
         let mut at = 0;
         for changes in changed.entries.chunk_by(|a, b| a.0 == b.0) {
-            let here = &switches[at..at + changes.len()];
+            let changed_switches = &switches[at..at + changes.len()];
             at += changes.len();
             let lid = changes.first()?.0;
             let raw = usize::from(lid.raw());
-            let all = topo.destinations();
-            let found = all.binary_search_by_key(&lid, |d| d.lid).ok();
-            let few = here.len() * SWITCHES_PER_CHANGE <= topo.num_switches();
-            let single = found.map(|i| all[i]).and_then(|d| {
-                let vl = single_vl(vl_plan, &d).filter(|_| few && !full_walk[raw])?;
+            let destinations = topo.destinations();
+            let index = destinations.binary_search_by_key(&lid, |d| d.lid).ok();
+            let has_few_changes =
+                changed_switches.len() * SWITCHES_PER_CHANGE <= topo.num_switches();
+            let single = index.map(|i| destinations[i]).and_then(|d| {
+                let vl = single_vl(vl_plan, &d).filter(|_| has_few_changes && !full_walk[raw])?;
                 Some((d, usize::from(vl)))
             });
             match single {
                 Some((dest, vl)) => route_changes.push(RouteChange {
                     dest,
                     vl,
-                    changed: here,
+                    changed: changed_switches,
                 }),
                 None => full_walk[raw] = true,
             }
         }
         let before = TablesView::new(&self.topo, &old, &self.tables);
         let after = TablesView::new(topo, &channels, tables);
-        let found = route_changes::evaluate(before, after, &self.counts, &route_changes)?;
+        let deltas = route_changes::evaluate(before, after, &self.counts, &route_changes)?;
         let (mut counts, mut totals) = (self.counts.clone(), self.totals.clone());
-        let mut fresh = Vec::new();
-        for found in &found {
-            fresh.extend(counts.apply(&found.removed, &found.added));
-            totals.move_routes(found);
+        let mut new_dependencies = Vec::new();
+        for delta in &deltas {
+            new_dependencies.extend(counts.apply(&delta.removed, &delta.added));
+            totals.move_routes(delta);
         }
-        let of = |topo: &Topology| -> Vec<Destination> {
-            let all = topo.destinations().iter();
-            all.filter(|d| full_walk[usize::from(d.lid.raw())])
+        let lids_of = |topo: &Topology| -> Vec<Destination> {
+            let destinations = topo.destinations().iter();
+            destinations
+                .filter(|d| full_walk[usize::from(d.lid.raw())])
                 .copied()
                 .collect()
         };
-        let (before, after) = (of(&self.topo), of(topo));
+        let (before, after) = (lids_of(&self.topo), lids_of(topo));
         if !before.is_empty() || !after.is_empty() {
             let context = WalkContext::new(&self.topo, &self.tables, &self.vl_plan, &old);
             let (remaining, removed, _) = count_walk(&context, counts, &before, false);
             let context = WalkContext::new(topo, tables, vl_plan, &channels);
-            let (all, added, new) = count_walk(&context, remaining, &after, true);
+            let (all_counts, added, new) = count_walk(&context, remaining, &after, true);
             if !is_valid(&added) {
                 return None;
             }
             totals.replace(&removed, &added);
-            fresh.extend(new);
-            counts = all;
+            new_dependencies.extend(new);
+            counts = all_counts;
         }
-        fresh.sort_unstable();
-        fresh.dedup();
+        new_dependencies.sort_unstable();
+        new_dependencies.dedup();
         let mut order = self.order.clone();
-        if !order.add(&counts.graph(&channels), &fresh) {
+        if !order.add(&counts.graph(&channels), &new_dependencies) {
             return None;
         }
         Some(Self {
@@ -352,10 +355,11 @@ fn count_walk(
     let sink = CountSink {
         counts: &counts,
         is_added,
-        fresh: Vec::new(),
+        new_dependencies: Vec::new(),
     };
     let (walked, sinks) = walk::walk(context, &source_sls, lids, &sink);
-    let fresh: Vec<(u32, u32)> = sinks.into_iter().flat_map(|s| s.fresh).collect();
+    let new_dependencies: Vec<(u32, u32)> =
+        sinks.into_iter().flat_map(|s| s.new_dependencies).collect();
     drop(sink);
-    (counts.into_counts(), walked, fresh)
+    (counts.into_counts(), walked, new_dependencies)
 }

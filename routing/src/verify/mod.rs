@@ -139,12 +139,12 @@ pub fn verify_with_trees(
     let context = WalkContext::new(topo, tables, vl_plan, &channels);
     let source_sls = SourceSls::new(topo, vl_plan);
     let graph = ChannelDependencyGraph::new(&channels, vl_plan);
-    let all = topo.destinations();
+    let destinations = topo.destinations();
     let single_vl_lids = context.single_vl_lids();
     let mut walked = if single_vl_lids.is_some() {
-        walk::walk(&context, &source_sls, all, &SwitchLidSink(&graph)).0
+        walk::walk(&context, &source_sls, destinations, &SwitchLidSink(&graph)).0
     } else {
-        walk::walk(&context, &source_sls, all, &&graph).0
+        walk::walk(&context, &source_sls, destinations, &&graph).0
     };
     if walked.unreachable.count > 0 || walked.loops.count > 0 || walked.dropped > 0 {
         return Err(loss_error(&context, walked));
@@ -153,12 +153,12 @@ pub fn verify_with_trees(
         let used = graph.add_rows(tables, &channels, &lids);
         walked.used.iter_mut().zip(used).for_each(|(a, b)| *a |= b);
     }
-    let broken = trees
+    let broken_tree = trees
         .par_iter()
         .enumerate()
         .map(|(number, tree)| trees::add_tree(&context, &graph, number, tree))
         .find_first(Result::is_err);
-    if let Some(Err(tree)) = broken {
+    if let Some(Err(tree)) = broken_tree {
         return Err(VerifyError {
             tree: Some(Box::new(tree)),
             ..VerifyError::default()
@@ -172,8 +172,8 @@ pub fn verify_with_trees(
     }
     let dependencies = graph.num_dependencies();
     // Dependencies of replies are added to the same graph.
-    let reversible = source_sls.with_replies(topo).is_none_or(|both| {
-        let (walked, _) = walk::walk(&context, &both, topo.destinations(), &&graph);
+    let reversible = source_sls.with_replies(topo).is_none_or(|both_directions| {
+        let (walked, _) = walk::walk(&context, &both_directions, topo.destinations(), &&graph);
         walked.dropped == 0 && cycles::find(&channels, &graph).is_none()
     });
     let used = (0..16).map(|vl| walked.used.iter().filter(|&u| u >> vl & 1 == 1).count());
@@ -185,13 +185,13 @@ pub fn verify_with_trees(
 fn proof(
     topo: &Topology,
     walked: WalkResult,
-    used: Vec<usize>,
+    channels_by_vl: Vec<usize>,
     dependencies: u64,
     reversible: bool,
 ) -> Proof {
     let total: u64 = walked.load.iter().sum();
     let count = topo.num_channels();
-    let (mut hop_histogram, mut vl_channels) = (walked.hop_histogram, used);
+    let (mut hop_histogram, mut vl_channels) = (walked.hop_histogram, channels_by_vl);
     while hop_histogram.last() == Some(&0) {
         hop_histogram.pop();
     }
@@ -235,10 +235,10 @@ fn loss_error(context: &WalkContext<'_>, walked: WalkResult) -> VerifyError {
             ..VerifyError::default()
         };
     }
-    for lost in unreachable.first.iter_mut().chain(&mut loops.first) {
-        lost.path = trace::path(context, lost.from, lost.lid);
-        if let Some(&(at, port)) = lost.path.last() {
-            (lost.at, lost.port) = (at, port);
+    for packet in unreachable.first.iter_mut().chain(&mut loops.first) {
+        packet.path = trace::path(context, packet.from, packet.lid);
+        if let Some(&(at, port)) = packet.path.last() {
+            (packet.at, packet.port) = (at, port);
         }
     }
     VerifyError {

@@ -41,12 +41,16 @@ impl NodeOrder {
     }
 
     /// Updates the order for dependencies that were added to the graph; `false` if they close a cycle.
-    pub(super) fn add(&mut self, graph: &CountedGraph<'_>, fresh: &[(u32, u32)]) -> bool {
+    pub(super) fn add(
+        &mut self,
+        graph: &CountedGraph<'_>,
+        new_dependencies: &[(u32, u32)],
+    ) -> bool {
         // All of them are in the graph already. Those that agree with the order need no work. The others are processed in turn,
         // each while the ones after it are hidden.
         let violates =
             |position: &[u32], &(a, b): &(u32, u32)| position[a as usize] >= position[b as usize];
-        let mut pending: Vec<(u32, u32)> = fresh
+        let mut pending: Vec<(u32, u32)> = new_dependencies
             .iter()
             .copied()
             .filter(|e| violates(&self.position, e))
@@ -116,12 +120,12 @@ impl NodeOrder {
 
 /// All nodes reachable from one, itself included.
 fn collect(from: usize, mut next: impl FnMut(usize, &mut Vec<usize>)) -> Vec<usize> {
-    let mut found = std::collections::BTreeSet::from([from]);
+    let mut reached = std::collections::BTreeSet::from([from]);
     let mut open = vec![from];
     let mut more = Vec::new();
     while let Some(node) = open.pop() {
         next(node, &mut more);
-        open.extend(more.drain(..).filter(|&n| found.insert(n)));
+        open.extend(more.drain(..).filter(|&n| reached.insert(n)));
     }
-    found.into_iter().collect()
+    reached.into_iter().collect()
 }

@@ -50,19 +50,19 @@ impl LidPacketVls {
         last_column: &[u8],
     ) -> bool {
         let owner = tree.dest.switch.index();
-        let (all, last_all) = (tree.column, last_column);
+        let (column, old_column) = (tree.column, last_column);
         self.is_clean
             && last.switch == tree.dest.switch
-            && all[..owner] == last_all[..owner]
-            && all[owner + 1..] == last_all[owner + 1..]
+            && column[..owner] == old_column[..owner]
+            && column[owner + 1..] == old_column[owner + 1..]
             && self.has_entered(tree)
     }
 
     /// Whether the SLs of entering packets are covered by those of the previous tree (equal, if the owner forwards packets).
     fn has_entered(&self, tree: &DestinationTree<'_>) -> bool {
         if tree.dest.port == PortNum::ZERO {
-            let mut both = self.entering.iter().zip(tree.sls);
-            return both.all(|(before, sls)| sls & !before == 0);
+            let mut pairs = self.entering.iter().zip(tree.sls);
+            return pairs.all(|(before, sls)| sls & !before == 0);
         }
         self.entering == tree.sls
     }
@@ -77,8 +77,8 @@ impl LidPacketVls {
         let owner = tree.dest.switch;
         let output = PortNum(tree.column[owner.index()]);
         let out = context.channels.base[owner.index()] + output.index();
-        let mut lost = ones(tree.sls[owner.index()]);
-        if lost.any(|sl| entries.vls[out][sl] & DROPPED != 0) {
+        let mut lost_sls = ones(tree.sls[owner.index()]);
+        if lost_sls.any(|sl| entries.vls[out][sl] & DROPPED != 0) {
             return true;
         }
         let mut arriving = context.topo.links(owner).iter().filter(|link| {
@@ -115,8 +115,8 @@ impl LidPacketVls {
         for v in inwards {
             let out = channels.base[v] + usize::from(tree.column[v]);
             if v == owner {
-                let lost = |sl: usize| entries.vls[out][sl] & DROPPED != 0;
-                dropped |= forwards && ones(tree.sls[v]).any(lost);
+                let is_lost = |sl: usize| entries.vls[out][sl] & DROPPED != 0;
+                dropped |= forwards && ones(tree.sls[v]).any(is_lost);
                 continue;
             }
             for sl in ones(tree.sls[v]) {
@@ -125,8 +125,8 @@ impl LidPacketVls {
                 self.vls[v][sl] |= vls & !DROPPED;
             }
             self.sls[v] |= tree.sls[v];
-            let end = channels.ends[out];
-            let next = end.switch as usize;
+            let head = channels.heads[out];
+            let next = head.switch as usize;
             let output = tree.column[next];
             let onward = channels.base[next] + usize::from(output);
             for sl in ones(self.sls[v]) {
@@ -137,7 +137,7 @@ impl LidPacketVls {
                 }
                 let number = u8::try_from(sl).unwrap_or(u8::MAX);
                 let at = SwitchIdx::from_index(next);
-                let vl = vl_plan.vl(at, PortNum(end.port), PortNum(output), number);
+                let vl = vl_plan.vl(at, PortNum(head.port), PortNum(output), number);
                 if vl >= entries.limit[onward] {
                     dropped = true;
                 } else if next != owner {

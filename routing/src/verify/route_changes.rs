@@ -45,7 +45,7 @@ impl<'a> TablesView<'a> {
     fn hop(&self, v: usize, d: &Destination) -> Option<(usize, u8, usize)> {
         let port = self.entry(v, d);
         let channel = self.channels.channel(v, port)?;
-        Some((channel, port, self.channels.ends[channel].switch as usize))
+        Some((channel, port, self.channels.heads[channel].switch as usize))
     }
 
     /// Channels of the path from a switch; `None` if it does not reach the LID.
@@ -102,12 +102,12 @@ pub(super) fn evaluate(
                 members: Vec::new(),
                 old_path: Vec::new(),
                 new_path: Vec::new(),
-                found: RouteDeltas::default(),
+                deltas: RouteDeltas::default(),
             };
             changes
                 .iter()
                 .try_for_each(|change| work.evaluate_lid(change))?;
-            Some(work.found)
+            Some(work.deltas)
         })
         .collect()
 }
@@ -125,7 +125,7 @@ struct Evaluation<'a> {
     members: Vec<(usize, usize)>,
     old_path: Vec<usize>,
     new_path: Vec<usize>,
-    found: RouteDeltas,
+    deltas: RouteDeltas,
 }
 
 impl Evaluation<'_> {
@@ -149,21 +149,21 @@ impl Evaluation<'_> {
         self.dependencies(c, d, vl)?;
         let routes: u64 = self.members.iter().map(|&(v, _)| self.hosts[v]).sum();
         if routes > 0 {
-            let all = |path: &[usize], load: &mut Vec<(usize, u64)>| {
+            let load_of_path = |path: &[usize], load: &mut Vec<(usize, u64)>| {
                 load.extend(path.iter().map(|&channel| (channel, routes)));
             };
-            all(&self.old_path, &mut self.found.load_removed);
-            all(&self.new_path, &mut self.found.load_added);
+            load_of_path(&self.old_path, &mut self.deltas.load_removed);
+            load_of_path(&self.new_path, &mut self.deltas.load_added);
         }
         if self.old_path.len() != self.new_path.len() {
             for &(v, hops) in &self.members {
                 count(
-                    &mut self.found.hops_removed,
+                    &mut self.deltas.hops_removed,
                     hops + self.old_path.len(),
                     self.hosts[v],
                 );
                 count(
-                    &mut self.found.hops_added,
+                    &mut self.deltas.hops_added,
                     hops + self.new_path.len(),
                     self.hosts[v],
                 );
@@ -176,23 +176,23 @@ impl Evaluation<'_> {
     fn dependencies(&mut self, c: usize, d: &Destination, vl: usize) -> Option<()> {
         let owner = d.switch.index();
         let num_vls = self.counts.num_vls;
-        let (was, was_port, before) = self.before.hop(c, d)?;
-        let (is, is_port, after) = self.after.hop(c, d)?;
+        let (old_next, old_port, before) = self.before.hop(c, d)?;
+        let (new_next, new_port, after) = self.after.hop(c, d)?;
         let node = |channel: usize| u32::try_from(channel * num_vls + vl).unwrap_or(u32::MAX);
-        let RouteDeltas { removed, added, .. } = &mut self.found;
-        removed.uses.push(node(was));
-        added.uses.push(node(is));
+        let RouteDeltas { removed, added, .. } = &mut self.deltas;
+        removed.uses.push(node(old_next));
+        added.uses.push(node(new_next));
         if before != owner {
             let (second, port, _) = self.before.hop(before, d)?;
             removed
                 .dependencies
-                .push(self.counts.dependency(was, (second, port), vl));
+                .push(self.counts.dependency(old_next, (second, port), vl));
         }
         if after != owner {
             let (second, port, _) = self.after.hop(after, d)?;
             added
                 .dependencies
-                .push(self.counts.dependency(is, (second, port), vl));
+                .push(self.counts.dependency(new_next, (second, port), vl));
         }
         self.members.clear();
         self.members.push((c, 0));
@@ -211,12 +211,16 @@ impl Evaluation<'_> {
                 self.members.push((u, hops + 1));
                 if v == c {
                     let first = self.after.channels.base[u] + link.peer_port.index();
-                    removed
-                        .dependencies
-                        .push(self.counts.dependency(first, (was, was_port), vl));
-                    added
-                        .dependencies
-                        .push(self.counts.dependency(first, (is, is_port), vl));
+                    removed.dependencies.push(self.counts.dependency(
+                        first,
+                        (old_next, old_port),
+                        vl,
+                    ));
+                    added.dependencies.push(self.counts.dependency(
+                        first,
+                        (new_next, new_port),
+                        vl,
+                    ));
                 }
             }
         }

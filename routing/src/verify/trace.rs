@@ -16,13 +16,13 @@ pub(super) fn path(
     let topo = context.topo;
     let owner = owner(topo, lid).map(|d| d.switch);
     let mut path = Vec::new();
-    let mut seen = vec![false; topo.num_switches()];
+    let mut visited = vec![false; topo.num_switches()];
     let mut at = from;
     loop {
         let table = context.tables.get(at.index());
         let port = table.map_or(PortNum::DROP, |t| t.get(lid));
         path.push((at, port));
-        let is_repeated = std::mem::replace(&mut seen[at.index()], true);
+        let is_repeated = std::mem::replace(&mut visited[at.index()], true);
         match topo.neighbor(at, port) {
             Some((next, _)) if Some(at) != owner && !is_repeated => at = next,
             Some(_) | None => return path,
@@ -31,9 +31,9 @@ pub(super) fn path(
 }
 
 fn owner(topo: &Topology, lid: Lid) -> Option<&Destination> {
-    let all = topo.destinations();
-    let at = all.binary_search_by_key(&lid, |d| d.lid).ok()?;
-    all.get(at)
+    let destinations = topo.destinations();
+    let at = destinations.binary_search_by_key(&lid, |d| d.lid).ok()?;
+    destinations.get(at)
 }
 
 /// The first packets for these LIDs that are dropped because of their VL; one for each switch and LID.
@@ -53,13 +53,13 @@ fn first_dropped(
     to: &Destination,
 ) -> Option<DroppedPacket> {
     let (topo, vl_plan) = (context.topo, context.vl_plan);
-    let ends = topo.end_ports(from);
-    if to.port == PortNum::ZERO && ends.is_empty() {
+    let end_ports = topo.end_ports(from);
+    if to.port == PortNum::ZERO && end_ports.is_empty() {
         return None;
     }
     let path = path(context, from, to.lid);
     let sl = vl_plan.sl(from, to);
-    let entries = std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port));
+    let entries = std::iter::once(PortNum::ZERO).chain(end_ports.iter().map(|e| e.port));
     let entries = entries.filter(|&entry| (from, entry) != (to.switch, to.port));
     for entry in entries {
         let mut input = entry;

@@ -28,14 +28,14 @@ pub(super) fn add_tree(
     number: usize,
     tree: &TreePorts,
 ) -> Result<(), BrokenTree> {
-    let broken = |fault| BrokenTree {
+    let broken_tree = |fault| BrokenTree {
         tree: number,
         fault,
     };
-    let tree_graph = TreeGraph::new(context, tree).map_err(broken)?;
+    let tree_graph = TreeGraph::new(context, tree).map_err(broken_tree)?;
     tree_graph
         .add_dependencies(context, graph, tree.sl)
-        .map_err(broken)
+        .map_err(broken_tree)
 }
 
 /// A port of a tree with a link to another switch.
@@ -73,7 +73,7 @@ impl TreeGraph {
         let mut nodes = Vec::with_capacity(sets.len());
         for &(switch, set) in &sets {
             let (mut members, mut branches) = (Vec::new(), Vec::new());
-            let ends = topo.end_ports(switch);
+            let end_ports = topo.end_ports(switch);
             for port in set.iter() {
                 let fault = TreeFault::DanglingPort { at: switch, port };
                 if let Some((peer, back)) = topo.neighbor(switch, port) {
@@ -90,7 +90,7 @@ impl TreeGraph {
                         carries: false,
                         vls: 0,
                     });
-                } else if port == PortNum::ZERO || ends.iter().any(|e| e.port == port) {
+                } else if port == PortNum::ZERO || end_ports.iter().any(|e| e.port == port) {
                     members.push(port);
                 } else {
                     return Err(fault);
@@ -102,27 +102,27 @@ impl TreeGraph {
                 branches,
             });
         }
-        let mut this = Self { nodes };
-        this.check_is_tree()?;
-        this.mark_carrying();
-        Ok(this)
+        let mut tree = Self { nodes };
+        tree.check_is_tree()?;
+        tree.mark_carrying();
+        Ok(tree)
     }
 
     /// Checks that there is no cycle and that all members are connected.
     fn check_is_tree(&self) -> Result<(), TreeFault> {
-        let mut seen = vec![false; self.nodes.len()];
+        let mut visited = vec![false; self.nodes.len()];
         let has_members = |n: &Node| !n.members.is_empty();
         let first = self.nodes.iter().position(has_members);
         // Start with the component of the first member: all other components must have no members.
         for start in first.into_iter().chain(0..self.nodes.len()) {
-            if seen[start] {
+            if visited[start] {
                 continue;
             }
             if first != Some(start) && has_members(&self.nodes[start]) {
                 let at = self.nodes[start].switch;
                 return Err(TreeFault::Disconnected { at });
             }
-            seen[start] = true;
+            visited[start] = true;
             let mut stack = vec![(start, usize::MAX)];
             while let Some((v, input)) = stack.pop() {
                 if first != Some(start) && has_members(&self.nodes[v]) {
@@ -133,7 +133,7 @@ impl TreeGraph {
                     if i == input {
                         continue;
                     }
-                    if std::mem::replace(&mut seen[b.peer.0], true) {
+                    if std::mem::replace(&mut visited[b.peer.0], true) {
                         let at = self.nodes[v].switch;
                         return Err(TreeFault::Cycle { at, port: b.port });
                     }

@@ -63,33 +63,33 @@ impl WalkResult {
             self.idle_unreachable - removed.idle_unreachable + added.idle_unreachable;
         let hops = self.hop_histogram.len().max(added.hop_histogram.len());
         self.hop_histogram.resize(hops, 0);
-        let all = |a: &mut [u64], removed: &[u64], added: &[u64]| {
+        let update_all = |a: &mut [u64], removed: &[u64], added: &[u64]| {
             a.iter_mut().zip(added).for_each(|(a, b)| *a += b);
             a.iter_mut().zip(removed).for_each(|(a, b)| *a -= b);
         };
-        all(
+        update_all(
             &mut self.hop_histogram,
             &removed.hop_histogram,
             &added.hop_histogram,
         );
-        all(&mut self.load, &removed.load, &added.load);
+        update_all(&mut self.load, &removed.load, &added.load);
     }
 
     /// Moves routes from old to new paths.
-    pub(super) fn move_routes(&mut self, found: &RouteDeltas) {
-        let hops = found.hops_removed.len().max(found.hops_added.len());
+    pub(super) fn move_routes(&mut self, deltas: &RouteDeltas) {
+        let hops = deltas.hops_removed.len().max(deltas.hops_added.len());
         self.hop_histogram
             .resize(hops.max(self.hop_histogram.len()), 0);
         let histogram = &mut self.hop_histogram;
-        let pairs = histogram.iter_mut().zip(&found.hops_added);
+        let pairs = histogram.iter_mut().zip(&deltas.hops_added);
         pairs.for_each(|(a, b)| *a += b);
-        let pairs = histogram.iter_mut().zip(&found.hops_removed);
+        let pairs = histogram.iter_mut().zip(&deltas.hops_removed);
         pairs.for_each(|(a, b)| *a -= b);
-        found
+        deltas
             .load_added
             .iter()
             .for_each(|&(c, n)| self.load[c] += n);
-        found
+        deltas
             .load_removed
             .iter()
             .for_each(|&(c, n)| self.load[c] -= n);
@@ -124,9 +124,9 @@ impl WalkResult {
 }
 
 impl LostPairs {
-    fn push(&mut self, lost: LostPacket) {
+    fn push(&mut self, packet: LostPacket) {
         self.count += 1;
-        insert_example(&mut self.first, lost);
+        insert_example(&mut self.first, packet);
     }
 
     fn add(&mut self, other: &Self) {
@@ -155,17 +155,18 @@ pub(super) fn walk<S: Sink>(
     sink: &S,
 ) -> (WalkResult, Vec<S>) {
     // If packets can change their VL, following all LIDs of a switch in sequence is faster.
-    let all = batches(destinations, context.entries.is_some());
+    let all_batches = batches(destinations, context.entries.is_some());
     // A few results per worker, because results are large.
-    let share = all
+    let share = all_batches
         .len()
         .div_ceil(SHARES * rayon::current_num_threads())
         .max(1);
-    all.par_chunks(share)
+    all_batches
+        .par_chunks(share)
         .map(|batches| {
             let mut walker = Walker::new(context, source_sls, sink.clone());
             batches.iter().for_each(|lids| walker.batch(lids));
-            (walker.found, vec![walker.sink])
+            (walker.result, vec![walker.sink])
         })
         .reduce_with(|(a, mut sinks), (b, more)| {
             sinks.extend(more);
@@ -216,7 +217,7 @@ struct Walker<'a, S> {
     /// By switch: mask of VLs of crossing packets, if packets never change their VL; else mask of SLs of entering packets.
     passing: Vec<u16>,
     packet_vls: LidPacketVls,
-    found: WalkResult,
+    result: WalkResult,
 }
 
 impl<'a, S: Sink> Walker<'a, S> {
@@ -241,7 +242,7 @@ impl<'a, S: Sink> Walker<'a, S> {
             flow: vec![0; n],
             passing: vec![0; n],
             packet_vls: LidPacketVls::new(if context.entries.is_some() { n } else { 0 }),
-            found: WalkResult::new(context.channels),
+            result: WalkResult::new(context.channels),
         }
     }
 
@@ -254,7 +255,7 @@ impl<'a, S: Sink> Walker<'a, S> {
             let columns = std::mem::take(&mut self.columns);
             let column = &columns[i * n..][..n];
             if self.has_same_hops(dest, column) {
-                self.found.pairs += n as u64;
+                self.result.pairs += n as u64;
             } else {
                 self.compute_hops(dest, column);
             }
@@ -267,8 +268,8 @@ impl<'a, S: Sink> Walker<'a, S> {
                 self.follow_packets::<false>((i, dest), column, before)
             };
             if dropped {
-                self.found.dropped += 1;
-                insert_example(&mut self.found.dropped_first, dest.lid);
+                self.result.dropped += 1;
+                insert_example(&mut self.result.dropped_first, dest.lid);
             }
             self.columns = columns;
         }
@@ -279,13 +280,13 @@ impl<'a, S: Sink> Walker<'a, S> {
         let n = self.hops.len();
         let mut rows: [&[u8]; ROWS] = [&[]; ROWS];
         for first in (0..n).step_by(ROWS) {
-            let some = ROWS.min(n - first);
-            for (row, v) in rows.iter_mut().zip(first..first + some) {
+            let num_rows = ROWS.min(n - first);
+            for (row, v) in rows.iter_mut().zip(first..first + num_rows) {
                 *row = self.context.tables.get(v).map_or(&[], |t| t.entries());
             }
             for (i, d) in lids.iter().enumerate() {
                 let lid = usize::from(d.lid.raw());
-                let out = &mut self.columns[i * n + first..][..some];
+                let out = &mut self.columns[i * n + first..][..num_rows];
                 for (entry, row) in out.iter_mut().zip(&rows) {
                     *entry = row.get(lid).copied().unwrap_or(PortNum::DROP.raw());
                 }
@@ -306,7 +307,7 @@ impl<'a, S: Sink> Walker<'a, S> {
             let Some(channel) = self.channels.channel(v, port) else {
                 return false;
             };
-            let next = self.channels.ends[channel].switch;
+            let next = self.channels.heads[channel].switch;
             if self.hops[next as usize] + 1 != self.hops[v] {
                 return false;
             }
@@ -330,7 +331,7 @@ impl<'a, S: Sink> Walker<'a, S> {
         for start in 0..column.len() {
             let mut v = start;
             // Follow the route to a switch that was visited.
-            let mut end = loop {
+            let mut outcome = loop {
                 match self.hops[v] {
                     UNSEEN => {}
                     ON_PATH => break LOOPS,
@@ -348,7 +349,7 @@ impl<'a, S: Sink> Walker<'a, S> {
                 }
                 match self.channels.channel(v, column[v]) {
                     Some(channel) => {
-                        let next = self.channels.ends[channel].switch;
+                        let next = self.channels.heads[channel].switch;
                         self.next[v] = next;
                         v = next as usize;
                     }
@@ -356,17 +357,21 @@ impl<'a, S: Sink> Walker<'a, S> {
                 }
             };
             while let Some(v) = self.path.pop() {
-                let lost = end == LOST || end == LOOPS;
-                end = if lost { end } else { end.wrapping_add(1) };
-                all_reach &= !lost;
-                self.hops[v] = end;
+                let is_lost = outcome == LOST || outcome == LOOPS;
+                outcome = if is_lost {
+                    outcome
+                } else {
+                    outcome.wrapping_add(1)
+                };
+                all_reach &= !is_lost;
+                self.hops[v] = outcome;
                 self.visited.push(v);
             }
         }
         self.reached_owner = all_reach.then_some(owner);
         self.is_by_hops = false;
         if all_reach {
-            self.found.pairs += column.len() as u64;
+            self.result.pairs += column.len() as u64;
         } else {
             self.record_losses(dest, column);
         }
@@ -376,11 +381,11 @@ impl<'a, S: Sink> Walker<'a, S> {
         for from in 0..column.len() {
             let hops = self.hops[from];
             if hops != LOST && hops != LOOPS {
-                self.found.pairs += 1;
+                self.result.pairs += 1;
                 continue;
             }
             if hops == LOST && dest.port == PortNum::ZERO && self.hosts[from] == 0 {
-                self.found.idle_unreachable += 1;
+                self.result.idle_unreachable += 1;
                 continue;
             }
             // After as many steps as there are switches, the packet is at the end of its path or in a loop.
@@ -388,11 +393,11 @@ impl<'a, S: Sink> Walker<'a, S> {
             for _ in 0..column.len() {
                 let is_owner = at == dest.switch.index();
                 match self.channels.channel(at, column[at]).filter(|_| !is_owner) {
-                    Some(channel) => at = self.channels.ends[channel].switch as usize,
+                    Some(channel) => at = self.channels.heads[channel].switch as usize,
                     None => break,
                 }
             }
-            let lost = LostPacket {
+            let packet = LostPacket {
                 lid: dest.lid,
                 from: SwitchIdx::from_index(from),
                 at: SwitchIdx::from_index(at),
@@ -400,9 +405,9 @@ impl<'a, S: Sink> Walker<'a, S> {
                 path: Vec::new(),
             };
             if hops == LOST {
-                self.found.unreachable.push(lost);
+                self.result.unreachable.push(packet);
             } else {
-                self.found.loops.push(lost);
+                self.result.loops.push(packet);
             }
         }
     }
@@ -430,10 +435,10 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
         if self.context.entries.is_some() {
             dropped | self.follow_changing_vls::<TO_SWITCH>(dest, column, before)
-        } else if S::BY_ROWS && !TO_SWITCH && self.context.narrow.is_none() {
+        } else if S::BY_ROWS && !TO_SWITCH && self.context.narrow_masks.is_none() {
             self.add_loads(dest.switch.index(), column);
             dropped
-        } else if self.context.narrow.is_some() {
+        } else if self.context.narrow_masks.is_some() {
             dropped | self.follow_constant_vls::<TO_SWITCH, true>(dest, column)
         } else {
             dropped | self.follow_constant_vls::<TO_SWITCH, false>(dest, column)
@@ -447,7 +452,7 @@ impl<'a, S: Sink> Walker<'a, S> {
             if v != owner && flow != 0 && self.hops[v] < LOOPS {
                 let channel = self.channels.base[v] + usize::from(column[v]);
                 self.flow[self.next[v] as usize] += flow;
-                self.found.load[channel] += flow;
+                self.result.load[channel] += flow;
             }
         }
     }
@@ -461,7 +466,7 @@ impl<'a, S: Sink> Walker<'a, S> {
     ) -> bool {
         let owner = dest.switch.index();
         let channels = self.channels;
-        let allowed: &[u16] = self.context.narrow.as_deref().unwrap_or(&[]);
+        let allowed: &[u16] = self.context.narrow_masks.as_deref().unwrap_or(&[]);
         let mut dropped = false;
         for &v in self.visited.iter().rev() {
             let (flow, mut vls) = (self.flow[v], self.passing[v]);
@@ -476,10 +481,10 @@ impl<'a, S: Sink> Walker<'a, S> {
             let next = self.next[v] as usize;
             self.flow[next] += flow;
             self.passing[next] |= vls;
-            self.found.used[channel] |= vls;
+            self.result.used[channel] |= vls;
             self.sink.add_use(channel, vls);
             if !TO_SWITCH {
-                self.found.load[channel] += flow;
+                self.result.load[channel] += flow;
             }
             if next != owner {
                 let out = channels.base[next] + usize::from(column[next]);
@@ -522,7 +527,7 @@ impl<'a, S: Sink> Walker<'a, S> {
             &tree,
             inwards.filter(|&v| hops[v] < LOOPS),
             graph,
-            &mut self.found.used,
+            &mut self.result.used,
         )
     }
 
@@ -540,11 +545,11 @@ impl<'a, S: Sink> Walker<'a, S> {
                 self.by_hops[hops] += hosts - u64::from(v == owner);
             }
         }
-        let histogram = &mut self.found.hop_histogram;
+        let histogram = &mut self.result.hop_histogram;
         if histogram.len() < self.by_hops.len() {
             histogram.resize(self.by_hops.len(), 0);
         }
-        let both = histogram.iter_mut().zip(&self.by_hops);
-        both.for_each(|(all, some)| *all += some);
+        let pairs = histogram.iter_mut().zip(&self.by_hops);
+        pairs.for_each(|(total, count)| *total += count);
     }
 }

@@ -5,7 +5,7 @@
 
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid};
 
-use super::{DropReason, Fabric, Packet, SimPort};
+use super::{DropReason, Fabric, ModelPort, Packet};
 use crate::spec::PortAt;
 
 /// Whether two P_Keys are of one partition with at least one full member.
@@ -13,7 +13,7 @@ const fn keys_match(a: u16, b: u16) -> bool {
     (a ^ b) & 0x7FFF == 0 && a & 0x7FFF != 0 && (a | b) & 0x8000 != 0
 }
 
-impl SimPort {
+impl ModelPort {
     /// Whether a P_Key matches the port's table.
     pub(super) fn accepts_pkey(&self, pkey: PKey) -> bool {
         let blocks = self.tables.as_ref().map_or(0, |t| t.pkeys.len()).max(1);

@@ -347,7 +347,7 @@ impl super::Switch {
     }
 }
 
-impl super::SimPort {
+impl super::ModelPort {
     /// SLtoVLMappingTable for an input port, two SLs per byte.
     #[inline]
     pub(crate) fn sl_to_vl(&self, input: u8) -> &[u8; 8] {

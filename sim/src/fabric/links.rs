@@ -33,7 +33,7 @@ pub(crate) struct Wire {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SimLink {
+pub(crate) struct ModelLink {
     pub(crate) spec: LinkSpec,
     pub(crate) cut: bool,
     /// Timer of the training in progress; cancelled if the link goes down.
@@ -54,7 +54,7 @@ impl Fabric {
             }
         }
         let link = u32::try_from(self.links.len()).unwrap_or(NO_LINK);
-        self.links.push(Some(SimLink {
+        self.links.push(Some(ModelLink {
             spec,
             cut: false,
             training: None,

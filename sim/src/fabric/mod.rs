@@ -32,9 +32,9 @@ use ferrosm_mad::time::Instant;
 pub use accept::AcceptOutcome;
 pub use counters::{DropReason, NodeCounters, Totals};
 pub(crate) use links::Wire;
-use links::{NO_LINK, SimLink};
+use links::{ModelLink, NO_LINK};
 pub use local::LocalChange;
-pub(crate) use node::{POWER_ON_SL_TO_VL, SimNode, SimPort, Switch, power_on_vl_arb};
+pub(crate) use node::{ModelNode, ModelPort, POWER_ON_SL_TO_VL, Switch, power_on_vl_arb};
 pub use packet::{Datagram, Delivery, GlobalRouteHeader, Packet};
 pub(crate) use port_counters::{CounterWidth, PortTally, Sampler};
 pub use port_counters::{PortCounter, PortCounters};
@@ -103,14 +103,14 @@ enum Timer {
 /// All devices of a subnet and the cables between them.
 #[derive(Debug, Clone)]
 pub struct Fabric {
-    pub(crate) nodes: Vec<SimNode>,
-    /// Ports of all nodes; see [`SimNode::base`].
-    pub(crate) ports: Vec<SimPort>,
+    pub(crate) nodes: Vec<ModelNode>,
+    /// Ports of all nodes; see [`ModelNode::base`].
+    pub(crate) ports: Vec<ModelPort>,
     /// By port slot: cable end.
     pub(crate) wires: Vec<Wire>,
     /// By port slot: counters.
     pub(crate) tallies: Vec<PortTally>,
-    links: Vec<Option<SimLink>>,
+    links: Vec<Option<ModelLink>>,
     timers: BTreeMap<(Instant, u64), Timer>,
     timer_seq: u64,
     traps: BTreeMap<(u32, u64), PendingTrap>,
@@ -197,7 +197,7 @@ impl Fabric {
                 need,
             });
         }
-        self.nodes.push(SimNode {
+        self.nodes.push(ModelNode {
             kind: spec.kind,
             powered: true,
             num_ports: spec.num_ports,

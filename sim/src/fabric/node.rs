@@ -21,7 +21,7 @@ const LIFE_TIME: u8 = 18;
 
 /// A node.
 #[derive(Debug, Clone)]
-pub(crate) struct SimNode {
+pub(crate) struct ModelNode {
     pub(crate) kind: NodeType,
     pub(crate) powered: bool,
     pub(crate) num_ports: u8,
@@ -41,7 +41,7 @@ pub(crate) struct SimNode {
     pub(crate) trap_tid: u64,
 }
 
-impl SimNode {
+impl ModelNode {
     pub(crate) fn is_switch(&self) -> bool {
         self.switch.is_some()
     }
@@ -112,7 +112,7 @@ impl Switch {
 
 /// A port.
 #[derive(Debug, Clone)]
-pub(crate) struct SimPort {
+pub(crate) struct ModelPort {
     pub(crate) info: [u8; 64],
     pub(crate) guid: PortGuid,
     /// Number of programs that opened the port.
@@ -162,7 +162,7 @@ pub(crate) fn power_on_vl_arb(block: usize) -> [u8; 64] {
     b
 }
 
-impl SimPort {
+impl ModelPort {
     pub(crate) fn state(&self) -> PortState {
         PortState(self.info[32] & 0xF)
     }
@@ -234,7 +234,7 @@ pub(crate) fn speed_masks(max: LinkSpeed) -> (u8, u8, u8) {
 }
 
 /// Power-on state of a port: no LID, no link, everything supported is enabled.
-pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u8) -> SimPort {
+pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u8) -> ModelPort {
     let is_switch = node.kind == NodeType::Switch;
     let end_port = !is_switch || port == 0;
     let index = if is_switch {
@@ -288,7 +288,7 @@ pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u
         info.subnet_timeout = SUBNET_TIMEOUT;
         info.resp_time_value = 16;
     }
-    SimPort {
+    ModelPort {
         info: info.encode(),
         guid,
         clients: 0,
@@ -318,7 +318,7 @@ fn capabilities(node: &NodeSpec, caps: &HardwareCaps, max: LinkSpeed) -> (CapMas
 }
 
 /// Sets an end port's persisted LID.
-pub(crate) fn restore_lid(port: &mut SimPort, lid: Lid, lmc: Lmc) {
+pub(crate) fn restore_lid(port: &mut ModelPort, lid: Lid, lmc: Lmc) {
     if lid.is_unicast() {
         port.update(|info| {
             info.lid = lid;

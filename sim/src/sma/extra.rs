@@ -9,7 +9,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::wire::{get_bits, set_bits};
 
 use super::{AttributeData, SmaRequest};
-use crate::fabric::{Fabric, SimPort};
+use crate::fabric::{Fabric, ModelPort};
 
 /// FEC modes supported at FDR, EDR, HDR and NDR.
 const FEC_SUPPORTED: [u16; 4] = [
@@ -176,7 +176,7 @@ impl Fabric {
     }
 }
 
-impl SimPort {
+impl ModelPort {
     fn fec_supported(&self) -> [u16; 4] {
         let speeds = get_bits(&self.info, 500, 4);
         let mut supported = FEC_SUPPORTED;

@@ -6,7 +6,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DATA_LEN;
 
 use super::{AttributeData, SmaRequest};
-use crate::fabric::{Fabric, POWER_ON_SL_TO_VL, SimPort, power_on_vl_arb};
+use crate::fabric::{Fabric, ModelPort, POWER_ON_SL_TO_VL, power_on_vl_arb};
 
 /// Entries of a VL arbitration block.
 const VL_ARB_BLOCK_LEN: usize = 32;
@@ -292,7 +292,7 @@ fn switch_info_is_legal(requested: &SwitchInfo, now: &SwitchInfo, num_ports: u8)
             || mlids.contains(&requested.multicast_fdb_top))
 }
 
-impl SimPort {
+impl ModelPort {
     pub(crate) fn pkey_block(&self, block: usize) -> AttributeData {
         let written = self.tables.as_ref().and_then(|t| t.pkeys.get(block));
         written.copied().unwrap_or(if block == 0 {

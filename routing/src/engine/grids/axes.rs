@@ -105,11 +105,11 @@ pub(crate) fn frames(
 /// which dimensions belong together. Both ports of a ring lead along both of its dimensions, so port numbers decide if
 /// one pairing is clearly ahead; otherwise the switches of a ring are assumed to have adjacent LIDs.
 fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, RouteError> {
-    let (twos, others): (Vec<usize>, Vec<usize>) =
+    let (twos, other_dims): (Vec<usize>, Vec<usize>) =
         (0..grid.dims.len()).partition(|&d| grid.dims[d].size == 2);
-    if twos.len().div_ceil(2) + others.len() > AXES {
+    if twos.len().div_ceil(2) + other_dims.len() > AXES {
         let grid = Box::new(grid.clone());
-        return Err(ShapeError::TooManyDimensions { most: AXES, grid }.into());
+        return Err(ShapeError::TooManyDimensions { max: AXES, grid }.into());
     }
     let mut pairings = all_pairings(&twos, twos.len() % 2 == 1);
     if pairings.len() > 1 {
@@ -131,7 +131,7 @@ fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, Rou
         }
     }
     let parts = |mut pairing: Vec<Dims>| {
-        pairing.extend(others.iter().map(|&d| Dims::One(d)));
+        pairing.extend(other_dims.iter().map(|&d| Dims::One(d)));
         pairing.sort_by_key(|dims| match *dims {
             Dims::None => usize::MAX,
             Dims::One(d) | Dims::Two(d, _) => d,
@@ -145,19 +145,21 @@ fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, Rou
 }
 
 /// All possibilities to pair these dimensions, with one left over if their number is odd.
-fn all_pairings(dims: &[usize], odd: bool) -> Vec<Vec<Dims>> {
+fn all_pairings(dims: &[usize], leaves_one_single: bool) -> Vec<Vec<Dims>> {
     let Some((&first, rest)) = dims.split_first() else {
         return vec![Vec::new()];
     };
     let mut pairings = Vec::new();
     for (i, &second) in rest.iter().enumerate() {
-        let left = [&rest[..i], &rest[i + 1..]].concat();
-        pairings.extend(all_pairings(&left, odd).into_iter().map(|mut pairing| {
-            pairing.push(Dims::Two(first, second));
-            pairing
-        }));
+        let remaining = [&rest[..i], &rest[i + 1..]].concat();
+        pairings.extend(all_pairings(&remaining, leaves_one_single).into_iter().map(
+            |mut pairing| {
+                pairing.push(Dims::Two(first, second));
+                pairing
+            },
+        ));
     }
-    if odd {
+    if leaves_one_single {
         pairings.extend(all_pairings(rest, false).into_iter().map(|mut pairing| {
             pairing.push(Dims::One(first));
             pairing
@@ -193,8 +195,8 @@ fn ports_along(topo: &Topology, grid: &Grid) -> Vec<[usize; 256]> {
     let mut count = vec![[0; 256]; grid.dims.len()];
     for s in topo.switches() {
         for link in topo.links(s) {
-            let (here, there) = (grid.coords(s), grid.coords(link.peer));
-            if let Some(d) = (0..here.len()).find(|&d| here[d] != there[d]) {
+            let (coords, peer_coords) = (grid.coords(s), grid.coords(link.peer));
+            if let Some(d) = (0..coords.len()).find(|&d| coords[d] != peer_coords[d]) {
                 count[d][link.port.index()] += 1;
             }
         }
@@ -208,7 +210,7 @@ fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteE
         .seeds
         .iter()
         .find(|s| s.links.iter().any(Option::is_some));
-    let mut free = vec![true; grid.dims.len()];
+    let mut is_free = vec![true; grid.dims.len()];
     let mut parts = [Dims::None; AXES];
     // Axes with seed links first, because these determine the dimension.
     for (i, part) in parts.iter_mut().enumerate() {
@@ -219,17 +221,17 @@ fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteE
             (Some(d), _) | (None, Some(d)) => Dims::One(d),
             (None, None) => Dims::None,
         };
-        claim_dims(&mut free, *part)?;
+        claim_dims(&mut is_free, *part)?;
     }
     for (i, part) in parts.iter_mut().enumerate() {
         let radix = usize::from(hint.radix[i]);
         let size = |d: usize| grid.dims[d].size;
-        let mut spare = (0..free.len()).filter(|&d| free[d]);
+        let mut spare = (0..is_free.len()).filter(|&d| is_free[d]);
         *part = match *part {
             _ if radix <= 1 => Dims::None,
             Dims::One(d) if radix == 4 && size(d) == 2 => match spare.find(|&e| size(e) == 2) {
                 Some(e) => {
-                    free[e] = false;
+                    is_free[e] = false;
                     Dims::Two(d, e)
                 }
                 None => Dims::One(d),
@@ -242,13 +244,13 @@ fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteE
                     (None, [d, e, ..]) if radix == 4 => Dims::Two(*d, *e),
                     _ => return Err(torus_mismatch(grid, hint)),
                 };
-                claim_dims(&mut free, chosen)?;
+                claim_dims(&mut is_free, chosen)?;
                 chosen
             }
             other @ (Dims::One(_) | Dims::Two(..)) => other,
         };
     }
-    if free.contains(&true) {
+    if is_free.contains(&true) {
         return Err(torus_mismatch(grid, hint));
     }
     let mut made = Vec::with_capacity(AXES);
@@ -268,14 +270,14 @@ fn torus_mismatch(grid: &Grid, hint: &TorusHint) -> RouteError {
     HintError::TorusMismatch { radix, grid }.into()
 }
 
-fn claim_dims(free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
+fn claim_dims(is_free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
     let used: &[usize] = match &dims {
         Dims::None => &[],
         Dims::One(d) => &[*d],
         Dims::Two(d, e) => &[*d, *e],
     };
     for &d in used {
-        if !std::mem::replace(&mut free[d], false) {
+        if !std::mem::replace(&mut is_free[d], false) {
             return Err(HintError::DuplicateDimension.into());
         }
     }
@@ -288,8 +290,8 @@ fn dim_of(grid: &Grid, seed: Option<&TorusSeed>, link: usize) -> Result<Option<u
         return Ok(None);
     };
     let (a, b) = (grid.coords(from), grid.coords(to));
-    let mut differ = (0..a.len()).filter(|&d| a[d] != b[d]);
-    match (differ.next(), differ.next()) {
+    let mut differing = (0..a.len()).filter(|&d| a[d] != b[d]);
+    match (differing.next(), differing.next()) {
         (Some(d), None) => Ok(Some(d)),
         _ => Err(HintError::NotNeighbours(NAMES[link / 2]).into()),
     }
@@ -319,9 +321,9 @@ fn orient(
     }
     let common = seed.links.iter().flatten().next().map(|l| l.0);
     let ring = i64::try_from(size).unwrap_or(1);
-    let moved = i64::from(seed.dateline[axis]) * if backwards { -1 } else { 1 };
+    let dateline = i64::from(seed.dateline[axis]) * if backwards { -1 } else { 1 };
     let start = common.and_then(|s| i64::try_from(raw(s)).ok()).unwrap_or(0);
-    part.origin = usize::try_from((start + moved).rem_euclid(ring)).unwrap_or(0);
+    part.origin = usize::try_from((start + dateline).rem_euclid(ring)).unwrap_or(0);
     part.backwards = backwards;
     Ok(())
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::super::graph::Graph;
 use super::super::neighbors::index_channels;
 use super::paths::GridPaths;
-use crate::channels::{ChannelIndex, DependencySet, VlChannels, narrow};
+use crate::channels::{ChannelIndex, DependencySet, VlChannels, to_u32};
 
 /// SLs and VLs of a routing on a grid.
 pub(crate) trait VlRule: Sync {
@@ -51,9 +51,17 @@ impl<'a> CreditLoopCheck<'a> {
         let empty = || DependencySet::empty(&channels);
         let unicast = (0..graph.len())
             .into_par_iter()
-            .fold(empty, |mut found, dest| {
-                add_dependencies_to(graph, &channels, &axis, paths, rule, dest, &mut found);
-                found
+            .fold(empty, |mut dependencies, dest| {
+                add_dependencies_to(
+                    graph,
+                    &channels,
+                    &axis,
+                    paths,
+                    rule,
+                    dest,
+                    &mut dependencies,
+                );
+                dependencies
             })
             .reduce(empty, |mut a, b| {
                 a.union_with(&b);
@@ -78,14 +86,14 @@ impl<'a> CreditLoopCheck<'a> {
     pub(crate) fn is_acyclic_with(&self, tree: SpanningTree<'_>, rule: &impl VlRule) -> bool {
         let (graph, index) = (self.graph, &self.index);
         let channels = VlChannels::new(index, self.vls);
-        let mut all = self.unicast.clone();
+        let mut dependencies = self.unicast.clone();
         // Channels of the tree by the switch that they leave.
         let mut branches: Vec<Vec<u32>> = vec![Vec::new(); graph.len()];
         for (v, up) in tree.up.iter().enumerate() {
             if let Some(k) = *up {
-                let x = index.leaving(v).start + narrow(k);
+                let x = index.leaving(v).start + to_u32(k);
                 branches[v].push(x);
-                branches[index.head[x as usize] as usize].push(index.back[x as usize]);
+                branches[index.head[x as usize] as usize].push(index.reverse[x as usize]);
             }
         }
         let axis_of = |channel: u32| self.axis[channel as usize];
@@ -102,17 +110,17 @@ impl<'a> CreditLoopCheck<'a> {
                 vls.sort_unstable();
                 vls.dedup();
                 for &y in &branches[index.head[x as usize] as usize] {
-                    if y == index.back[x as usize] {
+                    if y == index.reverse[x as usize] {
                         continue;
                     }
-                    let to = channels.on_vl(y, narrow(rule.vl(Some(axis), axis_of(y), tree.sl)));
+                    let to = channels.on_vl(y, to_u32(rule.vl(Some(axis), axis_of(y), tree.sl)));
                     for &vx in &vls {
-                        all.insert(&channels, (channels.on_vl(x, narrow(vx)), to));
+                        dependencies.insert(&channels, (channels.on_vl(x, to_u32(vx)), to));
                     }
                 }
             }
         }
-        all.is_acyclic(&channels)
+        dependencies.is_acyclic(&channels)
     }
 }
 
@@ -124,7 +132,7 @@ fn add_dependencies_to(
     paths: &GridPaths,
     rule: &impl VlRule,
     dest: usize,
-    found: &mut DependencySet,
+    dependencies: &mut DependencySet,
 ) {
     let n = graph.len();
     let (column, vls) = (paths.column(dest), rule.vls());
@@ -161,10 +169,10 @@ fn add_dependencies_to(
                 if carried[v * vls + vx] >> sl & 1 == 1 {
                     let vy = rule.vl(Some(axis[x]), axis[y], sl);
                     let new = (
-                        channels.on_vl(narrow(x), narrow(vx)),
-                        channels.on_vl(narrow(y), narrow(vy)),
+                        channels.on_vl(to_u32(x), to_u32(vx)),
+                        channels.on_vl(to_u32(y), to_u32(vy)),
                     );
-                    found.insert(channels, new);
+                    dependencies.insert(channels, new);
                     carried[next * vls + vy] |= 1 << sl;
                 }
             }

@@ -6,7 +6,7 @@
 use super::super::graph::Graph;
 use super::super::neighbors::index_channels;
 use super::paths::GridPaths;
-use crate::channels::{ChannelIndex, DependencySet, VirtualLayer, narrow};
+use crate::channels::{ChannelIndex, DependencySet, VirtualLayer, to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Maximum number of pairs with detours; with more, dimension order is unsuitable.
@@ -59,29 +59,29 @@ pub(crate) fn assign_vls(
     pairs.sort_unstable();
     pairs.dedup();
     let mut assigned = Vec::with_capacity(pairs.len());
-    let mut wanted = Vec::new();
+    let mut dependencies = Vec::new();
     for (low, high) in pairs {
         let (a, b) = (graph.by_lid[low], graph.by_lid[high]);
-        wanted.clear();
+        dependencies.clear();
         for (from, to) in [(a, b), (b, a)] {
-            let channels: Vec<u32> = paths.channels(graph, from, to).map(narrow).collect();
-            wanted.extend(channels.windows(2).map(|w| (w[0], w[1])));
+            let channels: Vec<u32> = paths.channels(graph, from, to).map(to_u32).collect();
+            dependencies.extend(channels.windows(2).map(|w| (w[0], w[1])));
         }
         let mut admits = |layer: &mut Option<VirtualLayer>| {
             layer
                 .as_mut()
-                .is_some_and(|layer| layer.admit_within(&index, &wanted, budget) == Ok(true))
+                .is_some_and(|layer| layer.admit_within(&index, &dependencies, budget) == Ok(true))
         };
         let admitting = layers.iter_mut().position(&mut admits);
         budget.check().map_err(|BudgetExceeded| VlError::Budget)?;
         let layer = match admitting {
             Some(layer) => layer,
             None if layers.len() <= further => {
-                let mut fresh = Some(VirtualLayer::new(&index));
-                if !admits(&mut fresh) {
+                let mut empty_layer = Some(VirtualLayer::new(&index));
+                if !admits(&mut empty_layer) {
                     return Err(VlError::TooFewVls(further + 1));
                 }
-                layers.push(fresh);
+                layers.push(empty_layer);
                 layers.len() - 1
             }
             None => return Err(VlError::TooFewVls(further + 1)),
@@ -97,21 +97,21 @@ fn dimension_order_dependencies(
     index: &ChannelIndex,
     paths: &GridPaths,
 ) -> DependencySet {
-    let mut found = DependencySet::empty(index);
+    let mut dependencies = DependencySet::empty(index);
     let mut takes_detour = vec![false; graph.len()];
-    let mut rest = paths.detours.as_slice();
+    let mut remaining = paths.detours.as_slice();
     for dest in 0..graph.len() {
-        let here = rest.partition_point(|&(_, d)| d == dest);
-        let failed = &rest[..here];
-        rest = &rest[here..];
+        let count = remaining.partition_point(|&(_, d)| d == dest);
+        let failed = &remaining[..count];
+        remaining = &remaining[count..];
         failed.iter().for_each(|&(s, _)| takes_detour[s] = true);
         for s in (0..graph.len()).filter(|&s| s != dest && !takes_detour[s]) {
             let mut two = paths.channels(graph, s, dest);
             if let (Some(x), Some(y)) = (two.next(), two.next()) {
-                found.insert(index, (narrow(x), narrow(y)));
+                dependencies.insert(index, (to_u32(x), to_u32(y)));
             }
         }
         failed.iter().for_each(|&(s, _)| takes_detour[s] = false);
     }
-    found
+    dependencies
 }

@@ -21,7 +21,7 @@ pub(crate) struct Frame {
     position: Vec<usize>,
     switch_at: Vec<Option<usize>>,
     /// Whether every position has a switch and all adjacent positions are linked.
-    pub(crate) whole: bool,
+    pub(crate) is_complete: bool,
 }
 
 impl Frame {
@@ -43,7 +43,7 @@ impl Frame {
     pub(crate) fn new(
         axes: Vec<Axis>,
         coords: impl Iterator<Item = Vec<usize>>,
-        whole: bool,
+        is_complete: bool,
     ) -> Self {
         let mut stride = vec![1];
         for axis in &axes {
@@ -61,7 +61,7 @@ impl Frame {
             stride,
             position,
             switch_at,
-            whole,
+            is_complete,
         }
     }
 
@@ -77,8 +77,8 @@ impl Frame {
 
     /// The line along an axis that has a switch.
     pub(crate) fn line(&self, s: usize, axis: usize) -> usize {
-        let (below, above) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
-        self.position[s] / above * below + self.position[s] % below
+        let (stride, outer_stride) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
+        self.position[s] / outer_stride * stride + self.position[s] % stride
     }
 
     /// Number of lines along an axis.
@@ -88,8 +88,8 @@ impl Frame {
 
     /// The switch at a position of a line.
     pub(crate) fn switch_on_line(&self, axis: usize, line: usize, along: usize) -> Option<usize> {
-        let (below, above) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
-        self.switch_at[line / below * above + along * below + line % below]
+        let (stride, outer_stride) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
+        self.switch_at[line / stride * outer_stride + along * stride + line % stride]
     }
 
     /// The axis of each slot of the graph.

@@ -98,8 +98,8 @@ fn slot(graph: &Graph, from: Option<usize>, to: Option<usize>) -> u8 {
     let (Some(from), Some(to)) = (from, to) else {
         return NONE;
     };
-    let found = graph.slots(from).iter().position(|s| s.peer == to);
-    found.and_then(|k| u8::try_from(k).ok()).unwrap_or(NONE)
+    let slot = graph.slots(from).iter().position(|s| s.peer == to);
+    slot.and_then(|k| u8::try_from(k).ok()).unwrap_or(NONE)
 }
 
 /// A path or a ring, complete or broken.
@@ -111,14 +111,14 @@ fn chain(
     past_gaps: bool,
 ) -> Vec<u8> {
     let size = members.len();
-    let beside = |x: usize, up: bool| match (up, ring) {
+    let neighbor = |x: usize, up: bool| match (up, ring) {
         (true, true) => Some((x + 1) % size),
         (false, true) => Some((x + size - 1) % size),
         (true, false) => (x + 1 < size).then_some(x + 1),
         (false, false) => x.checked_sub(1),
     };
     let hop =
-        |x: usize, up: bool| beside(x, up).map_or(NONE, |y| slot(graph, members[x], members[y]));
+        |x: usize, up: bool| neighbor(x, up).map_or(NONE, |y| slot(graph, members[x], members[y]));
     let (ups, downs): (Vec<u8>, Vec<u8>) = (0..size).map(|x| (hop(x, true), hop(x, false))).unzip();
     let mut next = vec![NONE; size * size];
     if ring && !ups.contains(&NONE) {
@@ -135,13 +135,13 @@ fn chain(
         for (up, hops) in [(true, &ups), (false, &downs)] {
             let mut x = a;
             while hops[x] != NONE {
-                let Some(y) = beside(x, up).filter(|&y| y != a) else {
+                let Some(y) = neighbor(x, up).filter(|&y| y != a) else {
                     break;
                 };
                 next[a * size + y] = hops[a];
                 x = y;
             }
-            let gap = beside(x, up).filter(|&y| members[y].is_none());
+            let gap = neighbor(x, up).filter(|&y| members[y].is_none());
             if let Some(gap) = gap.filter(|_| past_gaps && x != a) {
                 let position = &mut next[a * size + gap];
                 if *position == NONE || forward(size, a, gap) == up {
@@ -150,7 +150,10 @@ fn chain(
             }
         }
         // Next to a missing switch, packets must leave the line.
-        for gap in [beside(a, true), beside(a, false)].into_iter().flatten() {
+        for gap in [neighbor(a, true), neighbor(a, false)]
+            .into_iter()
+            .flatten()
+        {
             if members[gap].is_none() {
                 next[a * size + gap] = NONE;
             }

@@ -38,28 +38,28 @@ pub(crate) fn choose_links(
             slots
                 .iter_mut()
                 .for_each(|ports| ports.sort_by_key(|&p| rank(p)));
-            let old = previous.get(v);
+            let old = previous.table_of(v);
             let mut lft = Lft::drop_all(topo.top_lid());
             // LIDs behind each slot: destination port, and the installed output port.
-            let mut behind: Vec<Vec<(PortNum, Option<u8>)>> = vec![Vec::new(); slots.len()];
+            let mut lids_by_slot: Vec<Vec<(PortNum, Option<u8>)>> = vec![Vec::new(); slots.len()];
             let mut lids: Vec<Vec<ferrosm_mad::ids::Lid>> = vec![Vec::new(); slots.len()];
             for &dest in &graph.by_lid {
-                let mut here: Vec<_> = topo
+                let mut destinations: Vec<_> = topo
                     .destinations_on(SwitchIdx::from_index(dest))
                     .iter()
                     .collect();
-                here.sort_by_key(|d| (rank(d.port.raw()), d.lid));
-                for d in here {
+                destinations.sort_by_key(|d| (rank(d.port.raw()), d.lid));
+                for d in destinations {
                     if dest == v {
                         lft.set(d.lid, d.port);
                     } else if let Some(k) = paths.slot(v, dest) {
-                        let was = old.map(|old| old.get(d.lid).raw());
-                        behind[k].push((d.port, was.filter(|p| slots[k].contains(p))));
+                        let installed = old.map(|old| old.get(d.lid).raw());
+                        lids_by_slot[k].push((d.port, installed.filter(|p| slots[k].contains(p))));
                         lids[k].push(d.lid);
                     }
                 }
             }
-            for ((ports, lids), behind) in slots.iter().zip(&lids).zip(&behind) {
+            for ((ports, lids), behind) in slots.iter().zip(&lids).zip(&lids_by_slot) {
                 for (lid, port) in lids.iter().zip(share_links(ports, behind)) {
                     lft.set(*lid, PortNum(port));
                 }
@@ -73,26 +73,29 @@ pub(crate) fn choose_links(
 }
 
 /// Ports for the LIDs behind one slot, in their order.
-fn share_links(ports: &[u8], behind: &[(PortNum, Option<u8>)]) -> Vec<u8> {
-    let load_of = |port: u8| behind.iter().filter(|(_, was)| *was == Some(port)).count();
+fn share_links(ports: &[u8], lids: &[(PortNum, Option<u8>)]) -> Vec<u8> {
+    let load_of = |port: u8| {
+        lids.iter()
+            .filter(|(_, installed)| *installed == Some(port))
+            .count()
+    };
     let idle = ports.iter().any(|&p| load_of(p) == 0);
-    let keep = !idle || behind.len() < ports.len();
+    let keeps_ports = !idle || lids.len() < ports.len();
     let mut load: Vec<usize> = vec![0; ports.len()];
     let count = |load: &mut Vec<usize>, port: u8| {
         if let Some(i) = ports.iter().position(|&p| p == port) {
             load[i] += 1;
         }
     };
-    if keep {
-        let kept = behind.iter().filter(|(to, _)| *to != PortNum::ZERO);
-        kept.filter_map(|(_, was)| *was)
+    if keeps_ports {
+        let kept = lids.iter().filter(|(to, _)| *to != PortNum::ZERO);
+        kept.filter_map(|(_, installed)| *installed)
             .for_each(|p| count(&mut load, p));
     }
-    behind
-        .iter()
+    lids.iter()
         .map(|&(to, was)| {
-            if let Some(was) = was.filter(|_| keep) {
-                return was;
+            if let Some(installed) = was.filter(|_| keeps_ports) {
+                return installed;
             }
             let lightest = (0..ports.len()).min_by_key(|&i| (load[i], i)).unwrap_or(0);
             let port = ports.get(lightest).copied().unwrap_or(PortNum::DROP.raw());

@@ -30,14 +30,14 @@ pub(crate) struct GridPaths {
     /// (switch, destination) pairs with a detour, by destination.
     pub(crate) detours: Vec<(usize, usize)>,
     /// A (switch, destination) pair without a path, if any.
-    pub(crate) lost: Option<(usize, usize)>,
+    pub(crate) pair_without_path: Option<(usize, usize)>,
 }
 
 impl GridPaths {
     pub(crate) fn new(graph: &Graph, frame: &Frame, lines: &[Lines], gap_rule: GapRule) -> Self {
         let n = graph.len();
         let mut next = vec![NONE; n * n];
-        let found: Vec<(Vec<usize>, Option<usize>)> = next
+        let detours_by_dest: Vec<(Vec<usize>, Option<usize>)> = next
             .par_chunks_mut(n.max(1))
             .enumerate()
             .map_init(
@@ -46,7 +46,7 @@ impl GridPaths {
                     for (s, next) in column.iter_mut().enumerate() {
                         *next = toward(frame, lines, gap_rule, s, dest);
                     }
-                    if frame.whole {
+                    if frame.is_complete {
                         return (Vec::new(), None);
                     }
                     measure(graph, column, dest, hops, stack);
@@ -55,16 +55,16 @@ impl GridPaths {
                         return (Vec::new(), failed.first().copied());
                     }
                     detour(graph, column, hops, &failed);
-                    let lost = failed.iter().copied().find(|&s| hops[s] == FAR);
-                    (failed, lost)
+                    let unreached = failed.iter().copied().find(|&s| hops[s] == FAR);
+                    (failed, unreached)
                 },
             )
             .collect();
-        let lost = found
+        let pair_without_path = detours_by_dest
             .iter()
             .enumerate()
             .find_map(|(dest, (_, lost))| lost.map(|s| (s, dest)));
-        let detours = found
+        let detours = detours_by_dest
             .into_iter()
             .enumerate()
             .flat_map(|(dest, (failed, _))| failed.into_iter().map(move |s| (s, dest)))
@@ -73,7 +73,7 @@ impl GridPaths {
             n,
             next,
             detours,
-            lost,
+            pair_without_path,
         }
     }
 
@@ -119,9 +119,9 @@ fn toward(frame: &Frame, lines: &[Lines], gap_rule: GapRule, s: usize, dest: usi
         }
         let line = frame.line(s, axis);
         let slot = lines.next(line, a, b);
-        let early =
+        let avoids_dateline =
             gap_rule == GapRule::EarlyTurns && frame.switch_on_line(axis, line, b).is_none();
-        if slot != NONE || !early {
+        if slot != NONE || !avoids_dateline {
             return slot;
         }
     }
@@ -180,8 +180,8 @@ fn detour(graph: &Graph, column: &mut [u8], hops: &mut [usize], failed: &[usize]
             if hops[u] != FAR {
                 continue;
             }
-            let back = graph.slots(u).iter().position(|s| s.peer == v);
-            column[u] = back.and_then(|k| u8::try_from(k).ok()).unwrap_or(NONE);
+            let reverse = graph.slots(u).iter().position(|s| s.peer == v);
+            column[u] = reverse.and_then(|k| u8::try_from(k).ok()).unwrap_or(NONE);
             hops[u] = far + 1;
             edge.push(Reverse((far + 1, graph.lid_rank[u])));
         }

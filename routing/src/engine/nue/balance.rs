@@ -7,7 +7,7 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::network::{NO_SLOT, Network};
-use crate::channels::{VirtualLayer, narrow};
+use crate::channels::{VirtualLayer, to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Work units per switch for routing one LID.
@@ -28,22 +28,22 @@ pub(super) fn depths(net: &Network, tree: &[u8], dest: usize, hops: &mut Vec<u32
             path.push(at);
             at = net.channels.head[net.channel(at, tree[at])] as usize;
         }
-        let mut far = hops[at];
+        let mut distance = hops[at];
         while let Some(u) = path.pop() {
-            far = far.saturating_add(1);
-            hops[u] = far;
+            distance = distance.saturating_add(1);
+            hops[u] = distance;
         }
     }
 }
 
 /// Switches by hops, nearest first, without unreached ones.
 pub(super) fn switches_by_depth(hops: &[u32], order: &mut Vec<u32>) {
-    let most = hops
+    let max_hops = hops
         .iter()
         .filter(|&&h| h != u32::MAX)
         .max()
         .map_or(0, |&h| h as usize);
-    let mut start = vec![0usize; most + 2];
+    let mut start = vec![0usize; max_hops + 2];
     for &h in hops.iter().filter(|&&h| h != u32::MAX) {
         start[h as usize + 1] += 1;
     }
@@ -51,9 +51,9 @@ pub(super) fn switches_by_depth(hops: &[u32], order: &mut Vec<u32>) {
         start[i] += start[i - 1];
     }
     order.clear();
-    order.resize(start[most + 1], 0);
+    order.resize(start[max_hops + 1], 0);
     for (v, &h) in hops.iter().enumerate().filter(|(_, h)| **h != u32::MAX) {
-        order[start[h as usize]] = narrow(v);
+        order[start[h as usize]] = to_u32(v);
         start[h as usize] += 1;
     }
 }
@@ -93,15 +93,15 @@ impl BalanceScope<'_> {
             .map(|c| PARTS / (net.ports(c).len() as u64).max(1))
             .collect();
         let mut weight = vec![0u64; net.channels.len()];
-        let (mut hops, mut near) = (Vec::new(), Vec::new());
+        let (mut hops, mut by_distance) = (Vec::new(), Vec::new());
         let mut options = Options::default();
         let (mut cost, mut flow) = (vec![0u64; net.n], vec![0u64; net.n]);
         let mut vls = vec![0u16; net.n];
         for &dest in dests {
             let tree = &self.trees[dest * net.n..][..net.n];
             depths(net, tree, dest, &mut hops);
-            switches_by_depth(&hops, &mut near);
-            options.find(self, dest, &hops, &near);
+            switches_by_depth(&hops, &mut by_distance);
+            options.find(self, dest, &hops, &by_distance);
             let lids = net.lid_base[dest + 1] - net.lid_base[dest];
             let units = options.channels.len() + COLUMN_UNITS * net.n;
             self.budget.spend_len(net.channels.len() + lids * units)?;
@@ -113,15 +113,15 @@ impl BalanceScope<'_> {
                     continue;
                 }
                 vls[dest] = u16::MAX;
-                for &v in near.iter().skip(1) {
+                for &v in by_distance.iter().skip(1) {
                     let v = v as usize;
                     let total =
                         |c: u32| cost[net.channels.head[c as usize] as usize] + weight[c as usize];
-                    let may = options.of(v);
+                    let options_of_switch = options.options_of(v);
                     let best = if self.cdgs.len() == 1 {
-                        may.iter().copied().min_by_key(|&c| total(c))
+                        options_of_switch.iter().copied().min_by_key(|&c| total(c))
                     } else {
-                        let fits = may
+                        let fits = options_of_switch
                             .iter()
                             .copied()
                             .filter(|&c| self.fits(dest, v, c, row, &vls));
@@ -141,7 +141,7 @@ impl BalanceScope<'_> {
                 flow.iter_mut()
                     .zip(&net.hosts)
                     .for_each(|(f, &h)| *f = u64::from(h));
-                for &v in near.iter().skip(1).rev() {
+                for &v in by_distance.iter().skip(1).rev() {
                     let v = v as usize;
                     let c = net.channel(v, row[v]);
                     weight[c] += flow[v] * share[c];
@@ -192,7 +192,7 @@ struct Options {
 }
 
 impl Options {
-    fn find(&mut self, scope: &BalanceScope<'_>, dest: usize, hops: &[u32], near: &[u32]) {
+    fn find(&mut self, scope: &BalanceScope<'_>, dest: usize, hops: &[u32], by_distance: &[u32]) {
         let net = scope.net;
         let tree = &scope.trees[dest * net.n..][..net.n];
         let single = scope.cdgs.len() == 1;
@@ -209,25 +209,29 @@ impl Options {
             let w = net.channels.head[c] as usize;
             self.floor[w] = self.floor[w].max(position(c) + 1);
         }
-        for v in near.iter().map(|&v| v as usize).filter(|&v| v != dest) {
-            let from = narrow(self.channels.len());
-            let own = net.channel(v, tree[v]);
+        for v in by_distance
+            .iter()
+            .map(|&v| v as usize)
+            .filter(|&v| v != dest)
+        {
+            let from = to_u32(self.channels.len());
+            let own_channel = net.channel(v, tree[v]);
             for c in net.channels.leaving(v) {
                 let i = c as usize;
                 let w = net.channels.head[i] as usize;
                 let nearer = hops[w].saturating_add(1) == hops[v];
                 let at = position(i);
                 let agrees = !single || (at >= self.floor[v] && at < self.first[w]);
-                if i == own || (nearer && agrees) {
+                if i == own_channel || (nearer && agrees) {
                     self.channels.push(c);
                     self.first[v] = self.first[v].min(at);
                 }
             }
-            self.range[v] = (from, narrow(self.channels.len()));
+            self.range[v] = (from, to_u32(self.channels.len()));
         }
     }
 
-    fn of(&self, v: usize) -> &[u32] {
+    fn options_of(&self, v: usize) -> &[u32] {
         let (from, to) = self.range[v];
         &self.channels[from as usize..to as usize]
     }
@@ -241,19 +245,19 @@ pub(super) fn choose_links(
     budget: &WorkBudget,
 ) -> Result<(), BudgetExceeded> {
     let mut load = vec![0u64; net.num_ports()];
-    let mut near = Vec::new();
+    let mut by_distance = Vec::new();
     let (mut hops, mut flow) = (Vec::new(), vec![0u64; net.n]);
     for dest in 0..net.n {
         for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
             budget.spend_len(2 * COLUMN_UNITS * net.n)?;
             let row = &mut slots[lid * net.n..][..net.n];
             depths(net, row, dest, &mut hops);
-            switches_by_depth(&hops, &mut near);
-            let counts = net.lids[lid].1 != PortNum::ZERO;
+            switches_by_depth(&hops, &mut by_distance);
+            let is_host_lid = net.lids[lid].1 != PortNum::ZERO;
             flow.iter_mut()
                 .zip(&net.hosts)
                 .for_each(|(f, &h)| *f = u64::from(h));
-            for &v in near.iter().skip(1).rev() {
+            for &v in by_distance.iter().skip(1).rev() {
                 let v = v as usize;
                 let c = net.channel(v, row[v]);
                 let range = net.port_range(c);
@@ -262,7 +266,7 @@ pub(super) fn choose_links(
                     .min_by_key(|&p| load[p])
                     .unwrap_or(range.start);
                 row[v] = u8::try_from(lightest - net.first_port(v)).unwrap_or(NO_SLOT);
-                if counts {
+                if is_host_lid {
                     load[lightest] += flow[v];
                 }
                 flow[net.channels.head[c] as usize] += flow[v];

@@ -7,7 +7,7 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::network::Network;
-use crate::channels::{VirtualLayer, narrow};
+use crate::channels::{VirtualLayer, to_u32};
 
 /// Order of the switches (by position) and the channel of each switch to its parent in the escape tree.
 #[derive(Debug)]
@@ -26,12 +26,12 @@ impl EscapeTree {
         }
         let (mut up, mut depth) = (vec![None; net.n], vec![0u32; net.n]);
         for &v in order {
-            let above = net
+            let parents = net
                 .channels
                 .leaving(v)
                 .filter(|&c| position[net.channels.head[c as usize] as usize] < position[v]);
             let peer = |c: u32| net.channels.head[c as usize] as usize;
-            up[v] = above.min_by_key(|&c| (depth[peer(c)], position[peer(c)]));
+            up[v] = parents.min_by_key(|&c| (depth[peer(c)], position[peer(c)]));
             depth[v] = up[v].map_or(0, |c| depth[peer(c)] + 1);
         }
         Self { position, up }
@@ -44,7 +44,7 @@ impl EscapeTree {
         net: &Network,
         visits_max: usize,
     ) -> VirtualLayer {
-        let mut order: Vec<u32> = (0..narrow(net.channels.len())).collect();
+        let mut order: Vec<u32> = (0..to_u32(net.channels.len())).collect();
         order.sort_by_key(|&c| {
             let tail = self.position[net.channels.tail[c as usize] as usize];
             let climbs = self.position[net.channels.head[c as usize] as usize] < tail;
@@ -61,17 +61,17 @@ impl EscapeTree {
     pub(super) fn dependency_graph(&self, net: &Network, visits_max: usize) -> VirtualLayer {
         let mut cdg = self.dependency_graph_without_tree(net, visits_max);
         for v in 0..net.n {
-            let own = self.up[v];
+            let up_channel = self.up[v];
             let children = net.channels.leaving(v).filter(|&c| {
                 self.up[net.channels.head[c as usize] as usize]
-                    == Some(net.channels.back[c as usize])
+                    == Some(net.channels.reverse[c as usize])
             });
             let children: Vec<u32> = children.collect();
             for &child in &children {
-                let into = net.channels.back[child as usize];
-                if let Some(own) = own {
-                    cdg.insert(&net.channels, (into, own));
-                    let down = net.channels.back[own as usize];
+                let into = net.channels.reverse[child as usize];
+                if let Some(up_channel) = up_channel {
+                    cdg.insert(&net.channels, (into, up_channel));
+                    let down = net.channels.reverse[up_channel as usize];
                     cdg.insert(&net.channels, (down, child));
                 }
                 for &other in children.iter().filter(|&&other| other != child) {
@@ -96,7 +96,7 @@ impl EscapeTree {
     pub(super) fn positions(&self, net: &Network) -> Vec<u32> {
         let mut positions = vec![0; net.n];
         for (v, &position) in self.position.iter().enumerate() {
-            positions[net.switch[v].index()] = narrow(position);
+            positions[net.switch[v].index()] = to_u32(position);
         }
         positions
     }

@@ -100,14 +100,14 @@ fn route_in(
     orders: &[Vec<usize>],
 ) -> Result<Routing, BudgetExceeded> {
     let budget = request.budget;
-    let least = least_hops(net);
+    let min_total = min_total_hops(net);
     let Some(SingleVlRouting {
         escape,
         cdg,
         mut trees,
         mut hops,
         ..
-    }) = best_single_vl(net, orders, least, budget)?
+    }) = best_single_vl(net, orders, min_total, budget)?
     else {
         return Ok(empty_routing());
     };
@@ -121,13 +121,13 @@ fn route_in(
         trees: &trees,
         budget,
     };
-    let many = request.usable_vls() > 1;
+    let has_several_vls = request.usable_vls() > 1;
     let mut cells = Vec::new();
     // If paths are too long on one VL, balancing it is not worthwhile.
-    let enough = !(many && hops > least) && {
+    let enough = !(has_several_vls && hops > min_total) && {
         let load;
         (cells, load) = balance(&scope, &dests)?;
-        !many || is_balanced(&load, SINGLE_VL_PERCENT)
+        !has_several_vls || is_balanced(&load, SINGLE_VL_PERCENT)
     };
     let mut plan = VlPlan::single();
     if !enough {
@@ -153,10 +153,10 @@ fn route_in(
         plan = vl_plan(net, &pairs.vl);
         diagnostics.push(Diagnostic::PairVls(plan.vls));
     }
-    if hops > least {
+    if hops > min_total {
         diagnostics.push(Diagnostic::LongerPaths {
             hops,
-            shortest: least,
+            shortest: min_total,
             vls: Some(plan.vls),
         });
     }
@@ -212,26 +212,26 @@ impl Attempt {
 fn best_single_vl(
     net: &Network,
     orders: &[Vec<usize>],
-    least: u64,
+    min_total: u64,
     budget: &WorkBudget,
 ) -> Result<Option<SingleVlRouting>, BudgetExceeded> {
     let Some(order) = orders.first() else {
         return Ok(None);
     };
     let first = route_single_vl(net, order, Attempt::FarFirst, budget)?;
-    if first.hops == least || net.n * net.channels.len() > ATTEMPTS_SIZE_MAX {
+    if first.hops == min_total || net.n * net.channels.len() > ATTEMPTS_SIZE_MAX {
         return Ok(Some(first));
     }
     let attempts = orders
         .iter()
         .flat_map(|order| Attempt::ALL.map(|attempt| (order, attempt)));
     let attempts: Vec<(&Vec<usize>, Attempt)> = attempts.skip(1).collect();
-    let others: Vec<SingleVlRouting> = attempts
+    let other_attempts: Vec<SingleVlRouting> = attempts
         .into_par_iter()
         .map(|(order, attempt)| route_single_vl(net, order, attempt, budget))
         .collect::<Result<_, _>>()?;
-    let all = std::iter::once(first).chain(others);
-    Ok(all.min_by_key(|r| (r.hops, r.squares)))
+    let attempts = std::iter::once(first).chain(other_attempts);
+    Ok(attempts.min_by_key(|r| (r.hops, r.squares)))
 }
 
 /// Paths on one VL to all switches with LIDs. Switches without end ports come last and must not change the order of
@@ -246,7 +246,7 @@ fn route_single_vl(
     let mut cdg = escape.dependency_graph(net, SEARCH_BUDGET);
     let mut search = PathSearch::new(net);
     let mut trees = vec![NO_SLOT; net.n * net.n];
-    let (mut depth, mut near) = (Vec::new(), Vec::new());
+    let (mut depth, mut by_distance) = (Vec::new(), Vec::new());
     let mut dests: Vec<usize> = match attempt {
         Attempt::FarFirst | Attempt::FixedOrder => order.iter().rev().copied().collect(),
         Attempt::ByLid => (0..net.n).collect(),
@@ -270,10 +270,10 @@ fn route_single_vl(
         budget.spend(SEARCH_UNITS * (cdg.visited() - visited) as u64)?;
         budget.spend_len(TREE_UNITS * net.channels.len())?;
         depths(net, &tree, dest, &mut depth);
-        switches_by_depth(&depth, &mut near);
+        switches_by_depth(&depth, &mut by_distance);
         hops += weighted_hops(net, dest, &depth);
-        let flow = flows(net, &tree, &near);
-        for v in near.iter().skip(1).map(|&v| v as usize) {
+        let flow = flows(net, &tree, &by_distance);
+        for v in by_distance.iter().skip(1).map(|&v| v as usize) {
             search.load[net.channel(v, tree[v])] += flow[v] * lids;
         }
         trees[dest * net.n..][..net.n].copy_from_slice(&tree);
@@ -342,7 +342,7 @@ fn all_hops(net: &Network, trees: &[u8]) -> u64 {
 }
 
 /// Hops of all routes between end ports over shortest paths.
-fn least_hops(net: &Network) -> u64 {
+fn min_total_hops(net: &Network) -> u64 {
     let hops_to = |dest: usize| weighted_hops(net, dest, &min_hops(net, dest));
     (0..net.n).into_par_iter().map(hops_to).sum()
 }
@@ -355,7 +355,7 @@ fn weighted_hops(net: &Network, dest: usize, hops: &[u32]) -> u64 {
     let routes = hops
         .iter()
         .zip(&net.hosts)
-        .map(|(&far, &hosts)| u64::from(far) * u64::from(hosts));
+        .map(|(&hops, &hosts)| u64::from(hops) * u64::from(hosts));
     routes.sum::<u64>() * lids
 }
 
@@ -363,15 +363,15 @@ fn weighted_hops(net: &Network, dest: usize, hops: &[u32]) -> u64 {
 fn min_hops(net: &Network, dest: usize) -> Vec<u32> {
     let mut hops = vec![u32::MAX; net.n];
     hops[dest] = 0;
-    let mut found = vec![dest];
+    let mut order = vec![dest];
     let mut next = 0;
-    while let Some(&v) = found.get(next) {
+    while let Some(&v) = order.get(next) {
         next += 1;
         for c in net.channels.leaving(v) {
             let u = net.channels.head[c as usize] as usize;
             if hops[u] == u32::MAX {
                 hops[u] = hops[v] + 1;
-                found.push(u);
+                order.push(u);
             }
         }
     }
@@ -404,8 +404,8 @@ fn tables(request: &RoutingRequest<'_>, net: &Network, cells: &[u8]) -> Tables {
         let mut lft = Lft::drop_all(request.topo.top_lid());
         for (at, &(lid, port)) in net.lids.iter().enumerate() {
             let cell = cells[at * net.n + v];
-            let here = (net.lid_base[v]..net.lid_base[v + 1]).contains(&at);
-            let port = if here {
+            let is_local = (net.lid_base[v]..net.lid_base[v + 1]).contains(&at);
+            let port = if is_local {
                 port
             } else if cell == NO_SLOT {
                 PortNum::DROP
@@ -414,7 +414,7 @@ fn tables(request: &RoutingRequest<'_>, net: &Network, cells: &[u8]) -> Tables {
             };
             lft.set(lid, port);
         }
-        match request.previous.get(SwitchIdx::from_index(s).index()) {
+        match request.previous.table_of(SwitchIdx::from_index(s).index()) {
             Some(old) if **old == lft => Arc::clone(old),
             Some(_) | None => Arc::new(lft),
         }

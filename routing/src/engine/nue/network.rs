@@ -5,7 +5,7 @@
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::channels::{ChannelIndex, narrow};
+use crate::channels::{ChannelIndex, to_u32};
 use crate::engine::graph::Graph;
 use crate::engine::neighbors::index_channels;
 use crate::topology::{SwitchIdx, Topology};
@@ -49,16 +49,16 @@ impl Network {
         };
         for &s in &graph.by_lid {
             for &slot in graph.slots(s) {
-                let channel = narrow(net.port_base.len() - 1);
+                let channel = to_u32(net.port_base.len() - 1);
                 net.ports.extend_from_slice(graph.ports(slot));
                 net.of_port.resize(net.ports.len(), channel);
-                net.port_base.push(narrow(net.ports.len()));
+                net.port_base.push(to_u32(net.ports.len()));
             }
             net.hosts.push(graph.hosts[s]);
             let at = SwitchIdx::from_index(s);
             net.switch.push(at);
-            let own = topo.destinations_on(at).iter();
-            net.lids.extend(own.map(|d| (d.lid, d.port)));
+            let destinations = topo.destinations_on(at).iter();
+            net.lids.extend(destinations.map(|d| (d.lid, d.port)));
             net.lid_base.push(net.lids.len());
         }
         net
@@ -111,7 +111,7 @@ impl Network {
 
     /// Number of LIDs of end ports on a switch.
     pub(super) fn host_lids(&self, v: usize) -> usize {
-        let own = &self.lids[self.lid_base[v]..self.lid_base[v + 1]];
-        own.iter().filter(|(_, p)| *p != PortNum::ZERO).count()
+        let own_lids = &self.lids[self.lid_base[v]..self.lid_base[v + 1]];
+        own_lids.iter().filter(|(_, p)| *p != PortNum::ZERO).count()
     }
 }

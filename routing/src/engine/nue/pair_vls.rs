@@ -8,7 +8,7 @@
 
 use super::balance::{depths, switches_by_depth};
 use super::network::{NO_SLOT, Network};
-use crate::channels::{Dependency, VirtualLayer, narrow};
+use crate::channels::{Dependency, VirtualLayer, to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Maximum number of passes over all switches of a destination.
@@ -33,9 +33,9 @@ pub(super) struct PairVls<'a> {
     /// VL by source and destination switch, symmetric.
     pub(super) vl: Vec<u8>,
     /// Dependencies added by the current [`Self::reroute`], by VL, to be removed if it fails.
-    log: Vec<(usize, Dependency)>,
+    journal: Vec<(usize, Dependency)>,
     /// Dependencies added for one VL by the current [`Self::find_vl`].
-    fresh: Vec<Dependency>,
+    new_dependencies: Vec<Dependency>,
     /// Routes over each channel, divided by its number of links.
     load: Vec<u64>,
     /// Remaining VLs to try ([`TRIES_MAX`]).
@@ -52,8 +52,8 @@ impl<'a> PairVls<'a> {
             net,
             cdgs,
             vl: vec![0; net.n * net.n],
-            log: Vec::new(),
-            fresh: Vec::new(),
+            journal: Vec::new(),
+            new_dependencies: Vec::new(),
             load: vec![0; net.channels.len()],
             tries_left: TRIES_MAX,
             budget,
@@ -69,7 +69,7 @@ impl<'a> PairVls<'a> {
         nearest: &[u32],
     ) -> Result<(), BudgetExceeded> {
         let net = self.net;
-        let mut order: Vec<u32> = (0..narrow(net.n)).filter(|&v| v as usize != dest).collect();
+        let mut order: Vec<u32> = (0..to_u32(net.n)).filter(|&v| v as usize != dest).collect();
         order.sort_by_key(|&v| (nearest[v as usize], v));
         let mut hops = Vec::new();
         depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
@@ -113,23 +113,23 @@ impl<'a> PairVls<'a> {
     /// Moves switches to next hops at the same distance so that the sum of the squared loads decreases.
     pub(super) fn balance(&mut self, trees: &mut [u8], dests: &[usize]) {
         let net = self.net;
-        let (mut hops, mut near) = (Vec::new(), Vec::new());
+        let (mut hops, mut by_distance) = (Vec::new(), Vec::new());
         self.load.fill(0);
         for &dest in dests {
             let tree = &trees[dest * net.n..][..net.n];
             depths(net, tree, dest, &mut hops);
-            switches_by_depth(&hops, &mut near);
-            let flow = flows(net, tree, &near);
-            for v in near.iter().skip(1).map(|&v| v as usize) {
+            switches_by_depth(&hops, &mut by_distance);
+            let flow = flows(net, tree, &by_distance);
+            for v in by_distance.iter().skip(1).map(|&v| v as usize) {
                 let c = net.channel(v, tree[v]);
-                self.load[c] += self.part(c, flow[v] * net.host_lids(dest) as u64);
+                self.load[c] += self.relative_load(c, flow[v] * net.host_lids(dest) as u64);
             }
         }
         for _ in 0..ROUNDS {
             let mut moved = false;
             for &dest in dests {
                 match self.balance_destination(trees, dest) {
-                    Ok(here) => moved |= here,
+                    Ok(was_moved) => moved |= was_moved,
                     // Balancing is optional: the current state is valid.
                     Err(BudgetExceeded) => return,
                 }
@@ -146,13 +146,13 @@ impl<'a> PairVls<'a> {
         dest: usize,
     ) -> Result<bool, BudgetExceeded> {
         let net = self.net;
-        let (mut hops, mut near) = (Vec::new(), Vec::new());
+        let (mut hops, mut by_distance) = (Vec::new(), Vec::new());
         depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
-        switches_by_depth(&hops, &mut near);
-        let mut flow = flows(net, &trees[dest * net.n..][..net.n], &near);
+        switches_by_depth(&hops, &mut by_distance);
+        let mut flow = flows(net, &trees[dest * net.n..][..net.n], &by_distance);
         let lids = net.host_lids(dest) as u64;
         let mut moved = false;
-        for u in near.iter().skip(1).map(|&v| v as usize) {
+        for u in by_distance.iter().skip(1).map(|&v| v as usize) {
             if self.tries_left == 0 {
                 break;
             }
@@ -175,12 +175,12 @@ impl<'a> PairVls<'a> {
                 if self.reroute(trees, dest, u, c as usize) {
                     let tree = &trees[dest * net.n..][..net.n];
                     for &c in &old {
-                        self.load[c as usize] -= self.part(c as usize, routes);
+                        self.load[c as usize] -= self.relative_load(c as usize, routes);
                     }
                     for c in path(net, tree, u) {
-                        self.load[c as usize] += self.part(c as usize, routes);
+                        self.load[c as usize] += self.relative_load(c as usize, routes);
                     }
-                    flow = flows(net, tree, &near);
+                    flow = flows(net, tree, &by_distance);
                     self.units += net.n as u64;
                     moved = true;
                     break;
@@ -195,7 +195,7 @@ impl<'a> PairVls<'a> {
     }
 
     /// Load of routes over a channel, divided by its number of links, in [`PARTS`] of a route.
-    fn part(&self, channel: usize, routes: u64) -> u64 {
+    fn relative_load(&self, channel: usize, routes: u64) -> u64 {
         routes * (PARTS / (self.net.ports(channel).len() as u64).max(1))
     }
 
@@ -206,11 +206,11 @@ impl<'a> PairVls<'a> {
         let mut gain = 0;
         while old != new {
             let (a, b) = (i128::from(self.load[old]), i128::from(self.load[new]));
-            let (less, more) = (
-                i128::from(self.part(old, routes)),
-                i128::from(self.part(new, routes)),
+            let (decrease, increase) = (
+                i128::from(self.relative_load(old, routes)),
+                i128::from(self.relative_load(new, routes)),
             );
-            gain += less * (2 * a - less) - more * (2 * b + more);
+            gain += decrease * (2 * a - decrease) - increase * (2 * b + increase);
             let (v, w) = (
                 net.channels.head[old] as usize,
                 net.channels.head[new] as usize,
@@ -229,13 +229,13 @@ impl<'a> PairVls<'a> {
         let row = dest * net.n;
         let before = std::mem::replace(&mut trees[row + u], net.slot(channel));
         let through = senders(net, &trees[row..][..net.n], u);
-        self.log.clear();
+        self.journal.clear();
         let mut vls = Vec::with_capacity(through.len());
         for &x in &through {
             let x = x as usize;
             let Some(vl) = self.find_vl(trees, x, dest) else {
                 trees[row + u] = before;
-                for (vl, added) in self.log.drain(..) {
+                for (vl, added) in self.journal.drain(..) {
                     self.cdgs[vl].remove(&self.net.channels, added);
                 }
                 return false;
@@ -256,25 +256,25 @@ impl<'a> PairVls<'a> {
         if net.hosts[x] == 0 && net.hosts[dest] == 0 {
             return Some(0);
         }
-        let there = path(net, &trees[dest * net.n..][..net.n], x);
-        let back = path(net, &trees[x * net.n..][..net.n], dest);
-        let own = usize::from(self.vl[x * net.n + dest]);
-        let others = (0..self.cdgs.len()).filter(|&l| l != own);
-        std::iter::once(own).chain(others).find(|&vl| {
+        let forward_path = path(net, &trees[dest * net.n..][..net.n], x);
+        let reverse_path = path(net, &trees[x * net.n..][..net.n], dest);
+        let current_vl = usize::from(self.vl[x * net.n + dest]);
+        let other_vls = (0..self.cdgs.len()).filter(|&l| l != current_vl);
+        std::iter::once(current_vl).chain(other_vls).find(|&vl| {
             self.tries_left = self.tries_left.saturating_sub(1);
             let cdg = &mut self.cdgs[vl];
             let visited = cdg.visited();
-            self.fresh.clear();
-            let fits = [&there, &back].iter().all(|path| {
+            self.new_dependencies.clear();
+            let fits = [&forward_path, &reverse_path].iter().all(|path| {
                 path.windows(2)
-                    .all(|w| cdg.admit_one(&net.channels, (w[0], w[1]), &mut self.fresh))
+                    .all(|w| cdg.admit_one(&net.channels, (w[0], w[1]), &mut self.new_dependencies))
             });
             self.units += TRY_UNITS + SEARCH_UNITS * (cdg.visited() - visited) as u64;
             if fits {
-                self.log
-                    .extend(self.fresh.drain(..).map(|added| (vl, added)));
+                self.journal
+                    .extend(self.new_dependencies.drain(..).map(|added| (vl, added)));
             } else {
-                for added in self.fresh.drain(..) {
+                for added in self.new_dependencies.drain(..) {
                     cdg.remove(&net.channels, added);
                 }
             }
@@ -284,9 +284,9 @@ impl<'a> PairVls<'a> {
 }
 
 /// End ports that send through each switch; `near` has the switches by hops.
-pub(super) fn flows(net: &Network, tree: &[u8], near: &[u32]) -> Vec<u64> {
+pub(super) fn flows(net: &Network, tree: &[u8], by_distance: &[u32]) -> Vec<u64> {
     let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
-    for v in near.iter().skip(1).rev().map(|&v| v as usize) {
+    for v in by_distance.iter().skip(1).rev().map(|&v| v as usize) {
         flow[net.channels.head[net.channel(v, tree[v])] as usize] += flow[v];
     }
     flow
@@ -298,7 +298,7 @@ fn path(net: &Network, tree: &[u8], from: usize) -> Vec<u32> {
     let mut path = Vec::new();
     while tree[at] != NO_SLOT && path.len() <= net.n {
         let c = net.channel(at, tree[at]);
-        path.push(narrow(c));
+        path.push(to_u32(c));
         at = net.channels.head[c] as usize;
     }
     path
@@ -306,17 +306,17 @@ fn path(net: &Network, tree: &[u8], from: usize) -> Vec<u32> {
 
 /// A switch and all switches whose packets to the root of a tree pass it.
 fn senders(net: &Network, tree: &[u8], u: usize) -> Vec<u32> {
-    let mut found = vec![narrow(u)];
+    let mut channels = vec![to_u32(u)];
     let mut next = 0;
-    while let Some(&w) = found.get(next) {
+    while let Some(&w) = channels.get(next) {
         next += 1;
         for c in net.channels.leaving(w as usize) {
-            let into = net.channels.back[c as usize] as usize;
+            let into = net.channels.reverse[c as usize] as usize;
             let v = net.channels.tail[into] as usize;
             if tree[v] != NO_SLOT && net.channel(v, tree[v]) == into {
-                found.push(narrow(v));
+                channels.push(to_u32(v));
             }
         }
     }
-    found
+    channels
 }

@@ -8,7 +8,7 @@ use ferrosm_mad::ids::PortNum;
 
 use super::balance::{BalanceScope, depths, switches_by_depth};
 use super::network::NO_SLOT;
-use crate::channels::{VirtualLayer, narrow};
+use crate::channels::{VirtualLayer, to_u32};
 use crate::work::BudgetExceeded;
 
 /// Work units per switch for building the tree of a LID.
@@ -25,9 +25,9 @@ const BALANCED_PERCENT: u64 = 105;
 
 /// Whether the highest load is at most this percentage of the mean.
 pub(super) fn is_balanced(load: &[u64], percent: u64) -> bool {
-    let most = u128::from(load.iter().copied().max().unwrap_or(0));
+    let max_load = u128::from(load.iter().copied().max().unwrap_or(0));
     let sum: u128 = load.iter().map(|&l| u128::from(l)).sum();
-    most * 100 * load.len() as u128 <= sum * u128::from(percent)
+    max_load * 100 * load.len() as u128 <= sum * u128::from(percent)
 }
 
 /// The tree of the current LID.
@@ -56,9 +56,9 @@ impl LidTree<'_> {
 
 /// Increase of the second or fourth power of a load that grows by `more`.
 #[inline(always)]
-fn power_increase(load: u64, more: u64, power: u32) -> i128 {
-    let (old, new) = (i128::from(load), i128::from(load + more));
-    let squares = i128::from(more) * (old + new);
+fn power_increase(load: u64, added: u64, power: u32) -> i128 {
+    let (old, new) = (i128::from(load), i128::from(load + added));
+    let squares = i128::from(added) * (old + new);
     if power == 2 {
         squares
     } else {
@@ -72,33 +72,33 @@ impl BalanceScope<'_> {
     pub(super) fn refine(&self, cells: &mut [u8]) -> Result<Vec<u64>, BudgetExceeded> {
         let net = self.net;
         let mut load = vec![0u64; net.num_ports()];
-        let mut near = Vec::new();
-        self.each(cells, |tree| {
-            switches_by_depth(&tree.hops, &mut near);
-            for &v in near.iter().skip(1) {
+        let mut by_distance = Vec::new();
+        self.for_each_tree(cells, |tree| {
+            switches_by_depth(&tree.hops, &mut by_distance);
+            for &v in by_distance.iter().skip(1) {
                 load[self.link(tree.row, v as usize)] += tree.flow[v as usize];
             }
             0
         })?;
-        let mut left = VISITS_MAX;
+        let mut visits_left = VISITS_MAX;
         for power in [2, 4] {
             for _ in 0..PASSES {
                 let mut moves = 0u64;
                 if is_balanced(&load, BALANCED_PERCENT) {
                     return Ok(load);
                 }
-                let pass = self.each(cells, |tree| {
-                    let before = left;
-                    if left > 0 {
-                        moves += self.improve(tree, &mut load, power, &mut left);
+                let pass = self.for_each_tree(cells, |tree| {
+                    let before = visits_left;
+                    if visits_left > 0 {
+                        moves += self.improve(tree, &mut load, power, &mut visits_left);
                     }
-                    before - left
+                    before - visits_left
                 });
                 if pass.is_err() {
                     // Refinement is optional: the current routing is valid.
                     return Ok(load);
                 }
-                if moves == 0 || left == 0 {
+                if moves == 0 || visits_left == 0 {
                     break;
                 }
             }
@@ -107,13 +107,13 @@ impl BalanceScope<'_> {
     }
 
     /// Calls `work`, which returns its work units, with the tree of each LID of an end port.
-    pub(super) fn each(
+    pub(super) fn for_each_tree(
         &self,
         cells: &mut [u8],
         mut work: impl FnMut(&mut LidTree<'_>) -> u64,
     ) -> Result<(), BudgetExceeded> {
         let net = self.net;
-        let mut near = Vec::new();
+        let mut by_distance = Vec::new();
         let mut tree_slots = vec![NO_SLOT; net.n];
         for dest in 0..net.n {
             for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
@@ -130,9 +130,9 @@ impl BalanceScope<'_> {
                 }
                 let mut hops = Vec::new();
                 depths(net, &tree_slots, dest, &mut hops);
-                switches_by_depth(&hops, &mut near);
+                switches_by_depth(&hops, &mut by_distance);
                 let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
-                for &v in near.iter().skip(1).rev() {
+                for &v in by_distance.iter().skip(1).rev() {
                     let v = v as usize;
                     let w = net.channels.head[net.channel_of(self.link(row, v))] as usize;
                     flow[w] += flow[v];
@@ -158,7 +158,13 @@ impl BalanceScope<'_> {
     }
 
     /// Changes links where that is better; returns the number of changes.
-    fn improve(&self, tree: &mut LidTree<'_>, load: &mut [u64], power: u32, left: &mut u64) -> u64 {
+    fn improve(
+        &self,
+        tree: &mut LidTree<'_>,
+        load: &mut [u64],
+        power: u32,
+        visits_left: &mut u64,
+    ) -> u64 {
         let net = self.net;
         let mut moves = 0;
         for u in 0..net.n {
@@ -166,14 +172,14 @@ impl BalanceScope<'_> {
             if u == tree.dest || flow == 0 || tree.row[u] == NO_SLOT {
                 continue;
             }
-            let own = self.link(tree.row, u);
+            let current_link = self.link(tree.row, u);
             let mut best: Option<(i128, usize)> = None;
             for c in net.channels.leaving(u) {
                 if !tree.is_nearer(net.channels.head[c as usize] as usize, u) {
                     continue;
                 }
-                for link in net.port_range(c as usize).filter(|&p| p != own) {
-                    let gain = self.gain(tree, load, u, link, power, left);
+                for link in net.port_range(c as usize).filter(|&p| p != current_link) {
+                    let gain = self.gain(tree, load, u, link, power, visits_left);
                     if gain > 0
                         && best.is_none_or(|(g, _)| gain > g)
                         && self.agrees(tree, u, c as usize)
@@ -198,13 +204,13 @@ impl BalanceScope<'_> {
         u: usize,
         link: usize,
         power: u32,
-        left: &mut u64,
+        visits_left: &mut u64,
     ) -> i128 {
         let flow = tree.flow[u];
         let (mut old, mut new) = (self.link(tree.row, u), link);
         let mut gain = 0;
         loop {
-            *left = left.saturating_sub(1);
+            *visits_left = visits_left.saturating_sub(1);
             gain += power_increase(load[old].saturating_sub(flow), flow, power)
                 - power_increase(load[new], flow, power);
             let (v, w) = (self.head(old), self.head(new));
@@ -241,10 +247,10 @@ impl BalanceScope<'_> {
                 }
             }
             for c in net.channels.leaving(x) {
-                let into = net.channels.back[c as usize] as usize;
+                let into = net.channels.reverse[c as usize] as usize;
                 let y = net.channels.tail[into] as usize;
                 if tree.row[y] != NO_SLOT && net.channel_of(self.link(tree.row, y)) == into {
-                    from.push((y, if x == u { narrow(into) } else { via }));
+                    from.push((y, if x == u { to_u32(into) } else { via }));
                 }
             }
         }
@@ -254,19 +260,19 @@ impl BalanceScope<'_> {
     /// A switch and all sources whose packets pass it.
     pub(super) fn senders(&self, tree: &LidTree<'_>, u: usize) -> Vec<usize> {
         let net = self.net;
-        let mut found = vec![u];
+        let mut subtree = vec![u];
         let mut next = 0;
-        while let Some(&x) = found.get(next) {
+        while let Some(&x) = subtree.get(next) {
             next += 1;
             for c in net.channels.leaving(x) {
-                let into = net.channels.back[c as usize] as usize;
+                let into = net.channels.reverse[c as usize] as usize;
                 let y = net.channels.tail[into] as usize;
                 if tree.leads(y) && net.channel_of(self.link(tree.row, y)) == into {
-                    found.push(y);
+                    subtree.push(y);
                 }
             }
         }
-        found
+        subtree
     }
 
     /// Whether the path from `channel` on agrees with the order of a VL.

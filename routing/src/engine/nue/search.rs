@@ -11,7 +11,7 @@
 //! destination. So no destination falls back to the escape tree as a whole, unlike in the paper.
 
 use super::network::{NO_SLOT, Network};
-use crate::channels::{Dependency, DependencyStatus, VirtualLayer, narrow};
+use crate::channels::{Dependency, DependencyStatus, VirtualLayer, to_u32};
 
 const NONE: u32 = u32::MAX;
 const FAR: u32 = u32::MAX;
@@ -73,7 +73,7 @@ impl<'a> PathSearch<'a> {
         self.hops[dest] = 0;
         self.weight[dest] = 0;
         self.push_to_level(dest);
-        let mut lost = 0;
+        let mut unreached = 0;
         let mut level = 0;
         loop {
             while level < self.levels.len() {
@@ -81,13 +81,13 @@ impl<'a> PathSearch<'a> {
                 level += 1;
             }
             // Repair switches without an admissible neighbour, lowest LID first.
-            while lost < net.n && self.hops[lost] != FAR {
-                lost += 1;
+            while unreached < net.n && self.hops[unreached] != FAR {
+                unreached += 1;
             }
-            if lost == net.n {
+            if unreached == net.n {
                 break;
             }
-            match self.repair(cdg, dest, lost) {
+            match self.repair(cdg, dest, unreached) {
                 Some(nearest) => level = nearest,
                 // Only if the graph is not connected.
                 None => break,
@@ -107,7 +107,7 @@ impl<'a> PathSearch<'a> {
         while self.levels.len() <= at {
             self.levels.push(Vec::new());
         }
-        self.levels[at].push(narrow(v));
+        self.levels[at].push(to_u32(v));
     }
 
     /// Routes the neighbours of the switches at `level` hops through one of these.
@@ -153,7 +153,7 @@ impl<'a> PathSearch<'a> {
             for &(_, weight, c) in &options {
                 let v = net.channels.head[c as usize] as usize;
                 if v == dest || cdg.admit_one(&net.channels, (c, self.next[v]), &mut self.log) {
-                    self.hops[u] = narrow(level + 1);
+                    self.hops[u] = to_u32(level + 1);
                     self.next[u] = c;
                     self.weight[u] = weight;
                     self.push_to_level(u);
@@ -165,18 +165,18 @@ impl<'a> PathSearch<'a> {
 
     /// Finds a path with the fewest hops for a switch without an admissible neighbour. Returns the hops of the nearest
     /// switch that was routed by this.
-    fn repair(&mut self, cdg: &VirtualLayer, dest: usize, lost: usize) -> Option<usize> {
+    fn repair(&mut self, cdg: &VirtualLayer, dest: usize, unreached: usize) -> Option<usize> {
         let net = self.net;
         self.from.fill(NONE);
-        let mut found: Vec<u32> = net.channels.leaving(lost).collect();
-        found.iter().for_each(|&c| self.from[c as usize] = c);
+        let mut candidates: Vec<u32> = net.channels.leaving(unreached).collect();
+        candidates.iter().for_each(|&c| self.from[c as usize] = c);
         let mut best: Option<(u32, u32)> = None;
         let (mut start, mut steps) = (0, 0);
-        while start < found.len() {
-            let end = found.len();
+        while start < candidates.len() {
+            let end = candidates.len();
             steps += 1;
             for i in start..end {
-                let c = found[i];
+                let c = candidates[i];
                 let v = net.channels.head[c as usize] as usize;
                 let position = cdg.position(c as usize);
                 let routed = self.hops[v] != FAR;
@@ -194,10 +194,10 @@ impl<'a> PathSearch<'a> {
                     let i = d as usize;
                     if self.from[i] == NONE
                         && cdg.position(i) > floor
-                        && d != net.channels.back[c as usize]
+                        && d != net.channels.reverse[c as usize]
                     {
                         self.from[i] = c;
-                        found.push(d);
+                        candidates.push(d);
                     }
                 }
             }
@@ -213,9 +213,9 @@ impl<'a> PathSearch<'a> {
         loop {
             let v = net.channels.tail[c as usize] as usize;
             hops += 1;
-            let fresh = self.hops[v] == FAR;
+            let is_new = self.hops[v] == FAR;
             self.next[v] = c;
-            if fresh {
+            if is_new {
                 self.hops[v] = hops;
                 self.weight[v] = 0;
                 self.push_to_level(v);
@@ -235,9 +235,9 @@ impl<'a> PathSearch<'a> {
         let into = net
             .channels
             .leaving(v)
-            .map(|c| net.channels.back[c as usize]);
-        let used = into.filter(|&b| self.next[net.channels.tail[b as usize] as usize] == b);
-        used.map(|b| cdg.position(b as usize)).max().unwrap_or(0)
+            .map(|c| net.channels.reverse[c as usize]);
+        let in_use = into.filter(|&b| self.next[net.channels.tail[b as usize] as usize] == b);
+        in_use.map(|b| cdg.position(b as usize)).max().unwrap_or(0)
     }
 
     /// Adds the dependencies of the paths and removes those that were only tried.

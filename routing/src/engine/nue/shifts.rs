@@ -27,7 +27,7 @@ struct EndPortRanks {
     /// Ranks of the end ports on each switch.
     on: Vec<Range<usize>>,
     /// Rank by LID index; `None` for switch LIDs and for all but the first LID of an end port.
-    of: Vec<Option<usize>>,
+    by_lid: Vec<Option<usize>>,
     count: usize,
 }
 
@@ -36,24 +36,24 @@ impl BalanceScope<'_> {
         let net = self.net;
         let mut ranks = EndPortRanks {
             on: vec![0..0; net.n],
-            of: vec![None; net.lids.len()],
+            by_lid: vec![None; net.lids.len()],
             count: 0,
         };
-        let ends = |v: usize| {
-            let here = &net.lids[net.lid_base[v]..net.lid_base[v + 1]];
-            let ends = here.iter().filter(|l| l.1 != PortNum::ZERO);
-            ends.map(|l| l.0).min()
+        let count_end_ports = |v: usize| {
+            let lids = &net.lids[net.lid_base[v]..net.lid_base[v + 1]];
+            let end_port_lids = lids.iter().filter(|l| l.1 != PortNum::ZERO);
+            end_port_lids.map(|l| l.0).min()
         };
         let mut order: Vec<usize> = (0..net.n).collect();
-        order.sort_by_key(|&v| (ends(v), v));
+        order.sort_by_key(|&v| (count_end_ports(v), v));
         for v in order {
             let first = ranks.count;
-            let here = net.lid_base[v]..net.lid_base[v + 1];
-            for at in here.clone() {
+            let lids = net.lid_base[v]..net.lid_base[v + 1];
+            for at in lids.clone() {
                 let port = net.lids[at].1;
-                let known = net.lids[here.start..at].iter().any(|l| l.1 == port);
-                if port != PortNum::ZERO && !known {
-                    ranks.of[at] = Some(ranks.count);
+                let is_further_lid = net.lids[lids.start..at].iter().any(|l| l.1 == port);
+                if port != PortNum::ZERO && !is_further_lid {
+                    ranks.by_lid[at] = Some(ranks.count);
                     ranks.count += 1;
                 }
             }
@@ -74,14 +74,14 @@ impl BalanceScope<'_> {
         }
         let mut work = Shifts {
             scope: self,
-            most: load.iter().copied().max().unwrap_or(0),
+            max_flow: load.iter().copied().max().unwrap_or(0),
             ranks,
             flows: vec![0; size],
-            left: VISITS_MAX,
+            visits_left: VISITS_MAX,
             sources: Vec::new(),
         };
         // Optional improvement: if the budget is exceeded, the routing stays valid.
-        let counted = self.each(cells, |tree| {
+        let counted = self.for_each_tree(cells, |tree| {
             work.count(tree);
             0
         });
@@ -90,12 +90,12 @@ impl BalanceScope<'_> {
         }
         for _ in 0..PASSES {
             let mut moves = 0u64;
-            let pass = self.each(cells, |tree| {
-                let left = work.left;
+            let pass = self.for_each_tree(cells, |tree| {
+                let visits_left = work.visits_left;
                 moves += work.improve(tree, load);
-                left - work.left
+                visits_left - work.visits_left
             });
-            if pass.is_err() || moves == 0 || work.left == 0 {
+            if pass.is_err() || moves == 0 || work.visits_left == 0 {
                 break;
             }
         }
@@ -105,11 +105,11 @@ impl BalanceScope<'_> {
 struct Shifts<'a, 'n> {
     scope: &'a BalanceScope<'n>,
     /// Routes over the busiest link.
-    most: u64,
+    max_flow: u64,
     ranks: EndPortRanks,
     /// Flows by link and distance.
     flows: Vec<u16>,
-    left: u64,
+    visits_left: u64,
     /// Ranks of the end ports that send through the current switch.
     sources: Vec<usize>,
 }
@@ -128,7 +128,7 @@ impl Shifts<'_, '_> {
 
     /// Counts the flows of one tree.
     fn count(&mut self, tree: &LidTree<'_>) {
-        let Some(to) = self.ranks.of[tree.lid] else {
+        let Some(to) = self.ranks.by_lid[tree.lid] else {
             return;
         };
         for u in (0..self.scope.net.n).filter(|&u| u != tree.dest) {
@@ -153,27 +153,27 @@ impl Shifts<'_, '_> {
 
     /// Changes links where that is better; returns the number of changes.
     fn improve(&mut self, tree: &mut LidTree<'_>, load: &mut [u64]) -> u64 {
-        let Some(to) = self.ranks.of[tree.lid] else {
+        let Some(to) = self.ranks.by_lid[tree.lid] else {
             return 0;
         };
         let scope = self.scope;
         let net = scope.net;
         let mut moves = 0;
         for u in 0..net.n {
-            if self.left == 0 {
+            if self.visits_left == 0 {
                 break;
             }
             if u == tree.dest || tree.flow[u] == 0 || !tree.leads(u) {
                 continue;
             }
-            let own = scope.link(tree.row, u);
+            let current_link = scope.link(tree.row, u);
             let nearer = |c: &u32| tree.is_nearer(net.channels.head[*c as usize] as usize, u);
             let options: Vec<usize> = net
                 .channels
                 .leaving(u)
                 .filter(nearer)
                 .flat_map(|c| net.port_range(c as usize))
-                .filter(|&p| p != own)
+                .filter(|&p| p != current_link)
                 .collect();
             if options.is_empty() {
                 continue;
@@ -205,13 +205,13 @@ impl Shifts<'_, '_> {
         let (mut old, mut new) = (scope.link(tree.row, u), link);
         let mut gain = 0;
         loop {
-            if load[new] + tree.flow[u] > self.most {
+            if load[new] + tree.flow[u] > self.max_flow {
                 return 0;
             }
-            self.left = self.left.saturating_sub(self.sources.len() as u64);
+            self.visits_left = self.visits_left.saturating_sub(self.sources.len() as u64);
             for &from in &self.sources {
-                let less = self.flows[self.cell(old, from, to)].saturating_sub(1);
-                gain += step(less) - step(self.flows[self.cell(new, from, to)]);
+                let decreased = self.flows[self.cell(old, from, to)].saturating_sub(1);
+                gain += step(decreased) - step(self.flows[self.cell(new, from, to)]);
             }
             let (v, w) = (scope.head(old), scope.head(new));
             if v == w || v == tree.dest || w == tree.dest {

@@ -58,7 +58,7 @@ impl LidTrees {
     }
 
     /// All columns.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &[u8]> {
         self.ports.chunks_exact(self.n.max(1))
     }
 
@@ -76,7 +76,7 @@ impl LidTrees {
         let n = self.n;
         let columns = self.ports.par_chunks_exact_mut(n.max(1)).zip(lids);
         columns.for_each(|(ports, d)| {
-            let installed = |v: usize| previous.get(v).map(|lft| lft.get(d.lid));
+            let installed = |v: usize| previous.table_of(v).map(|lft| lft.get(d.lid));
             let dest = d.switch.index();
             let differs = (0..n).any(|v| v != dest && installed(v) != Some(PortNum(ports[v])));
             if differs && reaches_all(topo, dest, &installed) {
@@ -109,7 +109,7 @@ impl LidTrees {
                 }
                 rows.into_iter().enumerate().map(move |(i, row)| {
                     let lft = Lft::from_entries(row);
-                    match previous.get(start + i) {
+                    match previous.table_of(start + i) {
                         Some(old) if **old == lft => Arc::clone(old),
                         Some(_) | None => Arc::new(lft),
                     }

@@ -68,15 +68,15 @@ pub(crate) fn weigh_lids<C: HopCell>(
             preference,
         )
     };
-    let fresh = || search().weigh_all(request, None);
+    let weigh_anew = || search().weigh_all(request, None);
     let previous = request.previous;
     if previous.lfts.iter().all(Option::is_none) {
-        return Ok((fresh()?, true));
+        return Ok((weigh_anew()?, true));
     }
     // If all entries stayed, a restored link would stay idle.
     let idle = links.idle_links(topo, previous);
     if !idle.is_empty() {
-        let trees = fresh()?;
+        let trees = weigh_anew()?;
         if links.any_used(&trees, &idle) {
             return Ok((trees, true));
         }
@@ -148,7 +148,7 @@ impl LinkTable {
         let used: Vec<Option<[bool; 256]>> = (0..topo.num_switches())
             .into_par_iter()
             .map(|v| {
-                previous.get(v).map(|lft| {
+                previous.table_of(v).map(|lft| {
                     let mut used = [false; 256];
                     for &port in lft.entries() {
                         used[usize::from(port)] = true;
@@ -167,7 +167,7 @@ impl LinkTable {
 
     fn any_used(&self, trees: &LidTrees, ports: &[(usize, u8)]) -> bool {
         trees
-            .all()
+            .columns()
             .any(|column| ports.iter().any(|&(v, port)| column[v] == port))
     }
 }
@@ -186,18 +186,18 @@ impl ShortestPathDag {
     fn new<C: HopCell>(matrix: &HopMatrix<C>, links: &LinkTable, dest: usize) -> Self {
         // Links are bidirectional: the row of the destination equals its column.
         let row = matrix.row(dest);
-        let far = row.iter().map(|c| c.hops()).max().unwrap_or(0);
-        let mut ends = vec![0u32; far + 2];
+        let max_hops = row.iter().map(|c| c.hops()).max().unwrap_or(0);
+        let mut level_ends = vec![0u32; max_hops + 2];
         for c in row {
-            ends[c.hops() + 1] += 1;
+            level_ends[c.hops() + 1] += 1;
         }
-        for i in 1..ends.len() {
-            ends[i] += ends[i - 1];
+        for i in 1..level_ends.len() {
+            level_ends[i] += level_ends[i - 1];
         }
         let mut order = vec![0u32; row.len()];
         for (v, c) in (0u32..).zip(row) {
-            order[ends[c.hops()] as usize] = v;
-            ends[c.hops()] += 1;
+            order[level_ends[c.hops()] as usize] = v;
+            level_ends[c.hops()] += 1;
         }
         order.remove(0);
         let (mut first, mut nearer) = (Vec::with_capacity(order.len() + 1), Vec::new());
@@ -221,11 +221,16 @@ impl ShortestPathDag {
 
     /// Switches by distance, with their links.
     #[inline(always)]
-    fn each(&self) -> impl DoubleEndedIterator<Item = (usize, &[(u32, u32)])> {
+    fn links_by_switch(&self) -> impl DoubleEndedIterator<Item = (usize, &[(u32, u32)])> {
         self.order
             .iter()
             .zip(self.first.windows(2))
-            .map(|(&v, ends)| (v as usize, &self.links[ends[0] as usize..ends[1] as usize]))
+            .map(|(&v, range)| {
+                (
+                    v as usize,
+                    &self.links[range[0] as usize..range[1] as usize],
+                )
+            })
     }
 }
 
@@ -306,23 +311,23 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
     fn weigh_all(
         mut self,
         request: &RoutingRequest<'_>,
-        keep: Option<&Previous>,
+        installed: Option<&Previous>,
     ) -> Result<LidTrees, BudgetExceeded> {
         let mut jobs = self.jobs(request);
-        if let Some(old) = keep {
-            let mut late = Vec::new();
+        if let Some(old) = installed {
+            let mut deferred = Vec::new();
             for job in &mut jobs {
-                let (whole, torn): (Vec<usize>, Vec<usize>) = std::mem::take(&mut job.columns)
+                let (legal, broken): (Vec<usize>, Vec<usize>) = std::mem::take(&mut job.columns)
                     .into_iter()
                     .partition(|&c| self.is_fully_kept(c, old));
-                job.columns = whole;
-                late.push(DestinationJob {
+                job.columns = legal;
+                deferred.push(DestinationJob {
                     dest: job.dest,
-                    columns: torn,
+                    columns: broken,
                     without_end_ports: job.without_end_ports,
                 });
             }
-            jobs.extend(late);
+            jobs.extend(deferred);
         }
         jobs.retain(|job| !job.columns.is_empty());
         let build_dags = |batch: &[DestinationJob], matrix, links| -> Vec<ShortestPathDag> {
@@ -345,14 +350,14 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             let ((), next) = rayon::join(
                 || {
                     for (job, dag) in batch.iter().zip(&dags) {
-                        self.weigh_job(job, dag, keep);
+                        self.weigh_job(job, dag, installed);
                     }
                 },
                 || after.map(|b| (b, build_dags(b, matrix, links))),
             );
             current = next;
         }
-        self.route_switch_lids(keep);
+        self.route_switch_lids(installed);
         Ok(self.trees)
     }
 
@@ -409,9 +414,10 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             }
             last_priority = Some(priority);
         }
-        let bare = self.graph.by_lid.iter().copied();
+        let switches_without_hosts = self.graph.by_lid.iter().copied();
         jobs.extend(
-            bare.filter(|&s| self.graph.hosts[s] == 0)
+            switches_without_hosts
+                .filter(|&s| self.graph.hosts[s] == 0)
                 .map(|dest| DestinationJob {
                     dest,
                     columns: self.trees.columns_on(dest).collect(),
@@ -423,7 +429,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
 
     /// The installed link for a LID, if it still leads one hop nearer.
     fn installed_link(&self, v: usize, lid: Lid, dest: usize, old: &Previous) -> Option<usize> {
-        let link = self.links.link_at(v, old.get(v)?.get(lid))?;
+        let link = self.links.link_at(v, old.table_of(v)?.get(lid))?;
         let row = self.matrix.row(dest);
         (row[self.links.peer[link] as usize].farther() == row[v]).then_some(link)
     }
@@ -435,10 +441,15 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             .all(|v| v == dest || self.installed_link(v, d.lid, dest, old).is_some())
     }
 
-    fn weigh_job(&mut self, job: &DestinationJob, dag: &ShortestPathDag, keep: Option<&Previous>) {
+    fn weigh_job(
+        &mut self,
+        job: &DestinationJob,
+        dag: &ShortestPathDag,
+        installed: Option<&Previous>,
+    ) {
         let mut template: Option<usize> = None;
         for &column in &job.columns {
-            self.choose_links(job, dag, column, template, keep);
+            self.choose_links(job, dag, column, template, installed);
             if self.granularity == Granularity::PerSwitch {
                 template.get_or_insert(column);
             }
@@ -450,7 +461,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             for (routes, &hosts) in self.routes.iter_mut().zip(&self.graph.hosts) {
                 *routes = u64::from(hosts);
             }
-            for (v, _) in dag.each().rev() {
+            for (v, _) in dag.links_by_switch().rev() {
                 let link = self.link[v] as usize;
                 let routes = self.routes[v];
                 load[link] += routes * self.links.counts[link];
@@ -467,12 +478,12 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         dag: &ShortestPathDag,
         column: usize,
         template: Option<usize>,
-        keep: Option<&Previous>,
+        installed: Option<&Previous>,
     ) {
         let lid = self.lids[column].lid;
         self.weight[job.dest] = 0;
         self.suffix_orders[job.dest] = (SwitchOrders::ALL, 0);
-        for (v, links) in dag.each() {
+        for (v, links) in dag.links_by_switch() {
             let load = if job.without_end_ports {
                 &self.switch_load
             } else {
@@ -484,8 +495,8 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
                     .map(|c| (weigh(c), c.0))
                     .min_by_key(|&(weight, _)| weight)
             };
-            let kept = keep.and_then(|old| self.installed_link(v, lid, job.dest, old));
-            let found = if let Some(link) = kept {
+            let kept = installed.and_then(|old| self.installed_link(v, lid, job.dest, old));
+            let link = if let Some(link) = kept {
                 let link = u32::try_from(link).unwrap_or(LinkTable::NONE);
                 lightest(&mut links.iter().filter(|c| c.0 == link))
             } else if let Some(template) = template {
@@ -497,7 +508,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             };
             // A link always exists on a connected graph.
             let (weight, link) =
-                found.unwrap_or_else(|| (0, links.first().map_or(LinkTable::NONE, |c| c.0)));
+                link.unwrap_or_else(|| (0, links.first().map_or(LinkTable::NONE, |c| c.0)));
             self.weight[v] = weight;
             self.link[v] = link;
             self.record_link(v, job.dest);
@@ -513,7 +524,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
     #[inline(always)]
     fn preferred_link(&self, dest: usize, links: &[(u32, u32)], load: &[u64]) -> (u64, u32) {
         let weigh = |&(link, peer): &(u32, u32)| self.weight[peer as usize] + load[link as usize];
-        let least = |key: &dyn Fn(&(u32, u32)) -> u64| {
+        let links_with_min = |key: &dyn Fn(&(u32, u32)) -> u64| {
             let keyed = links.iter().map(|c| ((key(c), weigh(c)), c.0));
             let best = keyed.min_by_key(|&(key, _)| key);
             best.map_or((0, LinkTable::NONE), |((_, weight), link)| (weight, link))
@@ -529,13 +540,13 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
                 }
                 best
             }
-            PathPreference::FewestDependencies => {
-                least(&|&(link, peer)| self.new_dependencies_over(dest, link, peer as usize))
-            }
+            PathPreference::FewestDependencies => links_with_min(&|&(link, peer)| {
+                self.new_dependencies_over(dest, link, peer as usize)
+            }),
             PathPreference::FirstPort => links
                 .first()
                 .map_or((0, LinkTable::NONE), |c| (weigh(c), c.0)),
-            PathPreference::Orders(orders) => least(&|&(link, peer)| {
+            PathPreference::Orders(orders) => links_with_min(&|&(link, peer)| {
                 let suffix_orders = self.suffix_orders[peer as usize];
                 let (kept, _) = orders.before(self.links.channel[link as usize], suffix_orders);
                 u64::from(kept.trailing_zeros())
@@ -588,19 +599,22 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
     }
 
     /// Routes LIDs of switches with end ports along the tree of one of their end ports, which adds no dependency.
-    fn route_switch_lids(&mut self, keep: Option<&Previous>) {
+    fn route_switch_lids(&mut self, installed: Option<&Previous>) {
         for (rank, &dest) in self.graph.by_lid.iter().enumerate() {
             let columns = self.trees.columns_on(dest);
-            let (own, others): (Vec<usize>, Vec<usize>) =
+            let (own_lids, other_lids): (Vec<usize>, Vec<usize>) =
                 columns.partition(|&c| self.lids[c].port == PortNum::ZERO);
-            if others.is_empty() {
+            if other_lids.is_empty() {
                 continue;
             }
-            for column in own {
-                let template = self.trees.column(others[rank % others.len()]).to_vec();
+            for column in own_lids {
+                let template = self
+                    .trees
+                    .column(other_lids[rank % other_lids.len()])
+                    .to_vec();
                 let lid = self.lids[column].lid;
                 for (v, port) in template.into_iter().enumerate().filter(|(v, _)| *v != dest) {
-                    let kept = keep.and_then(|old| self.installed_link(v, lid, dest, old));
+                    let kept = installed.and_then(|old| self.installed_link(v, lid, dest, old));
                     let port = kept.map_or(port, |link| self.links.port[link]);
                     self.trees.column_mut(column)[v] = port;
                 }

@@ -33,28 +33,28 @@ impl<'a> PairPaths<'a> {
     ) -> Self {
         let lids: Vec<Destination> = lid_trees.destinations(topo).copied().collect();
         let of_switch = |dest: usize| {
-            let mut all: Vec<usize> = lid_trees.columns_on(dest).collect();
-            all.sort_by_key(|&c| (lids[c].port == PortNum::ZERO, c));
+            let mut columns: Vec<usize> = lid_trees.columns_on(dest).collect();
+            columns.sort_by_key(|&c| (lids[c].port == PortNum::ZERO, c));
             let mut different: Vec<(usize, bool)> = Vec::new();
-            for column in all {
-                let same = |&(other, _): &(usize, bool)| {
-                    let both = lid_trees.column(other).iter().zip(lid_trees.column(column));
-                    both.enumerate().all(|(v, (&p, &q))| {
+            for column in columns {
+                let is_same_tree = |&(other, _): &(usize, bool)| {
+                    let pairs = lid_trees.column(other).iter().zip(lid_trees.column(column));
+                    pairs.enumerate().all(|(v, (&p, &q))| {
                         p == q
                             || v == dest
                             || channels.output_channel(v, p) == channels.output_channel(v, q)
                     })
                 };
-                if !different.iter().any(same) {
+                if !different.iter().any(is_same_tree) {
                     different.push((column, lids[column].port == PortNum::ZERO));
                 }
             }
             different
         };
-        let found: Vec<Vec<(usize, bool)>> =
+        let columns_by_dest: Vec<Vec<(usize, bool)>> =
             (0..graph.len()).into_par_iter().map(of_switch).collect();
         let (mut first, mut columns) = (vec![0], Vec::new());
-        for of_one in found {
+        for of_one in columns_by_dest {
             columns.extend(of_one);
             first.push(columns.len());
         }
@@ -77,38 +77,43 @@ impl<'a> PairPaths<'a> {
     }
 
     /// Adds the dependencies of all packets from one switch to the LIDs on another.
-    pub(crate) fn between(&self, from: usize, dest: usize, found: &mut Vec<Dependency>) {
+    pub(crate) fn add_pair_dependencies(
+        &self,
+        from: usize,
+        dest: usize,
+        dependencies: &mut Vec<Dependency>,
+    ) {
         for &(column, management) in self.columns_on(dest) {
             if self.sends_packets(from, management) {
-                self.walk(from, dest, column, found);
+                self.walk(from, dest, column, dependencies);
             }
         }
     }
 
-    fn walk(&self, from: usize, dest: usize, column: usize, found: &mut Vec<Dependency>) {
+    fn walk(&self, from: usize, dest: usize, column: usize, dependencies: &mut Vec<Dependency>) {
         let ports = self.lid_trees.column(column);
         let mut x = self.channels.output_channel(from, ports[from]);
         let mut v = self.channels.head(x);
         while v != dest {
             let y = self.channels.output_channel(v, ports[v]);
-            found.push((x, y));
+            dependencies.push((x, y));
             x = y;
             v = self.channels.head(y);
         }
     }
 
     /// All dependencies.
-    pub(crate) fn all(&self) -> DependencySet {
+    pub(crate) fn all_dependencies(&self) -> DependencySet {
         let index = &self.channels.index;
         let none = || DependencySet::empty(index);
-        let add = |mut all: DependencySet, dest: usize| {
-            let mut found = Vec::new();
+        let add = |mut set: DependencySet, dest: usize| {
+            let mut dependencies = Vec::new();
             for &(column, management) in self.columns_on(dest) {
                 if management {
                     for from in
                         (0..self.graph.len()).filter(|&v| v != dest && self.sends_packets(v, true))
                     {
-                        self.walk(from, dest, column, &mut found);
+                        self.walk(from, dest, column, &mut dependencies);
                     }
                     continue;
                 }
@@ -122,14 +127,14 @@ impl<'a> PairPaths<'a> {
                     }
                     let next = self.channels.head(x);
                     if next != dest {
-                        all.insert(index, (x, leaving[next]));
+                        set.insert(index, (x, leaving[next]));
                     }
                 }
             }
-            for dependency in found {
-                all.insert(index, dependency);
+            for dependency in dependencies {
+                set.insert(index, dependency);
             }
-            all
+            set
         };
         let either = |mut a: DependencySet, b: DependencySet| {
             a.union_with(&b);

@@ -86,7 +86,7 @@ struct Candidate {
     /// Spanning tree on the first layer.
     up: Option<Vec<Option<PortNum>>>,
     /// Installed paths are reused as far as possible.
-    kept: bool,
+    is_installed: bool,
 }
 
 /// Result for one preference.
@@ -150,7 +150,7 @@ pub(crate) fn route<C: HopCell>(
         }));
     }
     let usable = usize::from(request.usable_vls());
-    let mut needed = usize::MAX;
+    let mut min_vls = usize::MAX;
     // Installed paths may need more VLs than fresh ones.
     let nothing = Previous::none();
     let from_scratch = request.with_previous(&nothing);
@@ -159,17 +159,17 @@ pub(crate) fn route<C: HopCell>(
     for directions in [Directions::Shared, Directions::Separate] {
         for request in requests.into_iter().flatten() {
             let planner = Planner::new(request, graph, &matrix);
-            let (found, least) = planner.try_all(objective, directions, usable)?;
-            needed = needed.min(least);
-            if let Some(found) = found {
-                return Ok(Ok(planner.finish(name, found)));
+            let (candidate, vls_needed) = planner.try_all(objective, directions, usable)?;
+            min_vls = min_vls.min(vls_needed);
+            if let Some(candidate) = candidate {
+                return Ok(Ok(planner.finish(name, candidate)));
             }
         }
     }
     // A larger budget might have found fewer VLs.
     request.budget.check()?;
     Ok(Err(RouteError::TooFewVls {
-        needed,
+        needed: min_vls,
         usable: request.usable_vls(),
     }))
 }
@@ -224,7 +224,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 PathPreference::LeastLoad
             }
         };
-        let (lid_trees, fresh) = weigh_lids(
+        let (lid_trees, is_new) = weigh_lids(
             self.request,
             graph,
             self.matrix,
@@ -232,28 +232,28 @@ impl<'a, C: HopCell> Planner<'a, C> {
             granularity,
             preference,
         )?;
-        Ok(Some((lid_trees, fresh, orders)))
+        Ok(Some((lid_trees, is_new, orders)))
     }
 
     /// Places all paths on one VL and balances fresh ones there; returns the compatible multicast trees.
     fn route_on_one_vl(
         &self,
         lid_trees: &mut LidTrees,
-        fresh: bool,
+        is_new: bool,
     ) -> Result<Option<TreeConstraint>, EngineStop> {
         let (graph, channels, topo) = (self.graph, &self.channels, self.request.topo);
         let budget = self.request.budget;
         // Every path is followed once.
         budget.spend_len(graph.len() * topo.destinations().len())?;
-        if !fresh {
+        if !is_new {
             // Paths that were adapted to one VL are not the shortest; keep them while they reach their destination.
             lid_trees.keep_installed_columns(topo, self.request.previous);
         }
-        let whole = VirtualLayer::from_dependencies(
+        let layer = VirtualLayer::from_dependencies(
             &channels.index,
-            PairPaths::new(topo, graph, channels, lid_trees).all(),
+            PairPaths::new(topo, graph, channels, lid_trees).all_dependencies(),
         );
-        let (mut layer, up) = if let Some(mut layer) = whole {
+        let (mut layer, up) = if let Some(mut layer) = layer {
             let up = spanning_tree::grow_spanning_tree(
                 graph,
                 &channels.index,
@@ -270,7 +270,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             };
             (layer, Some(up))
         };
-        if fresh {
+        if is_new {
             let mut constraints = LayerConstraints {
                 layers: std::slice::from_mut(&mut layer),
                 vl_of: &[],
@@ -295,7 +295,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         usable: usize,
     ) -> Result<(Option<Candidate>, usize), EngineStop> {
         let entries = self.graph.len() * self.request.topo.destinations().len();
-        let (mut fitting, mut least) = (Vec::<Candidate>::new(), usize::MAX);
+        let (mut fitting, mut vls_needed) = (Vec::<Candidate>::new(), usize::MAX);
         let mut min_load = 0;
         // On large fabrics, later preferences have never needed fewer VLs without overloading a channel.
         let tried = if entries > THOROUGH_ENTRIES {
@@ -305,17 +305,18 @@ impl<'a, C: HopCell> Planner<'a, C> {
         };
         for (kind, granularity) in PREFERENCES.into_iter().take(tried) {
             let good_load = min_load * GOOD_LOAD / GOOD_LOAD_DIVISOR;
-            let good =
-                |f: &Candidate| f.kept || entries > THOROUGH_ENTRIES && f.max_load <= good_load;
-            if fitting.iter().any(good) {
+            let is_sufficient = |f: &Candidate| {
+                f.is_installed || entries > THOROUGH_ENTRIES && f.max_load <= good_load
+            };
+            if fitting.iter().any(is_sufficient) {
                 break;
             }
             match self.try_preference((kind, granularity), directions, usable, &mut min_load) {
                 Ok(Attempt::Fits(found)) => {
-                    least = least.min(found.assignment.layers.len());
+                    vls_needed = vls_needed.min(found.assignment.layers.len());
                     fitting.push(found);
                 }
-                Ok(Attempt::NeedsVls(needed)) => least = least.min(needed),
+                Ok(Attempt::NeedsVls(needed)) => vls_needed = vls_needed.min(needed),
                 Ok(Attempt::Unfit) => {}
                 // Later preferences are improvements only.
                 Err(EngineStop::Budget) if !fitting.is_empty() => break,
@@ -331,7 +332,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         let best = fitting
             .into_iter()
             .min_by_key(|f| (f.assignment.layers.len(), f.max_load));
-        Ok((best, least))
+        Ok((best, vls_needed))
     }
 
     /// Paths of one preference on virtual layers. `min_load` is the load of the busiest channel with the lightest
@@ -357,9 +358,9 @@ impl<'a, C: HopCell> Planner<'a, C> {
             *min_load = refinement.max_load();
         }
         let paths = PairPaths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
-        let all = pairs(&paths, self.matrix, directions);
+        let pairs = pairs(&paths, self.matrix, directions);
         let Some(mut assignment) =
-            self.assign_pairs(&paths, &all, directions, orders.as_ref(), fresh)?
+            self.assign_pairs(&paths, &pairs, directions, orders.as_ref(), fresh)?
         else {
             return Ok(Attempt::Unfit);
         };
@@ -386,7 +387,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 |lid_trees, constraints| {
                     let paths =
                         PairPaths::new(self.request.topo, self.graph, &self.channels, lid_trees);
-                    rebuild_layers(constraints, &paths, &all, directions, self.request.budget)
+                    rebuild_layers(constraints, &paths, &pairs, directions, self.request.budget)
                 },
             );
         }
@@ -400,7 +401,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             assignment,
             directions,
             up,
-            kept: !fresh,
+            is_installed: !fresh,
         }))
     }
 
@@ -409,15 +410,15 @@ impl<'a, C: HopCell> Planner<'a, C> {
     fn assign_pairs(
         &self,
         paths: &PairPaths<'_>,
-        all: &[Pair],
+        all_pairs: &[Pair],
         directions: Directions,
         orders: Option<&SwitchOrders>,
-        fresh: bool,
+        is_new: bool,
     ) -> Result<Option<VlAssignment>, EngineStop> {
         let budget = self.request.budget;
         let last = self.request.previous.last.as_ref();
         let old = last
-            .filter(|_| !fresh)
+            .filter(|_| !is_new)
             .and_then(|last| match &last.routing.vl_plan.path_sl {
                 PathSl::BySwitches(rows) if rows.len() == self.graph.len() => Some(rows.as_slice()),
                 PathSl::Uniform(_)
@@ -425,12 +426,12 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 | PathSl::BySwitches(_)
                 | PathSl::BySwitchAndLid(_) => None,
             });
-        let mut best = assign_vls(paths, all, directions, orders, old, budget)?;
-        if !fresh || all.len() > SHUFFLED_PAIRS_MAX {
+        let mut best = assign_vls(paths, all_pairs, directions, orders, old, budget)?;
+        if !is_new || all_pairs.len() > SHUFFLED_PAIRS_MAX {
             return Ok(best);
         }
         for seed in 1..SHUFFLES {
-            let mut shuffled = all.to_vec();
+            let mut shuffled = all_pairs.to_vec();
             let rank = |v: u32| self.graph.lid_rank[v as usize] as u64;
             shuffled.sort_by_cached_key(|&(a, b)| {
                 let hops = self.matrix.cell(a as usize, b as usize).hops();
@@ -439,16 +440,16 @@ impl<'a, C: HopCell> Planner<'a, C> {
                     .wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 (Reverse(hops), mixed ^ mixed >> 29)
             });
-            let found = match assign_vls(paths, &shuffled, directions, orders, None, budget) {
+            let assignment = match assign_vls(paths, &shuffled, directions, orders, None, budget) {
                 Err(BudgetExceeded) if best.is_some() => return Ok(best),
                 found => found?,
             };
-            if let Some(found) = found
+            if let Some(assignment) = assignment
                 && best
                     .as_ref()
-                    .is_none_or(|b| found.layers.len() < b.layers.len())
+                    .is_none_or(|b| assignment.layers.len() < b.layers.len())
             {
-                best = Some(found);
+                best = Some(assignment);
             }
         }
         Ok(best)
@@ -467,12 +468,12 @@ impl<'a, C: HopCell> Planner<'a, C> {
     fn add_spanning_tree(
         &self,
         assignment: &mut VlAssignment,
-        kept: bool,
+        is_installed: bool,
     ) -> Result<Option<Vec<Option<PortNum>>>, EngineStop> {
         let order = self.order();
         // The last layer has the fewest packets and so the most room for a tree. An installed tree is on the first.
         let last_first = (0..assignment.layers.len()).rev();
-        for vl in kept.then_some(0).into_iter().chain(last_first) {
+        for vl in is_installed.then_some(0).into_iter().chain(last_first) {
             let mut with_tree = assignment.layers[vl].clone();
             let budget = self.request.budget;
             if let Some(up) = spanning_tree::grow_spanning_tree(
@@ -490,16 +491,16 @@ impl<'a, C: HopCell> Planner<'a, C> {
         Ok(None)
     }
 
-    fn finish(&self, name: &'static str, found: Candidate) -> Routing {
+    fn finish(&self, name: &'static str, candidate: Candidate) -> Routing {
         let n = self.graph.len();
         let Candidate {
             lid_trees,
             mut assignment,
             directions,
             up,
-            kept,
+            is_installed: kept,
             ..
-        } = found;
+        } = candidate;
         let paths = PairPaths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
         let trees = up.map_or(TreeConstraint::Search, |up| TreeConstraint::Within {
             up,

@@ -51,11 +51,11 @@ pub(crate) struct Refinement<'a, C> {
     /// Routes over each link, by switch and port.
     load: Vec<u64>,
     /// Whether the load of a link is counted.
-    counts: Vec<bool>,
+    is_counted: Vec<bool>,
     /// Number of directed links between switches.
     links: u64,
     /// Remaining steps.
-    left: u64,
+    visits_left: u64,
     tree: Tree,
 }
 
@@ -95,9 +95,9 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         lid_trees: &LidTrees,
     ) -> Result<Self, BudgetExceeded> {
         let (topo, n) = (request.topo, graph.len());
-        let mut counts = vec![true; n * 256];
+        let mut is_counted = vec![true; n * 256];
         for (s, port) in &request.hints.not_counted {
-            counts[s.index() * 256 + port.index()] = false;
+            is_counted[s.index() * 256 + port.index()] = false;
         }
         let links = topo.switches().map(|s| topo.links(s).len() as u64).sum();
         let mut made = Self {
@@ -107,9 +107,9 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             budget: request.budget,
             lids: lid_trees.destinations(topo).copied().collect(),
             load: vec![0; n * 256],
-            counts,
+            is_counted,
             links,
-            left: VISITS_MAX,
+            visits_left: VISITS_MAX,
             tree: Tree {
                 dest: 0,
                 order: Vec::new(),
@@ -120,7 +120,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
                 shortest: vec![false; n],
             },
         };
-        made.each(lid_trees, |refinement, column| {
+        made.for_each_column(lid_trees, |refinement, column| {
             let ports = lid_trees.column(column);
             for &v in &refinement.tree.order {
                 let v = v as usize;
@@ -132,7 +132,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
 
     /// Routes over the busiest link that is counted.
     pub(crate) fn max_load(&self) -> u64 {
-        let counted = self.load.iter().zip(&self.counts);
+        let counted = self.load.iter().zip(&self.is_counted);
         counted.filter(|c| *c.1).map(|c| *c.0).max().unwrap_or(0)
     }
 
@@ -154,18 +154,20 @@ impl<'a, C: HopCell> Refinement<'a, C> {
     ) {
         for power in [1u32, 2, 3] {
             for _ in 0..PASSES {
-                if self.left == 0 || self.is_balanced() {
+                if self.visits_left == 0 || self.is_balanced() {
                     return;
                 }
                 let mut moves = 0;
                 for i in 0..self.graph.len() {
                     let dest = self.graph.by_lid[i];
                     for column in self.enter(lid_trees, dest) {
-                        let left = self.left;
+                        let visits_left = self.visits_left;
                         self.build_tree(lid_trees.column(column));
                         moves += self.improve(lid_trees.column_mut(column), power, constraints);
                         let units = u64::try_from(COLUMN_UNITS * self.graph.len());
-                        let units = units.unwrap_or(u64::MAX).saturating_add(left - self.left);
+                        let units = units
+                            .unwrap_or(u64::MAX)
+                            .saturating_add(visits_left - self.visits_left);
                         if self.budget.spend(units).is_err() {
                             return;
                         }
@@ -190,16 +192,16 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             let tree = &mut self.tree;
             tree.dest = dest;
             tree.order.clear();
-            let others = self.graph.by_lid.iter().filter(|&&v| v != dest);
+            let other_switches = self.graph.by_lid.iter().filter(|&&v| v != dest);
             tree.order
-                .extend(others.map(|&v| u32::try_from(v).unwrap_or(NONE)));
+                .extend(other_switches.map(|&v| u32::try_from(v).unwrap_or(NONE)));
             tree.order.sort_by_key(|&v| row[v as usize].hops());
         }
         columns
     }
 
     /// Calls `work` with the tree of each LID of an end port.
-    fn each(
+    fn for_each_column(
         &mut self,
         lid_trees: &LidTrees,
         mut work: impl FnMut(&mut Self, usize),
@@ -250,17 +252,17 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         let mut moves = 0;
         for i in 0..self.tree.order.len() {
             let v = self.tree.order[i] as usize;
-            if self.tree.flow[v] == 0 || self.left == 0 {
+            if self.tree.flow[v] == 0 || self.visits_left == 0 {
                 continue;
             }
             let mut choices = self.choices(ports, v, power);
             choices.sort_by(|a, b| a.delta.total_cmp(&b.delta));
-            let found = choices.into_iter().find(|choice| {
-                self.left = self.left.saturating_sub(VISITS_PER_ADMISSION);
+            let choice = choices.into_iter().find(|choice| {
+                self.visits_left = self.visits_left.saturating_sub(VISITS_PER_ADMISSION);
                 choice.peer == self.tree.next[v] as usize
                     || self.fits(ports, v, choice, constraints)
             });
-            if let Some(choice) = found {
+            if let Some(choice) = choice {
                 self.shift(ports, v, &choice);
                 moves += 1;
             }
@@ -271,14 +273,14 @@ impl<'a, C: HopCell> Refinement<'a, C> {
     /// Links that lower the sum.
     fn choices(&mut self, ports: &[u8], v: usize, power: u32) -> Vec<Choice> {
         let row = self.matrix.row(self.tree.dest);
-        let mut found = Vec::new();
+        let mut choices = Vec::new();
         for slot in self.graph.slots(v) {
             if row[slot.peer].farther() != row[v] || !self.tree.shortest[slot.peer] {
                 continue;
             }
             let load = |p: &u8| self.load[v * 256 + usize::from(*p)];
-            let free = self.graph.ports(*slot).iter().filter(|p| **p != ports[v]);
-            let Some(&port) = free.min_by_key(|p| load(p)) else {
+            let other_ports = self.graph.ports(*slot).iter().filter(|p| **p != ports[v]);
+            let Some(&port) = other_ports.min_by_key(|p| load(p)) else {
                 continue;
             };
             let mut choice = Choice {
@@ -288,10 +290,10 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             };
             choice.delta = self.delta(ports, v, &choice, power);
             if choice.delta < -1e-9 {
-                found.push(choice);
+                choices.push(choice);
             }
         }
-        found
+        choices
     }
 
     /// Change of the sum of powers of loads.
@@ -303,15 +305,15 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         let (mut old, mut new) = (v, v);
         let (mut old_port, mut new_port) = (ports[v], choice.port);
         loop {
-            self.left = self.left.saturating_sub(1);
+            self.visits_left = self.visits_left.saturating_sub(1);
             let (from, to) = (
                 old * 256 + usize::from(old_port),
                 new * 256 + usize::from(new_port),
             );
-            if self.counts[from] {
+            if self.is_counted[from] {
                 delta += sum_of(self.load[from] - flow) - sum_of(self.load[from]);
             }
-            if self.counts[to] {
+            if self.is_counted[to] {
                 delta += sum_of(self.load[to] + flow) - sum_of(self.load[to]);
             }
             old = self.tree.next[old] as usize;
@@ -350,26 +352,26 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             [] => 1u64,
             vls => 1 << vls[s * n + tree.dest],
         };
-        let mut behind: Vec<(u32, u64)> = Vec::new();
+        let mut children: Vec<(u32, u64)> = Vec::new();
         for child in tree.children(v) {
             let c = child as usize;
             let vls = if constraints.vl_of.is_empty() {
                 1
             } else {
-                tree.subtree(c).fold(0, |all, s| all | vl_of(s as usize))
+                tree.subtree(c).fold(0, |vls, s| vls | vl_of(s as usize))
             };
-            behind.push((channels.output_channel(c, ports[c]), vls));
+            children.push((channels.output_channel(c, ports[c]), vls));
         }
-        let all = behind.iter().fold(vl_of(v), |all, (_, vls)| all | vls);
-        let mut wanted: Vec<Dependency> = Vec::new();
+        let all_vls = children.iter().fold(vl_of(v), |all, (_, vls)| all | vls);
+        let mut dependencies: Vec<Dependency> = Vec::new();
         (0..constraints.layers.len()).all(|l| {
-            if all >> l & 1 == 0 {
+            if all_vls >> l & 1 == 0 {
                 return true;
             }
-            wanted.clone_from(&beyond);
-            let of_vl = behind.iter().filter(|(_, vls)| vls >> l & 1 == 1);
-            wanted.extend(of_vl.map(|&(from, _)| (from, to)));
-            constraints.layers[l].admit(&channels.index, &wanted)
+            dependencies.clone_from(&beyond);
+            let of_vl = children.iter().filter(|(_, vls)| vls >> l & 1 == 1);
+            dependencies.extend(of_vl.map(|&(from, _)| (from, to)));
+            constraints.layers[l].admit(&channels.index, &dependencies)
         })
     }
 

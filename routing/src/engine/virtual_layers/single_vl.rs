@@ -34,21 +34,21 @@ pub(crate) fn fit_one_vl(
     let n = graph.len();
     let lids: Vec<Destination> = lid_trees.destinations(topo).copied().collect();
     let index = &channels.index;
-    let mut all = DependencySet::empty(index);
-    let mut used = vec![false; n];
+    let mut dependencies = DependencySet::empty(index);
+    let mut is_used = vec![false; n];
     for (column, d) in lids.iter().enumerate() {
         let (ports, dest) = (lid_trees.column(column), d.switch.index());
         budget.spend_len(n)?;
-        mark_used(graph, channels, ports, d, &mut used);
-        for v in (0..n).filter(|&v| used[v] && v != dest) {
+        mark_used(graph, channels, ports, d, &mut is_used);
+        for v in (0..n).filter(|&v| is_used[v] && v != dest) {
             let x = channels.output_channel(v, ports[v]);
             let next = channels.head(x);
             if next != dest {
-                all.insert(index, (x, channels.output_channel(next, ports[next])));
+                dependencies.insert(index, (x, channels.output_channel(next, ports[next])));
             }
         }
     }
-    let Some(mut layer) = VirtualLayer::from_dependencies(index, all) else {
+    let Some(mut layer) = VirtualLayer::from_dependencies(index, dependencies) else {
         return Ok(None);
     };
     let Some(up) = spanning_tree::grow_spanning_tree(graph, index, &mut layer, order, budget)?
@@ -57,11 +57,17 @@ pub(crate) fn fit_one_vl(
     };
     // Paths to end ports cannot use the tree: process them first.
     let mut misfits: Vec<(bool, usize, usize)> = Vec::new();
-    let mut wanted: Vec<Dependency> = Vec::new();
+    let mut dependencies: Vec<Dependency> = Vec::new();
     for (column, lid) in lids.iter().enumerate() {
         budget.spend_len(n)?;
-        dependencies_of_lid(graph, channels, lid_trees.column(column), lid, &mut wanted);
-        if !wanted
+        dependencies_of_lid(
+            graph,
+            channels,
+            lid_trees.column(column),
+            lid,
+            &mut dependencies,
+        );
+        if !dependencies
             .iter()
             .all(|&dependency| layer.contains(index, dependency))
         {
@@ -71,23 +77,29 @@ pub(crate) fn fit_one_vl(
         }
     }
     misfits.sort_unstable();
-    for (own, _, column) in misfits {
+    for (switch, _, column) in misfits {
         let d = lids[column];
-        dependencies_of_lid(graph, channels, lid_trees.column(column), &d, &mut wanted);
+        dependencies_of_lid(
+            graph,
+            channels,
+            lid_trees.column(column),
+            &d,
+            &mut dependencies,
+        );
         budget.spend_len(n)?;
-        if layer.admit_within(index, &wanted, budget)? {
+        if layer.admit_within(index, &dependencies, budget)? {
             continue;
         }
-        mark_used(graph, channels, lid_trees.column(column), &d, &mut used);
+        mark_used(graph, channels, lid_trees.column(column), &d, &mut is_used);
         if !rebuild_paths(
             graph,
             channels,
             &mut layer,
             lid_trees.column_mut(column),
             &d,
-            &used,
+            &is_used,
         ) {
-            if !own {
+            if !switch {
                 return Ok(None);
             }
             route_along_tree(
@@ -108,20 +120,20 @@ fn dependencies_of_lid(
     channels: &NeighborChannels,
     ports: &[u8],
     d: &Destination,
-    found: &mut Vec<Dependency>,
+    dependencies: &mut Vec<Dependency>,
 ) {
-    found.clear();
+    dependencies.clear();
     let (n, dest) = (graph.len(), d.switch.index());
-    let mut seen = vec![false; n];
-    seen[dest] = true;
+    let mut visited = vec![false; n];
+    visited[dest] = true;
     for from in (0..n).filter(|&v| d.port != PortNum::ZERO || graph.hosts[v] > 0) {
         let mut at = from;
-        while !seen[at] {
-            seen[at] = true;
+        while !visited[at] {
+            visited[at] = true;
             let x = channels.output_channel(at, ports[at]);
             at = channels.head(x);
             if at != dest {
-                found.push((x, channels.output_channel(at, ports[at])));
+                dependencies.push((x, channels.output_channel(at, ports[at])));
             }
         }
     }
@@ -133,17 +145,17 @@ fn mark_used(
     channels: &NeighborChannels,
     ports: &[u8],
     d: &Destination,
-    used: &mut [bool],
+    is_used: &mut [bool],
 ) {
-    used.fill(false);
-    used[d.switch.index()] = true;
+    is_used.fill(false);
+    is_used[d.switch.index()] = true;
     if d.port == PortNum::ZERO {
         return;
     }
     for from in (0..graph.len()).filter(|&v| graph.hosts[v] > 0) {
         let mut at = from;
-        while !used[at] {
-            used[at] = true;
+        while !is_used[at] {
+            is_used[at] = true;
             at = channels.head(channels.output_channel(at, ports[at]));
         }
     }
@@ -157,12 +169,12 @@ fn rebuild_paths(
     layer: &mut VirtualLayer,
     ports: &mut [u8],
     d: &Destination,
-    used: &[bool],
+    is_used: &[bool],
 ) -> bool {
     let (n, dest) = (graph.len(), d.switch.index());
     let mut hops = vec![FAR; n];
     hops[dest] = 0;
-    for from in (0..n).filter(|&v| used[v]) {
+    for from in (0..n).filter(|&v| is_used[v]) {
         let (mut at, mut count) = (from, 0);
         while at != dest {
             at = channels.head(channels.output_channel(at, ports[at]));
@@ -170,17 +182,17 @@ fn rebuild_paths(
         }
         hops[from] = count;
     }
-    let mut left: Vec<usize> = graph.by_lid.to_vec();
-    left.retain(|&v| hops[v] == FAR);
-    let mut near = 0;
+    let mut remaining: Vec<usize> = graph.by_lid.to_vec();
+    remaining.retain(|&v| hops[v] == FAR);
+    let mut reached = 0;
     let mut last = hops.iter().copied().filter(|&h| h != FAR).max();
-    while !left.is_empty() && last.is_some_and(|last| near <= last) {
-        left.retain(|&v| {
-            let goes = |slot: &&Slot| graph.ports(**slot).contains(&ports[v]);
-            let nearest = || graph.slots(v).iter().filter(|s| hops[s.peer] == near);
+    while !remaining.is_empty() && last.is_some_and(|last| reached <= last) {
+        remaining.retain(|&v| {
+            let contains_port = |slot: &&Slot| graph.ports(**slot).contains(&ports[v]);
+            let nearest = || graph.slots(v).iter().filter(|s| hops[s.peer] == reached);
             // Prefer the present next hop among equally near ones.
-            let mut in_turn = nearest().filter(goes).chain(nearest());
-            let found = in_turn.find(|slot| {
+            let mut in_turn = nearest().filter(contains_port).chain(nearest());
+            let slot = in_turn.find(|slot| {
                 let Some(&port) = graph.ports(**slot).first() else {
                     return false;
                 };
@@ -191,18 +203,18 @@ fn rebuild_paths(
                         &[(x, channels.output_channel(slot.peer, ports[slot.peer]))],
                     )
             });
-            let Some(slot) = found else { return true };
-            let all = graph.ports(*slot);
-            if !all.contains(&ports[v]) {
-                ports[v] = all[graph.lid_rank[dest] % all.len()];
+            let Some(slot) = slot else { return true };
+            let ports_of_slot = graph.ports(*slot);
+            if !ports_of_slot.contains(&ports[v]) {
+                ports[v] = ports_of_slot[graph.lid_rank[dest] % ports_of_slot.len()];
             }
-            hops[v] = near + 1;
-            last = last.max(Some(near + 1));
+            hops[v] = reached + 1;
+            last = last.max(Some(reached + 1));
             false
         });
-        near += 1;
+        reached += 1;
     }
-    left.is_empty()
+    remaining.is_empty()
 }
 
 /// Routes all packets to a switch along the spanning tree.
@@ -227,8 +239,8 @@ fn route_along_tree(
     }
     let mut at = dest;
     while let Some((_, channel, above)) = parent(at) {
-        let back = channels.index.back[channel as usize];
-        let slot = graph.slots(above)[(back - channels.index.first[above]) as usize];
+        let reverse = channels.index.reverse[channel as usize];
+        let slot = graph.slots(above)[(reverse - channels.index.first[above]) as usize];
         if let Some(&port) = graph.ports(slot).first() {
             ports[above] = port;
         }

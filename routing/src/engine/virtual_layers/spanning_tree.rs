@@ -6,7 +6,7 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::super::graph::Graph;
-use crate::channels::{ChannelIndex, Dependency, VirtualLayer, narrow};
+use crate::channels::{ChannelIndex, Dependency, VirtualLayer, to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Grows a spanning tree. Returns each switch's port towards the root (`None` for the root), or `None` if no tree fits.
@@ -27,43 +27,43 @@ pub(crate) fn grow_spanning_tree(
     let mut inside = vec![false; graph.len()];
     // Channels of the tree by the switch that they leave.
     let mut leaving: Vec<Vec<u32>> = vec![Vec::new(); graph.len()];
-    let mut left: Vec<usize> = order.to_vec();
+    let mut remaining: Vec<usize> = order.to_vec();
     if let Some(&root) = order.first() {
         inside[root] = true;
-        left.remove(0);
+        remaining.remove(0);
     }
-    let mut wanted: Vec<Dependency> = Vec::new();
-    while !left.is_empty() {
-        let before = left.len();
-        left.retain(|&v| {
+    let mut dependencies: Vec<Dependency> = Vec::new();
+    while !remaining.is_empty() {
+        let before = remaining.len();
+        remaining.retain(|&v| {
             let mut parents: Vec<usize> = (0..graph.slots(v).len())
                 .filter(|&k| inside[graph.slots(v)[k].peer])
                 .collect();
             parents.sort_by_key(|&k| position[graph.slots(v)[k].peer]);
-            let found = parents.into_iter().find(|&k| {
+            let parent = parents.into_iter().find(|&k| {
                 let parent = graph.slots(v)[k].peer;
                 let (to, from) = (
-                    index.first[v] + narrow(k),
-                    index.back[graph.first_slot(v) + k],
+                    index.first[v] + to_u32(k),
+                    index.reverse[graph.first_slot(v) + k],
                 );
-                wanted.clear();
+                dependencies.clear();
                 for &next in &leaving[parent] {
-                    wanted.push((to, next));
-                    wanted.push((index.back[next as usize], from));
+                    dependencies.push((to, next));
+                    dependencies.push((index.reverse[next as usize], from));
                 }
-                layer.admit_within(index, &wanted, budget) == Ok(true)
+                layer.admit_within(index, &dependencies, budget) == Ok(true)
             });
-            let Some(k) = found else { return true };
+            let Some(k) = parent else { return true };
             let slot = graph.slots(v)[k];
             up[v] = graph.ports(slot).first().map(|&p| PortNum(p));
             inside[v] = true;
-            let to = index.first[v] + narrow(k);
+            let to = index.first[v] + to_u32(k);
             leaving[v].push(to);
-            leaving[slot.peer].push(index.back[to as usize]);
+            leaving[slot.peer].push(index.reverse[to as usize]);
             false
         });
         budget.check()?;
-        if left.len() == before {
+        if remaining.len() == before {
             return Ok(None);
         }
     }

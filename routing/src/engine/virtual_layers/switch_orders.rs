@@ -89,6 +89,6 @@ impl SwitchOrders {
         dependencies
             .iter()
             .map(kept)
-            .fold(self.orders, |all, kept| all & kept)
+            .fold(self.orders, |orders, mask| orders & mask)
     }
 }

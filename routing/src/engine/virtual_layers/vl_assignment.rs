@@ -49,7 +49,7 @@ pub(crate) fn pairs<C: HopCell>(
 ) -> Vec<Pair> {
     let graph = paths.graph;
     let mut by_distance: Vec<Vec<Pair>> = Vec::new();
-    let narrow = |v: usize| u32::try_from(v).unwrap_or(u32::MAX);
+    let to_u32 = |v: usize| u32::try_from(v).unwrap_or(u32::MAX);
     for (i, &a) in graph.by_lid.iter().enumerate() {
         let row = matrix.row(a);
         for &b in &graph.by_lid[..i] {
@@ -58,9 +58,9 @@ pub(crate) fn pairs<C: HopCell>(
                 if by_distance.len() <= hops {
                     by_distance.resize_with(hops + 1, Vec::new);
                 }
-                by_distance[hops].push((narrow(a), narrow(b)));
+                by_distance[hops].push((to_u32(a), to_u32(b)));
                 if directions == Directions::Separate {
-                    by_distance[hops].push((narrow(b), narrow(a)));
+                    by_distance[hops].push((to_u32(b), to_u32(a)));
                 }
             }
         }
@@ -84,17 +84,17 @@ pub(crate) fn assign_vls(
         vl_of: vec![0; n * n],
         directions,
     };
-    let mut wanted = Vec::new();
+    let mut dependencies = Vec::new();
     let remaining = match (old, orders) {
         (Some(old), _) => assignment.keep_previous(paths, pairs, old, budget)?,
         (None, Some(orders)) => assignment.by_orders(paths, pairs, orders, budget)?,
         (None, None) => pairs.to_vec(),
     };
     for pair in remaining {
-        dependencies(paths, pair, directions, &mut wanted);
+        collect_dependencies(paths, pair, directions, &mut dependencies);
         let mut fits = None;
         for (number, layer) in assignment.layers.iter_mut().enumerate() {
-            if layer.admit_within(&paths.channels.index, &wanted, budget)? {
+            if layer.admit_within(&paths.channels.index, &dependencies, budget)? {
                 fits = Some(number);
                 break;
             }
@@ -104,9 +104,9 @@ pub(crate) fn assign_vls(
             None if assignment.layers.len() == LAYERS_MAX => return Ok(None),
             None => {
                 // Cannot fail: shortest paths between two switches never double back.
-                let mut fresh = VirtualLayer::new(&paths.channels.index);
-                fresh.admit(&paths.channels.index, &wanted);
-                assignment.layers.push(fresh);
+                let mut new_layer = VirtualLayer::new(&paths.channels.index);
+                new_layer.admit(&paths.channels.index, &dependencies);
+                assignment.layers.push(new_layer);
                 assignment.layers.len() - 1
             }
         };
@@ -125,36 +125,42 @@ pub(crate) fn rebuild_layers(
 ) -> Result<(), BudgetExceeded> {
     let n = paths.graph.len();
     let index = &paths.channels.index;
-    let mut fresh = vec![DependencySet::empty(index); constraints.layers.len()];
-    let mut wanted = Vec::new();
+    let mut layer_dependencies = vec![DependencySet::empty(index); constraints.layers.len()];
+    let mut dependencies = Vec::new();
     for &(a, b) in pairs {
-        dependencies(paths, (a, b), directions, &mut wanted);
-        budget.spend_len(wanted.len() + 1)?;
-        let fresh = &mut fresh[usize::from(constraints.vl_of[a as usize * n + b as usize])];
-        for &dependency in &wanted {
-            fresh.insert(index, dependency);
+        collect_dependencies(paths, (a, b), directions, &mut dependencies);
+        budget.spend_len(dependencies.len() + 1)?;
+        let set =
+            &mut layer_dependencies[usize::from(constraints.vl_of[a as usize * n + b as usize])];
+        for &dependency in &dependencies {
+            set.insert(index, dependency);
         }
     }
     let fixed = usize::from(constraints.tree);
-    for (layer, fresh) in constraints.layers.iter_mut().zip(fresh).skip(fixed) {
-        if let Some(fresh) = VirtualLayer::from_dependencies(index, fresh) {
-            *layer = fresh;
+    for (layer, set) in constraints
+        .layers
+        .iter_mut()
+        .zip(layer_dependencies)
+        .skip(fixed)
+    {
+        if let Some(new_layer) = VirtualLayer::from_dependencies(index, set) {
+            *layer = new_layer;
         }
     }
     Ok(())
 }
 
 /// Dependencies of the packets of a pair.
-fn dependencies(
+fn collect_dependencies(
     paths: &PairPaths<'_>,
     (a, b): Pair,
     directions: Directions,
-    wanted: &mut Vec<Dependency>,
+    dependencies: &mut Vec<Dependency>,
 ) {
-    wanted.clear();
-    paths.between(a as usize, b as usize, wanted);
+    dependencies.clear();
+    paths.add_pair_dependencies(a as usize, b as usize, dependencies);
     if directions == Directions::Shared {
-        paths.between(b as usize, a as usize, wanted);
+        paths.add_pair_dependencies(b as usize, a as usize, dependencies);
     }
 }
 
@@ -178,17 +184,17 @@ impl VlAssignment {
         let n = paths.graph.len();
         let vl_of =
             |(a, b): Pair| usize::from(old[a as usize].get(b as usize).copied().unwrap_or(0));
-        let most = pairs.iter().map(|&p| vl_of(p)).max().unwrap_or(0);
-        self.layers = (0..=most.min(LAYERS_MAX - 1))
+        let max_vl = pairs.iter().map(|&p| vl_of(p)).max().unwrap_or(0);
+        self.layers = (0..=max_vl.min(LAYERS_MAX - 1))
             .map(|_| VirtualLayer::new(&paths.channels.index))
             .collect();
-        let mut wanted = Vec::new();
+        let mut dependencies = Vec::new();
         let mut remaining = pairs.to_vec();
         remaining.retain(|&pair| {
-            dependencies(paths, pair, self.directions, &mut wanted);
+            collect_dependencies(paths, pair, self.directions, &mut dependencies);
             let vl = vl_of(pair);
             let fits = self.layers.get_mut(vl).is_some_and(|l| {
-                l.admit_within(&paths.channels.index, &wanted, budget) == Ok(true)
+                l.admit_within(&paths.channels.index, &dependencies, budget) == Ok(true)
             });
             if fits {
                 self.assign(n, pair, vl);
@@ -209,12 +215,12 @@ impl VlAssignment {
         budget: &WorkBudget,
     ) -> Result<Vec<Pair>, BudgetExceeded> {
         let n = paths.graph.len();
-        let mut wanted = Vec::new();
+        let mut dependencies = Vec::new();
         let mut remaining: Vec<(Pair, u8)> = Vec::with_capacity(pairs.len());
         for &pair in pairs {
-            dependencies(paths, pair, self.directions, &mut wanted);
-            budget.spend_len(wanted.len() + 1)?;
-            remaining.push((pair, orders.kept_by(&wanted)));
+            collect_dependencies(paths, pair, self.directions, &mut dependencies);
+            budget.spend_len(dependencies.len() + 1)?;
+            remaining.push((pair, orders.kept_by(&dependencies)));
         }
         loop {
             let keep_to = |k: &u32| {
@@ -234,9 +240,9 @@ impl VlAssignment {
                     if !others && kept >> order & 1 == 0 {
                         return true;
                     }
-                    dependencies(paths, pair, self.directions, &mut wanted);
-                    let fits =
-                        layer.admit_within(&paths.channels.index, &wanted, budget) == Ok(true);
+                    collect_dependencies(paths, pair, self.directions, &mut dependencies);
+                    let fits = layer.admit_within(&paths.channels.index, &dependencies, budget)
+                        == Ok(true);
                     if fits {
                         self.assign(n, pair, number);
                     }
@@ -273,7 +279,7 @@ impl VlAssignment {
             load[vl_of(&self.vl_of, pair)] += routes(pair);
         }
         let fair = load.iter().sum::<u64>() / load.len().max(1) as u64;
-        let mut wanted = Vec::new();
+        let mut dependencies = Vec::new();
         for &pair in pairs.iter().rev() {
             if budget.is_exceeded() {
                 return;
@@ -282,14 +288,15 @@ impl VlAssignment {
             if count == 0 || load[from] <= fair {
                 continue;
             }
-            dependencies(paths, pair, self.directions, &mut wanted);
+            collect_dependencies(paths, pair, self.directions, &mut dependencies);
             let mut by_load: Vec<usize> = (0..load.len()).collect();
             by_load.sort_by_key(|&l| (load[l], l));
             let room = by_load.into_iter().take_while(|&l| load[l] + count <= fair);
-            let found = room.into_iter().find(|&l| {
-                self.layers[l].admit_within(&paths.channels.index, &wanted, budget) == Ok(true)
+            let layer = room.into_iter().find(|&l| {
+                self.layers[l].admit_within(&paths.channels.index, &dependencies, budget)
+                    == Ok(true)
             });
-            if let Some(to) = found {
+            if let Some(to) = layer {
                 load[from] -= count;
                 load[to] += count;
                 self.assign(n, pair, to);

@@ -14,7 +14,7 @@ pub(super) struct Layers {
     /// Number of layers, by dimension.
     pub(super) sizes: Vec<usize>,
     /// Layer of each vertex in each dimension; `None` if too much is missing to determine it.
-    pub(super) of: Vec<Option<usize>>,
+    pub(super) component_of: Vec<Option<usize>>,
 }
 
 /// Contracts full dimensions: number of nodes, and the node of each vertex.
@@ -36,17 +36,17 @@ pub(super) fn layers(g: &SimpleGraph, classes: &Classes) -> Layers {
         .collect();
     let mut layers = Layers {
         sizes: Vec::new(),
-        of: vec![None; g.len() * count],
+        component_of: vec![None; g.len() * count],
     };
     for dim in 0..count {
-        let (found, of) = components(g, |e| {
+        let (num_components, component_of) = components(g, |e| {
             let class = classes.by_edge[e];
             certain[class] || dims[class].is_some_and(|d| d != dim)
         });
-        let mut size = vec![0usize; found];
-        of.iter().for_each(|&c| size[c] += 1);
+        let mut size = vec![0usize; num_components];
+        component_of.iter().for_each(|&c| size[c] += 1);
         let largest = size.iter().max().copied().unwrap_or(0);
-        let mut number = vec![None; found];
+        let mut number = vec![None; num_components];
         let mut next = 0;
         for (c, &vertices) in size.iter().enumerate() {
             if 2 * vertices >= largest {
@@ -55,8 +55,8 @@ pub(super) fn layers(g: &SimpleGraph, classes: &Classes) -> Layers {
             }
         }
         layers.sizes.push(next);
-        for (v, &c) in of.iter().enumerate() {
-            layers.of[v * count + dim] = number[c];
+        for (v, &c) in component_of.iter().enumerate() {
+            layers.component_of[v * count + dim] = number[c];
         }
     }
     layers
@@ -66,16 +66,16 @@ pub(super) fn layers(g: &SimpleGraph, classes: &Classes) -> Layers {
 fn dimensions(g: &SimpleGraph, classes: &Classes) -> Vec<Option<usize>> {
     let mut axes = Vec::new();
     for v in 0..g.len() {
-        let mut here: Vec<usize> = g
+        let mut own_classes: Vec<usize> = g
             .neighbours(v)
             .iter()
             .map(|&(_, e)| classes.by_edge[e])
             .collect();
-        here.sort_unstable();
-        here.dedup();
-        let found = classes.clique(here.into_iter().filter(|&c| classes.full[c]));
-        if found.len() > axes.len() {
-            axes = found;
+        own_classes.sort_unstable();
+        own_classes.dedup();
+        let clique = classes.clique(own_classes.into_iter().filter(|&c| classes.full[c]));
+        if clique.len() > axes.len() {
+            axes = clique;
         }
     }
     axes.truncate(64);
@@ -94,11 +94,11 @@ fn dimensions(g: &SimpleGraph, classes: &Classes) -> Vec<Option<usize>> {
     let mut open: Vec<usize> = (0..classes.full.len())
         .filter(|c| classes.full[*c] && !axes.contains(c))
         .collect();
-    let all = (0..axes.len()).fold(0u64, |all, d| all | 1 << d);
+    let all_axes = (0..axes.len()).fold(0u64, |mask, d| mask | 1 << d);
     loop {
         let before = open.len();
         open.retain(|&class| {
-            let remaining = all & !crossed[class];
+            let remaining = all_axes & !crossed[class];
             if remaining.count_ones() == 1 {
                 assign(class, remaining.trailing_zeros() as usize, &mut crossed);
             }
@@ -111,16 +111,16 @@ fn dimensions(g: &SimpleGraph, classes: &Classes) -> Vec<Option<usize>> {
 }
 
 /// Connected components over the edges for which `keep` is true, numbered by their lowest vertices.
-fn components(g: &SimpleGraph, keep: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
+fn components(g: &SimpleGraph, is_in: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (e, &(a, b)) in g.edges.iter().enumerate() {
-        if keep(e) {
+        if is_in(e) {
             sets.union(a, b);
         }
     }
     let mut number = vec![usize::MAX; g.len()];
     let mut count = 0;
-    let of = (0..g.len())
+    let component_of = (0..g.len())
         .map(|v| {
             let root = sets.find(v);
             if number[root] == usize::MAX {
@@ -130,5 +130,5 @@ fn components(g: &SimpleGraph, keep: impl Fn(usize) -> bool) -> (usize, Vec<usiz
             number[root]
         })
         .collect();
-    (count, of)
+    (count, component_of)
 }

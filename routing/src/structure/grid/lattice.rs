@@ -36,12 +36,12 @@ struct Step {
     to: usize,
     class: usize,
     /// Whether it is opposite to the direction of its class.
-    against: bool,
+    is_reversed: bool,
 }
 
 impl Step {
     fn sign(&self, class_sign: i32) -> i32 {
-        if self.against {
+        if self.is_reversed {
             -class_sign
         } else {
             class_sign
@@ -75,7 +75,7 @@ pub(super) fn grow(
 ) -> Result<Lattice, GridMismatch> {
     let mut steps = Vec::new();
     for (e, &(a, b)) in g.edges.iter().enumerate() {
-        let (from, to, class, against) = (
+        let (from, to, class, is_reversed) = (
             node_of[a],
             node_of[b],
             classes.by_edge[e],
@@ -86,13 +86,13 @@ pub(super) fn grow(
                 from,
                 to,
                 class,
-                against,
+                is_reversed,
             });
             steps.push(Step {
                 from: to,
                 to: from,
                 class,
-                against: !against,
+                is_reversed: !is_reversed,
             });
         }
     }
@@ -102,22 +102,22 @@ pub(super) fn grow(
         .map(|v| steps.partition_point(|s| s.from < v))
         .collect();
     let clique = |v: usize| {
-        let mut here: Vec<usize> = steps[base[v]..base[v + 1]]
+        let mut own_steps: Vec<usize> = steps[base[v]..base[v + 1]]
             .iter()
             .map(|s| s.class)
             .collect();
-        here.dedup();
-        classes.clique(here.into_iter())
+        own_steps.dedup();
+        classes.clique(own_steps.into_iter())
     };
     let mut starts: Vec<(usize, Vec<usize>)> = Vec::new();
     for v in 0..nodes {
-        let found = clique(v);
-        let most = starts.first().map_or(0, |(_, best)| best.len());
-        if starts.is_empty() || found.len() > most {
+        let clique_of_start = clique(v);
+        let max_len = starts.first().map_or(0, |(_, best)| best.len());
+        if starts.is_empty() || clique_of_start.len() > max_len {
             starts.clear();
         }
-        if starts.is_empty() || found.len() == most {
-            starts.push((v, found));
+        if starts.is_empty() || clique_of_start.len() == max_len {
+            starts.push((v, clique_of_start));
         }
     }
     let choice = attempt * starts.len() / ATTEMPTS;
@@ -143,7 +143,7 @@ pub(super) fn grow(
         for (dim, &class) in axes.iter().enumerate() {
             growth.assign_class(class, dim, 1);
         }
-        growth.place(origin, vec![0; dims])?;
+        growth.place_switch(origin, vec![0; dims])?;
         growth.run()?;
     }
     Ok(Lattice {
@@ -200,7 +200,7 @@ impl Growth<'_> {
         self.wrapped(position)
     }
 
-    fn place(&mut self, v: usize, position: Vec<i32>) -> Result<(), GridMismatch> {
+    fn place_switch(&mut self, v: usize, position: Vec<i32>) -> Result<(), GridMismatch> {
         self.placed[v] = true;
         self.at[v * self.dims..][..self.dims].copy_from_slice(&position);
         match self.node_at.insert(position, v) {
@@ -226,7 +226,7 @@ impl Growth<'_> {
         for v in 0..self.placed.len() {
             if self.placed[v] {
                 let position = self.wrapped(self.position(v).to_vec());
-                self.place(v, position)?;
+                self.place_switch(v, position)?;
             }
         }
         Ok(())
@@ -244,7 +244,7 @@ impl Growth<'_> {
                 };
                 let target = self.neighbour_position(v, dim, step.sign(sign));
                 if !self.placed[step.to] {
-                    self.place(step.to, target)?;
+                    self.place_switch(step.to, target)?;
                     stack.push(step.to);
                     progress = true;
                     continue;
@@ -315,11 +315,11 @@ impl Growth<'_> {
 
     /// Assigns classes that cross all dimensions but one, by the free side of a placed node.
     fn assign_by_elimination(&mut self) -> bool {
-        let all = (1u32 << self.dims) - 1;
+        let all_dims = (1u32 << self.dims) - 1;
         let mut progress = false;
         for i in 0..self.steps.len() {
             let step = self.steps[i];
-            let remaining = all & !self.crossed[step.class];
+            let remaining = all_dims & !self.crossed[step.class];
             if self.direction[step.class].is_some()
                 || !self.placed[step.from]
                 || remaining.count_ones() != 1
@@ -376,7 +376,7 @@ impl Growth<'_> {
         let Some((_, v, position)) = best else {
             return Ok(false);
         };
-        self.place(v, position)?;
+        self.place_switch(v, position)?;
         Ok(true)
     }
 
@@ -391,13 +391,16 @@ impl Growth<'_> {
             }
             let crossed = self.crossed[step.class];
             let dims = (0..self.dims).filter(|&d| crossed >> d & 1 == 0);
-            let beside: Vec<Vec<i32>> = dims
+            let neighbors: Vec<Vec<i32>> = dims
                 .flat_map(|d| [-1, 1].map(|sign| self.neighbour_position(step.to, d, sign)))
                 .filter(|p| !self.node_at.contains_key(p))
                 .collect();
             positions = Some(match positions {
-                None => beside,
-                Some(before) => before.into_iter().filter(|p| beside.contains(p)).collect(),
+                None => neighbors,
+                Some(before) => before
+                    .into_iter()
+                    .filter(|p| neighbors.contains(p))
+                    .collect(),
             });
         }
         let outside = |p: &[i32]| {

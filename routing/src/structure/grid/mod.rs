@@ -220,7 +220,7 @@ fn assemble(
     let dims: Vec<Dim> = lattice_dims.iter().map(|l| l.1).chain(full_dims).collect();
     let positions = dims
         .iter()
-        .try_fold(1usize, |all, d| all.checked_mul(d.size));
+        .try_fold(1usize, |product, d| product.checked_mul(d.size));
     if positions.is_none_or(|positions| positions > 2 * g.len()) {
         return Err(GridMismatch::Sparse);
     }
@@ -229,18 +229,18 @@ fn assemble(
         let position = &lattice.at[node * lattice.dims..][..lattice.dims];
         let along = position.iter().zip(&lattice_dims);
         coords.extend(along.map(|(x, (low, _))| usize::try_from(x - low).ok()));
-        coords.extend_from_slice(&full.of[v * full.sizes.len()..][..full.sizes.len()]);
+        coords.extend_from_slice(&full.component_of[v * full.sizes.len()..][..full.sizes.len()]);
     }
     Ok((dims, coords))
 }
 
 /// Whether two positions are neighbours.
 fn adjacent(dims: &[Dim], a: &[usize], b: &[usize]) -> bool {
-    let mut differ = dims
+    let mut differing = dims
         .iter()
         .zip(a.iter().zip(b))
         .filter(|(_, (x, y))| x != y);
-    let (first, second) = (differ.next(), differ.next());
+    let (first, second) = (differing.next(), differing.next());
     let (Some((dim, (x, y))), None) = (first, second) else {
         return false;
     };
@@ -289,7 +289,7 @@ fn checked(
         coords[v * width..][..width].copy_from_slice(&known);
     }
     while !waiting.is_empty() {
-        let still = waiting.len();
+        let num_waiting = waiting.len();
         let mut next = Vec::new();
         for v in std::mem::take(&mut waiting) {
             let placed: Vec<&[usize]> = g
@@ -316,7 +316,7 @@ fn checked(
                 None => next.push(v),
             }
         }
-        if next.len() == still {
+        if next.len() == num_waiting {
             return Err(GridMismatch::NoPosition);
         }
         waiting = next;
@@ -438,8 +438,8 @@ fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
         };
         let mut lowest: Vec<Option<usize>> = vec![None; width];
         for link in topo.links(s) {
-            let (here, there) = (grid.coords(s), grid.coords(link.peer));
-            if let Some(d) = (0..width).find(|&d| here[d] != there[d]) {
+            let (coords, peer_coords) = (grid.coords(s), grid.coords(link.peer));
+            if let Some(d) = (0..width).find(|&d| coords[d] != peer_coords[d]) {
                 let rank = rank(link.port);
                 lowest[d] = Some(lowest[d].map_or(rank, |low| low.min(rank)));
             }

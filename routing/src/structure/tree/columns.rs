@@ -29,9 +29,9 @@ pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
     for &v in &graph.by_lid {
         by_rank[rank[v] as usize].push(v);
     }
-    let next_level = |v: usize, of: u32| {
+    let next_level = |v: usize, level: u32| {
         let peers = graph.slots(v).iter().map(|s| s.peer);
-        peers.filter(move |&p| rank[p] == of)
+        peers.filter(move |&p| rank[p] == level)
     };
 
     // From the top: each top switch is a group; below, switches with the same parent groups form a group.
@@ -48,10 +48,10 @@ pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
             let parents = groups_of[level as usize + 1] as usize;
             let mut children: Vec<Vec<usize>> = vec![Vec::new(); parents];
             for &v in &by_rank[level as usize] {
-                let mut above: Vec<u32> = next_level(v, level + 1).map(|p| group[p]).collect();
-                above.sort_unstable();
-                above.dedup();
-                above.iter().for_each(|&g| children[g as usize].push(v));
+                let mut parents: Vec<u32> = next_level(v, level + 1).map(|p| group[p]).collect();
+                parents.sort_unstable();
+                parents.dedup();
+                parents.iter().for_each(|&g| children[g as usize].push(v));
             }
             for children in &children {
                 let mut votes: Vec<u32> = children
@@ -118,11 +118,11 @@ fn numbers(
     let mut seen = vec![0usize; groups];
     let mut together: Vec<(u32, u32)> = Vec::new();
     for &v in children {
-        let mut above = parents(v);
-        above.sort_unstable();
-        above.dedup();
-        above.iter().for_each(|&g| seen[g as usize] += 1);
-        together.extend(above.windows(2).map(|w| (w[0], w[1])));
+        let mut parents = parents(v);
+        parents.sort_unstable();
+        parents.dedup();
+        parents.iter().for_each(|&g| seen[g as usize] += 1);
+        together.extend(parents.windows(2).map(|w| (w[0], w[1])));
     }
     together.sort_unstable();
     // Groups with few children for this level are irregular and get no destinations.
@@ -131,9 +131,9 @@ fn numbers(
     let usual = counts.get(counts.len() / 2).copied().unwrap_or(0);
     let counts_for = |g: usize| seen[g] > 0 && 4 * seen[g] >= usual;
     let mut family = UnionFind::<usize>::new(graph.len().max(groups));
-    for same in together.chunk_by(|a, b| a == b) {
-        let (a, b) = (same[0].0 as usize, same[0].1 as usize);
-        if counts_for(a) && counts_for(b) && 4 * same.len() >= seen[a].min(seen[b]) {
+    for equal in together.chunk_by(|a, b| a == b) {
+        let (a, b) = (equal[0].0 as usize, equal[0].1 as usize);
+        if counts_for(a) && counts_for(b) && 4 * equal.len() >= seen[a].min(seen[b]) {
             family.union(a, b);
         }
     }
@@ -163,6 +163,6 @@ pub(super) fn most_common<T: Ord + Copy>(values: &mut [T]) -> Option<T> {
     values.sort_unstable();
     values
         .chunk_by(|a, b| a == b)
-        .max_by_key(|same| same.len())
-        .map(|same| same[0])
+        .max_by_key(|equal| equal.len())
+        .map(|equal| equal[0])
 }

@@ -37,7 +37,7 @@ pub(super) fn detect(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Ranks {
     let mut outside_hops = vec![0; n];
     // A switch half a hop farther from the edge switches than the mean of its neighbours is below them. A switch above them is
     // nearer, even if it has lost a fifth of its links.
-    let mut below: Vec<usize> = (0..n)
+    let mut children: Vec<usize> = (0..n)
         .filter(|&v| {
             let slots = graph.slots(v);
             let around: u128 = slots.iter().map(|s| u128::from(sum[s.peer])).sum();
@@ -47,8 +47,8 @@ pub(super) fn detect(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Ranks {
                 && 2 * u128::from(sum[v]) * count >= 2 * around + u128::from(total) * count
         })
         .collect();
-    below.sort_unstable_by_key(|&v| (sum[v], graph.lid_rank[v]));
-    for &v in &below {
+    children.sort_unstable_by_key(|&v| (sum[v], graph.lid_rank[v]));
+    for &v in &children {
         let nearer = || {
             graph
                 .slots(v)
@@ -56,10 +56,10 @@ pub(super) fn detect(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Ranks {
                 .map(|s| s.peer)
                 .filter(|&p| sum[p] < sum[v])
         };
-        if let Some(above) = nearer().map(|p| rank[p]).min() {
-            rank[v] = above.saturating_sub(1);
+        if let Some(parent_rank) = nearer().map(|p| rank[p]).min() {
+            rank[v] = parent_rank.saturating_sub(1);
             let out = nearer().map(|p| outside_hops[p]).min().unwrap_or(0);
-            outside_hops[v] = if above == 0 { out + 1 } else { out };
+            outside_hops[v] = if parent_rank == 0 { out + 1 } else { out };
         }
     }
     Ranks { rank, outside_hops }
@@ -101,24 +101,24 @@ fn distance_sums(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Vec<u64> {
     let n = graph.len();
     let mut sum = vec![0u64; n];
     let sources: Vec<usize> = (0..n).filter(|&v| is_edge[v]).collect();
-    let (mut seen, mut edge, mut next) = (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
+    let (mut visited, mut edge, mut next) = (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
     for word in sources.chunks(64) {
-        seen.fill(0);
+        visited.fill(0);
         edge.fill(0);
         for (bit, &v) in word.iter().enumerate() {
             edge[v] |= 1 << bit;
-            seen[v] |= 1 << bit;
+            visited[v] |= 1 << bit;
         }
-        let (mut hops, mut alive) = (0u64, true);
-        while alive {
-            alive = false;
+        let (mut hops, mut has_frontier) = (0u64, true);
+        while has_frontier {
+            has_frontier = false;
             hops += 1;
             for v in 0..n {
-                next[v] = graph.slots(v).iter().fold(0, |m, s| m | edge[s.peer]) & !seen[v];
+                next[v] = graph.slots(v).iter().fold(0, |m, s| m | edge[s.peer]) & !visited[v];
             }
             for v in 0..n {
-                seen[v] |= next[v];
-                alive |= next[v] != 0;
+                visited[v] |= next[v];
+                has_frontier |= next[v] != 0;
                 let mut bits = next[v];
                 while bits != 0 {
                     sum[v] += hops * u64::from(weight[word[bits.trailing_zeros() as usize]]);
