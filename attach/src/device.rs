@@ -36,8 +36,8 @@ const MAX_AGENTS: u32 = 32;
 
 /// Length of the argument of an ioctl, if it is a umad ioctl.
 pub(crate) fn argument_len(request: u32) -> Option<usize> {
-    let ours = (request >> 8) & 0xff == MAGIC;
-    ours.then_some(((request >> 16) & 0x3fff) as usize)
+    let is_umad_ioctl = (request >> 8) & 0xff == MAGIC;
+    is_umad_ioctl.then_some(((request >> 16) & 0x3fff) as usize)
 }
 
 /// An opened umad file.
@@ -231,11 +231,17 @@ mod tests {
     #[test]
     fn reads_behave_as_in_the_kernel() {
         for header in [OLD_HEADER, NEW_HEADER] {
-            let plain = header + 256;
-            assert_eq!(read_action(header, plain, plain), MessageAction::Consume);
-            assert_eq!(read_action(header, plain - 1, plain), MessageAction::Keep);
+            let without_pkey = header + 256;
             assert_eq!(
-                read_action(header, plain - 1, header + 24),
+                read_action(header, without_pkey, without_pkey),
+                MessageAction::Consume
+            );
+            assert_eq!(
+                read_action(header, without_pkey - 1, without_pkey),
+                MessageAction::Keep
+            );
+            assert_eq!(
+                read_action(header, without_pkey - 1, header + 24),
                 MessageAction::Consume
             );
             assert_eq!(
@@ -243,14 +249,17 @@ mod tests {
                 MessageAction::Keep
             );
             let table = header + 5000;
-            assert_eq!(read_action(header, plain - 1, table), MessageAction::Keep);
             assert_eq!(
-                read_action(header, plain, table),
-                MessageAction::Peek(plain)
+                read_action(header, without_pkey - 1, table),
+                MessageAction::Keep
+            );
+            assert_eq!(
+                read_action(header, without_pkey, table),
+                MessageAction::Peek(without_pkey)
             );
             assert_eq!(
                 read_action(header, table - 1, table),
-                MessageAction::Peek(plain)
+                MessageAction::Peek(without_pkey)
             );
             assert_eq!(read_action(header, table, table), MessageAction::Consume);
         }

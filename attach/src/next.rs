@@ -19,14 +19,14 @@ impl Next {
 
     /// The address; null if libc does not have the symbol.
     pub(crate) fn address(&self, name: &CStr) -> *mut c_void {
-        let known = self.0.load(Ordering::Acquire);
-        if !known.is_null() {
-            return known;
+        let cached = self.0.load(Ordering::Acquire);
+        if !cached.is_null() {
+            return cached;
         }
         // SAFETY: a valid handle and a terminated name.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-        self.0.store(found, Ordering::Release);
-        found
+        let symbol = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        self.0.store(symbol, Ordering::Release);
+        symbol
     }
 }
 

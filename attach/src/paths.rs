@@ -44,13 +44,13 @@ pub(crate) fn classify(path: &[u8]) -> Option<SimulatedPath> {
             if !CLASSES.contains(&class) {
                 return None;
             }
-            let mut all = vec![class];
-            all.extend(names);
-            join_within(&all).map(SimulatedPath::Sys)
+            let mut components = vec![class];
+            components.extend(names);
+            join_within(&components).map(SimulatedPath::Sys)
         }
         ("dev", "infiniband") => {
-            let rest: Vec<&str> = names.collect();
-            if let [name] = rest[..] {
+            let remaining: Vec<&str> = names.collect();
+            if let [name] = remaining[..] {
                 if let Some(index) = numbered(name, "umad") {
                     return Some(SimulatedPath::Umad(index));
                 }
@@ -58,7 +58,7 @@ pub(crate) fn classify(path: &[u8]) -> Option<SimulatedPath> {
                     return Some(SimulatedPath::Issm(index));
                 }
             }
-            join_within(&rest).map(SimulatedPath::Dev)
+            join_within(&remaining).map(SimulatedPath::Dev)
         }
         _ => None,
     }
@@ -71,22 +71,22 @@ fn join_within(names: &[&str]) -> Option<String> {
 
 fn numbered(name: &str, prefix: &str) -> Option<u32> {
     let digits = name.strip_prefix(prefix)?;
-    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then(|| digits.parse().ok()).flatten()
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok()).flatten()
 }
 
 impl SimulatedPath {
     /// Path in the skeleton directory.
     pub(crate) fn in_skeleton(&self, skeleton: &OsStr) -> Option<CString> {
-        let below = match self {
+        let relative = match self {
             Self::Umad(index) => format!("/dev/infiniband/umad{index}"),
             Self::Issm(index) => format!("/dev/infiniband/issm{index}"),
             Self::Sys(path) => format!("/class/{path}"),
             Self::Dev(path) => format!("/dev/infiniband/{path}"),
         };
-        let mut whole = skeleton.as_bytes().to_vec();
-        whole.extend_from_slice(below.as_bytes());
-        CString::new(whole).ok()
+        let mut buffer = skeleton.as_bytes().to_vec();
+        buffer.extend_from_slice(relative.as_bytes());
+        CString::new(buffer).ok()
     }
 }
 

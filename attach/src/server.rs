@@ -99,8 +99,8 @@ pub(crate) fn read_file(config: &Config, path: &str) -> Result<Vec<u8>, ServerEr
     };
     // The connection may have ended with an earlier server; retry once with a new one.
     for _ in 0..2 {
-        let fresh = !matches!(&*shared, Some((owner, _)) if *owner == process);
-        if fresh {
+        let is_new = !matches!(&*shared, Some((owner, _)) if *owner == process);
+        if is_new {
             *shared = Some((process, Connection::open(config)?));
         }
         let Some((_, connection)) = &*shared else {
@@ -111,7 +111,7 @@ pub(crate) fn read_file(config: &Config, path: &str) -> Result<Vec<u8>, ServerEr
             Ok((other, _)) => return Err(unexpected(&other)),
             Err(failure) => {
                 *shared = None;
-                if fresh {
+                if is_new {
                     return Err(failure);
                 }
             }
@@ -137,8 +137,8 @@ fn program_name() -> String {
 }
 
 /// Prints a rejection, because the program could only report a missing device.
-fn print_rejection(why: &str) {
-    let text = format!("ferrosm attach: {why}\n");
+fn print_rejection(reason: &str) {
+    let text = format!("ferrosm attach: {reason}\n");
     // Without stderr, the message is lost.
     let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
 }

@@ -21,7 +21,7 @@ fn mark(fd: RawFd) -> Option<&'static AtomicBool> {
 }
 
 /// Whether any descriptor is of a simulated device.
-pub(crate) fn any() -> bool {
+pub(crate) fn has_any() -> bool {
     OPEN.load(Ordering::Relaxed) > 0
 }
 

@@ -29,7 +29,7 @@ struct Waiters(Vec<(usize, Arc<Umad>)>);
 
 /// Whether a simulated device is polled.
 pub(crate) fn polls_simulated_device(fds: &[pollfd]) -> bool {
-    table::any() && fds.iter().any(|entry| table::is_simulated(entry.fd))
+    table::has_any() && fds.iter().any(|entry| table::is_simulated(entry.fd))
 }
 
 /// `poll`. `sleep` is libc's `poll` and returns its result (negative: `errno` is set).
@@ -39,21 +39,21 @@ pub(crate) fn poll(
     spin: SpinWait,
     mut sleep: impl FnMut(&mut [pollfd], Option<Duration>) -> i32,
 ) -> i32 {
-    let waiters = Waiters::of(fds);
+    let waiters = Waiters::collect_waiters(fds);
     if waiters.ignore_death_notices() {
         // Cancellation point before polling: OpenSM's receiver logs each failure, and must be cancelled here
         // rather than there, where it would keep the log's lock.
         sleep(&mut [], Some(NOTICE_DELAY));
     }
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
-    let mut left = timeout;
+    let mut remaining = timeout;
     loop {
-        let at_once = left == Some(Duration::ZERO);
+        let at_once = remaining == Some(Duration::ZERO);
         let ready = waiters.begin_wait(fds) || (!at_once && waiters.spin(fds, spin));
         if ready || at_once {
             // The kernel knows the state of other descriptors and of the server.
-            let ask = !ready || waiters.0.len() < fds.len();
-            let outcome = if ask {
+            let polls_kernel = !ready || waiters.0.len() < fds.len();
+            let outcome = if polls_kernel {
                 sleep(fds, Some(Duration::ZERO))
             } else {
                 fds.iter_mut()
@@ -63,30 +63,31 @@ pub(crate) fn poll(
             if outcome < 0 {
                 return outcome;
             }
-            let count = waiters.correct(fds, ask);
+            let count = waiters.correct(fds, polls_kernel);
             if count > 0 || at_once {
                 return count;
             }
             // Another thread received the message.
         } else if waiters.before_sleep(fds) {
-            let outcome = sleep(fds, left);
+            let outcome = sleep(fds, remaining);
             preserving_errno(|| waiters.after_sleep(fds));
             if outcome < 0 {
                 return outcome;
             }
             let count = waiters.correct(fds, true);
-            if count > 0 || (outcome == 0 && left.is_some()) {
+            if count > 0 || (outcome == 0 && remaining.is_some()) {
                 return count;
             }
         }
-        left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        remaining = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     }
 }
 
 impl Waiters {
-    fn of(fds: &[pollfd]) -> Self {
-        let ours = |(index, entry): (usize, &pollfd)| Some((index, table::find(entry.fd)?));
-        Self(fds.iter().enumerate().filter_map(ours).collect())
+    fn collect_waiters(fds: &[pollfd]) -> Self {
+        let emulated_entry =
+            |(index, entry): (usize, &pollfd)| Some((index, table::find(entry.fd)?));
+        Self(fds.iter().enumerate().filter_map(emulated_entry).collect())
     }
 
     /// Whether the program keeps polling a device whose server is dead.

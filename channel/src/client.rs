@@ -76,7 +76,7 @@ pub struct ClientEnd {
     receive_state: Mutex<ReceiveState>,
     send_lock: Mutex<()>,
     /// A message reassembled from several frames waits outside of the ring.
-    whole: AtomicBool,
+    is_intact: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -111,7 +111,7 @@ impl ClientEnd {
                 .or_else(|_| rustix::io::fcntl_dupfd_cloexec(&fds.wake, 3))?,
             receive_state: Mutex::default(),
             send_lock: Mutex::default(),
-            whole: AtomicBool::new(false),
+            is_intact: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         };
         Ok((end, fds.wake))
@@ -157,17 +157,17 @@ impl ClientEnd {
         receive_state
             .assembly
             .pull(&direction.ring, || self.notify_room(&direction))?;
-        let result = if let Some(message) = receive_state.assembly.whole() {
+        let result = if let Some(message) = receive_state.assembly.complete_message() {
             let action = choose(message.len());
             let len = copied_len(action, message.len()).min(buffer.len());
             buffer[..len].copy_from_slice(&message[..len]);
-            let done = ReceiveOutcome::Message(action, message.len());
+            let outcome = ReceiveOutcome::Message(action, message.len());
             if action == MessageAction::Consume {
                 receive_state.assembly.pop();
             }
-            self.whole
+            self.is_intact
                 .store(receive_state.assembly.is_whole(), Ordering::Release);
-            done
+            outcome
         } else if receive_state.assembly.is_partial() {
             ReceiveOutcome::Empty
         } else if let Some(frame) = direction.ring.front()? {
@@ -337,7 +337,7 @@ impl ClientEnd {
 
     /// Without the lock: whether a message may wait.
     fn may_have_message(&self) -> bool {
-        self.whole.load(Ordering::Acquire) || !to_client(&self.mapping).ring.is_empty()
+        self.is_intact.load(Ordering::Acquire) || !to_client(&self.mapping).ring.is_empty()
     }
 
     /// Wakes the server if it waits for room in the ring to the client.
@@ -359,7 +359,7 @@ impl ClientEnd {
                 let partial = receive_state.assembly.is_partial();
                 Ok(whole || (!partial && direction.ring.front()?.is_some()))
             });
-        self.whole
+        self.is_intact
             .store(receive_state.assembly.is_whole(), Ordering::Release);
         // A corrupt ring counts as ready: the following read returns the error.
         looked.unwrap_or(true)

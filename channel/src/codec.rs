@@ -45,8 +45,8 @@ pub(crate) struct Decoder<'f>(&'f [u8], &'static str);
 
 impl<'f> Decoder<'f> {
     /// Creates a decoder; `what` is the kind of message in errors.
-    pub(crate) const fn new(bytes: &'f [u8], what: &'static str) -> Self {
-        Self(bytes, what)
+    pub(crate) const fn new(bytes: &'f [u8], message_name: &'static str) -> Self {
+        Self(bytes, message_name)
     }
 
     pub(crate) const fn is_empty(&self) -> bool {

@@ -137,7 +137,7 @@ impl ClientRequest {
             Self::OpenIssm { index, nonblock } => {
                 out.number(6).number(*index).number(u32::from(*nonblock));
             }
-            Self::Verbs(call) => call.put(out.number(7)),
+            Self::Verbs(call) => call.encode(out.number(7)),
         }
         out.into_bytes()
     }
@@ -176,7 +176,7 @@ impl ClientRequest {
                 index: input.number()?,
                 nonblock: input.number()? != 0,
             },
-            7 => Self::Verbs(VerbsRequest::take(&mut input)?),
+            7 => Self::Verbs(VerbsRequest::decode(&mut input)?),
             _ => return Err(Malformed("request")),
         };
         input.expect_end()?;
@@ -214,7 +214,7 @@ impl ServerReply {
             Self::Ioctl { errno, arg } => {
                 out.number(7).number(errno.cast_unsigned()).bytes(arg);
             }
-            Self::Verbs(reply) => reply.put(out.number(8)),
+            Self::Verbs(reply) => reply.encode(out.number(8)),
         }
         out.into_bytes()
     }
@@ -241,7 +241,7 @@ impl ServerReply {
                 errno: input.number()?.cast_signed(),
                 arg: input.bytes()?.to_vec(),
             },
-            8 => Self::Verbs(VerbsReply::take(&mut input)?),
+            8 => Self::Verbs(VerbsReply::decode(&mut input)?),
             _ => return Err(Malformed("reply")),
         };
         input.expect_end()?;
@@ -258,8 +258,8 @@ impl ServerReply {
 /// Errors of the system call.
 pub fn first_byte(socket: impl AsFd) -> std::io::Result<Option<u8>> {
     let mut byte = [0];
-    let (got, _) = retry_on_intr(|| rustix::net::recv(&socket, &mut byte, RecvFlags::PEEK))?;
-    Ok((got > 0).then_some(byte[0]))
+    let (count, _) = retry_on_intr(|| rustix::net::recv(&socket, &mut byte, RecvFlags::PEEK))?;
+    Ok((count > 0).then_some(byte[0]))
 }
 
 /// Client: sends [`MAGIC`].
@@ -349,10 +349,10 @@ fn receive_all(
     fds: &mut Vec<OwnedFd>,
 ) -> std::io::Result<bool> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
-    let mut got = 0;
-    while got < bytes.len() {
+    let mut received_len = 0;
+    while received_len < bytes.len() {
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let mut slice = [IoSliceMut::new(&mut bytes[got..])];
+        let mut slice = [IoSliceMut::new(&mut bytes[received_len..])];
         let flags = RecvFlags::CMSG_CLOEXEC;
         let received = match rustix::net::recvmsg(socket, &mut slice, &mut control, flags) {
             Ok(received) => received,
@@ -368,9 +368,9 @@ fn receive_all(
             return Err(Malformed("frame: too many file descriptors").into());
         }
         match received.bytes {
-            0 if got == 0 => return Ok(false),
+            0 if received_len == 0 => return Ok(false),
             0 => return Err(ErrorKind::UnexpectedEof.into()),
-            n => got += n,
+            n => received_len += n,
         }
     }
     Ok(true)

@@ -101,8 +101,8 @@ impl Ring<'_> {
         let first = (frame.start & (RING - 1)) as usize / 8;
         let (words, end) = out[..len].as_chunks_mut::<8>();
         // Up to the end of the memory, then from its start.
-        let (here, wrapped) = words.split_at_mut(words.len().min(self.cells.len() - first));
-        for (word, cell) in here.iter_mut().zip(&self.cells[first..]) {
+        let (before_wrap, wrapped) = words.split_at_mut(words.len().min(self.cells.len() - first));
+        for (word, cell) in before_wrap.iter_mut().zip(&self.cells[first..]) {
             *word = cell.load(Ordering::Relaxed).to_ne_bytes();
         }
         for (word, cell) in wrapped.iter_mut().zip(self.cells) {
@@ -131,12 +131,12 @@ impl Ring<'_> {
         loop {
             let tail = self.tail.load(Ordering::Relaxed);
             let head = self.head.load(Ordering::Acquire);
-            let free = (RING - self.used(tail, head)?) as usize;
+            let free_cells = (RING - self.used(tail, head)?) as usize;
             let left = total.saturating_sub(*offset);
-            if free < 8 + left.next_multiple_of(8).min(MIN_SPLIT_FRAME) {
+            if free_cells < 8 + left.next_multiple_of(8).min(MIN_SPLIT_FRAME) {
                 return Ok(false);
             }
-            let len = left.min(free - 8);
+            let len = left.min(free_cells - 8);
             let rest = left - len;
             let header = (len as u64) | ((rest as u64) << 32);
             self.cell(tail).store(header, Ordering::Relaxed);
@@ -155,7 +155,7 @@ impl Ring<'_> {
         let mut left = len;
         let mut word = [0; 8];
         let mut have = 0;
-        let mut put = |word: [u8; 8]| {
+        let mut push_word = |word: [u8; 8]| {
             self.cell(position)
                 .store(u64::from_ne_bytes(word), Ordering::Relaxed);
             position = position.wrapping_add(8);
@@ -177,18 +177,18 @@ impl Ring<'_> {
                 if have < 8 {
                     continue;
                 }
-                put(word);
+                push_word(word);
             }
             let (whole, end) = bytes.as_chunks::<8>();
             for chunk in whole {
-                put(*chunk);
+                push_word(*chunk);
             }
             word[..end.len()].copy_from_slice(end);
             have = end.len();
         }
         if have > 0 {
             word[have..].fill(0);
-            put(word);
+            push_word(word);
         }
     }
 }
@@ -242,7 +242,7 @@ impl MessageAssembly {
     }
 
     /// The complete message, if any.
-    pub(crate) fn whole(&self) -> Option<&[u8]> {
+    pub(crate) fn complete_message(&self) -> Option<&[u8]> {
         self.is_whole().then_some(self.bytes.as_slice())
     }
 
@@ -253,7 +253,7 @@ impl MessageAssembly {
     }
 
     /// Returns and removes the complete message.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
+    pub(crate) fn take_message(&mut self) -> Vec<u8> {
         self.active = false;
         std::mem::take(&mut self.bytes)
     }

@@ -36,7 +36,7 @@ impl ServerEnd {
         let mapping = Mapping::new(&memory, FILE_BYTES)?;
         // Initially the client is woken for every message.
         to_client(&mapping).wake.store(ARMED, Ordering::SeqCst);
-        let (ours, theirs) = rustix::net::socketpair(
+        let (server_socket, client_socket) = rustix::net::socketpair(
             AddressFamily::UNIX,
             SocketType::STREAM,
             SocketFlags::CLOEXEC,
@@ -45,7 +45,7 @@ impl ServerEnd {
         let (doorbell_page, doorbell) = server.share()?;
         let end = Self {
             mapping,
-            wake: ours,
+            wake: server_socket,
             assembly: MessageAssembly::default(),
             offset: 0,
             stuck: false,
@@ -53,7 +53,7 @@ impl ServerEnd {
         };
         let fds = ClientFds {
             memory,
-            wake: theirs,
+            wake: client_socket,
             doorbell_page,
             doorbell,
         };
@@ -84,11 +84,11 @@ impl ServerEnd {
             return Ok(false);
         };
         if frame.rest > 0 || self.assembly.is_partial() {
-            let whole = self.assembly.pull(&direction.ring, freed)?;
-            if whole {
-                *message = self.assembly.take();
+            let is_complete = self.assembly.pull(&direction.ring, freed)?;
+            if is_complete {
+                *message = self.assembly.take_message();
             }
-            return Ok(whole);
+            return Ok(is_complete);
         }
         message.resize(frame.len, 0);
         direction.ring.copy(frame, message);
@@ -109,20 +109,20 @@ impl ServerEnd {
         }
         let before = self.offset;
         let direction = to_client(&self.mapping);
-        let mut whole = direction.ring.push(parts, &mut self.offset)?;
-        if !whole {
+        let mut is_complete = direction.ring.push(parts, &mut self.offset)?;
+        if !is_complete {
             direction.room_wanted.store(1, Ordering::SeqCst);
             fence(Ordering::SeqCst);
-            whole = direction.ring.push(parts, &mut self.offset)?;
+            is_complete = direction.ring.push(parts, &mut self.offset)?;
         }
-        if whole || self.offset != before {
+        if is_complete || self.offset != before {
             self.signal();
         }
-        self.stuck = !whole;
-        if whole {
+        self.stuck = !is_complete;
+        if is_complete {
             self.offset = 0;
         }
-        Ok(whole)
+        Ok(is_complete)
     }
 
     /// Whether [`ServerEnd::receive`] or a repeated [`ServerEnd::send`] may succeed now. Cheap, for the loop over

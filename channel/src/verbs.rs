@@ -161,7 +161,7 @@ impl PortAttributes {
 }
 
 impl VerbsRequest {
-    pub(crate) fn put(&self, out: &mut Encoder) {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
         match self {
             Self::Devices => out.number(1),
             Self::Port { device, port } => out.number(2).number(*device).number(*port),
@@ -181,7 +181,7 @@ impl VerbsRequest {
         };
     }
 
-    pub(crate) fn take(input: &mut Decoder<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<Self, Malformed> {
         Ok(match input.number()? {
             1 => Self::Devices,
             2 => Self::Port {
@@ -211,7 +211,7 @@ impl VerbsRequest {
 }
 
 impl VerbsReply {
-    pub(crate) fn put(&self, out: &mut Encoder) {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
         match self {
             Self::Devices(devices) => {
                 out.number(1);
@@ -244,7 +244,7 @@ impl VerbsReply {
         }
     }
 
-    pub(crate) fn take(input: &mut Decoder<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<Self, Malformed> {
         Ok(match input.number()? {
             1 => {
                 let mut devices = Vec::new();

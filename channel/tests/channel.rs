@@ -50,19 +50,19 @@ impl Random {
 }
 
 /// Splits a message at random positions, which must not affect the result.
-fn parts<'m>(message: &'m [u8], random: &mut Random) -> Vec<&'m [u8]> {
+fn split_randomly<'m>(message: &'m [u8], random: &mut Random) -> Vec<&'m [u8]> {
     let mut parts = vec![];
     let mut rest = message;
     while !rest.is_empty() {
         let at = (random.next() % 100) as usize;
-        let (part, more) = rest.split_at(at.clamp(1, rest.len()));
+        let (part, remaining) = rest.split_at(at.clamp(1, rest.len()));
         // The last part takes all if there are many.
         if parts.len() > 20 {
             parts.push(rest);
             break;
         }
         parts.push(part);
-        rest = more;
+        rest = remaining;
     }
     parts
 }
@@ -163,7 +163,7 @@ fn messages_of_any_size_are_echoed_in_order() {
                     let mut random = Random(seed);
                     for _ in 0..MESSAGES {
                         let message = random.message();
-                        client.send(&parts(&message, &mut random)).unwrap();
+                        client.send(&split_randomly(&message, &mut random)).unwrap();
                     }
                 });
                 scope.spawn(move || {
@@ -171,7 +171,7 @@ fn messages_of_any_size_are_echoed_in_order() {
                     let mut random = Random(seed);
                     for number in 0..MESSAGES {
                         let message = random.message();
-                        let _ = parts(&message, &mut random);
+                        let _ = split_randomly(&message, &mut random);
                         let echo = receive(client, spin);
                         assert!(echo == message, "seed {seed}, message {number}");
                     }
@@ -251,10 +251,10 @@ fn sleeping_threads_are_woken_beside_a_polling_one() {
                 let spin = SpinWait::new(Duration::from_micros(spin_us));
                 let mut buffer = [0; 8];
                 while taken.load(std::sync::atomic::Ordering::SeqCst) < MESSAGES {
-                    let got = client
+                    let received = client
                         .receive(&mut buffer, |_| MessageAction::Consume)
                         .unwrap();
-                    if got != ReceiveOutcome::Empty {
+                    if received != ReceiveOutcome::Empty {
                         let before = taken.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                         if before + 1 < MESSAGES {
                             client.send(&[&buffer]).unwrap();

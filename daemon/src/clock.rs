@@ -31,6 +31,6 @@ impl Clock {
 pub(crate) fn since_boot() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     let now = clock_gettime(ClockId::Boottime);
-    let part = |n: i64| u64::try_from(n).unwrap_or(0);
-    Duration::from_secs(part(now.tv_sec)) + Duration::from_nanos(part(now.tv_nsec))
+    let to_u64 = |n: i64| u64::try_from(n).unwrap_or(0);
+    Duration::from_secs(to_u64(now.tv_sec)) + Duration::from_nanos(to_u64(now.tv_nsec))
 }

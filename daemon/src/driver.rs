@@ -78,7 +78,7 @@ pub trait Shell {
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End>;
 
     /// Passes a batch to the store. Returns its ticket, which replies wait for ([`Driver::with_durability`]).
-    fn persist(&mut self, what: PersistRequest) -> Option<u64>;
+    fn persist(&mut self, request: PersistRequest) -> Option<u64>;
 
     /// Reloads the configuration.
     fn reload(&mut self) -> Reload;
@@ -405,8 +405,11 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
     }
 
     /// Passes a batch to the store. Without a store, or if the store has failed, the batch counts as durable, so that replies do not wait.
-    fn persist(&mut self, seq: u64, what: PersistRequest) {
-        let ticket = self.shell.persist(what).filter(|_| self.durable.is_some());
+    fn persist(&mut self, seq: u64, request: PersistRequest) {
+        let ticket = self
+            .shell
+            .persist(request)
+            .filter(|_| self.durable.is_some());
         let last = self.tickets.back().map(|(_, ticket)| *ticket);
         if let Some(ticket) = ticket.or(last) {
             self.tickets.push_back((seq, ticket));
@@ -482,9 +485,9 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         /// Linux's error codes for a removed device.
         const ENXIO: i32 = 6;
         const ENODEV: i32 = 19;
-        let gone = matches!(error.source.raw_os_error(), Some(ENXIO | ENODEV))
+        let is_removed = matches!(error.source.raw_os_error(), Some(ENXIO | ENODEV))
             || matches!(error.source.kind(), Kind::BrokenPipe | Kind::NotConnected);
-        if gone {
+        if is_removed {
             return Err(error);
         }
         self.send_errors.failed_sends += 1;
@@ -668,8 +671,8 @@ mod tests {
             }
             ControlFlow::Continue(())
         }
-        fn persist(&mut self, what: PersistRequest) -> Option<u64> {
-            if let PersistRequest::Updates(updates) = what {
+        fn persist(&mut self, request: PersistRequest) -> Option<u64> {
+            if let PersistRequest::Updates(updates) = request {
                 let put = |u: &&RecordUpdate| matches!(u, RecordUpdate::Put(Record::Lid { .. }));
                 self.kept += updates.iter().filter(put).count();
             }
@@ -711,8 +714,8 @@ mod tests {
                 control.send(*event).await.unwrap();
             }
             let mut driver = driver_on("torus:3,3,1,2", shell, inbox);
-            let end = driver.run().await.unwrap();
-            (end, driver.into_shell())
+            let result = driver.run().await.unwrap();
+            (result, driver.into_shell())
         })
     }
 
@@ -727,8 +730,8 @@ mod tests {
 
     #[test]
     fn control_events_are_executed_in_order() {
-        let (end, shell) = drive(First::default(), &[Control::Reload, Control::Stop]);
-        assert!(end.is_none());
+        let (result, shell) = drive(First::default(), &[Control::Reload, Control::Stop]);
+        assert!(result.is_none());
         assert_eq!(shell.reloads, 1);
     }
 
@@ -768,8 +771,8 @@ mod tests {
         runtime().block_on(async {
             let (control, inbox) = mpsc::channel(4);
             let mut driver = driver_on("ring:3", StopsWhenIdle(control), inbox);
-            let end = tokio::time::timeout(STOP_TIMEOUT / 2, driver.run()).await;
-            assert!(!end.expect("the stop waits for a standby").unwrap());
+            let result = tokio::time::timeout(STOP_TIMEOUT / 2, driver.run()).await;
+            assert!(!result.expect("the stop waits for a standby").unwrap());
         });
     }
 }

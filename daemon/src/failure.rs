@@ -12,7 +12,7 @@ use crate::config::ConfigErrors;
 #[derive(Debug)]
 pub enum Failure {
     /// Any other failure of a command (exit status 1).
-    Job {
+    Runtime {
         /// The message, without full stop.
         error: anyhow::Error,
         /// What the operator can do; may be empty.
@@ -42,8 +42,8 @@ pub enum Failure {
 impl Failure {
     /// A failure without a hint.
     #[must_use]
-    pub fn job(error: impl fmt::Display) -> Self {
-        Self::Job {
+    pub fn runtime(error: impl fmt::Display) -> Self {
+        Self::Runtime {
             error: anyhow::anyhow!("{error}"),
             hint: String::new(),
         }
@@ -52,7 +52,7 @@ impl Failure {
     /// A failure with a hint.
     #[must_use]
     pub fn with_hint(error: impl fmt::Display, hint: impl Into<String>) -> Self {
-        Self::Job {
+        Self::Runtime {
             error: anyhow::anyhow!("{error}"),
             hint: hint.into(),
         }
@@ -70,7 +70,7 @@ impl Failure {
     #[must_use]
     pub const fn code(&self) -> u8 {
         match self {
-            Self::Job { .. } => 1,
+            Self::Runtime { .. } => 1,
             Self::NotRun { missing: true, .. } => 127,
             Self::NotRun { missing: false, .. } => 126,
             Self::Usage(_) => 2,
@@ -87,7 +87,7 @@ impl Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::Job {
+        Self::Runtime {
             error,
             hint: String::new(),
         }
@@ -103,8 +103,8 @@ impl From<ConfigErrors> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Job { error, hint } if hint.is_empty() => write!(f, "{error:#}"),
-            Self::Job { error, hint } => write!(f, "{error:#}\n  {hint}"),
+            Self::Runtime { error, hint } if hint.is_empty() => write!(f, "{error:#}"),
+            Self::Runtime { error, hint } => write!(f, "{error:#}\n  {hint}"),
             Self::NotRun { message, .. } | Self::Usage(message) => f.write_str(message),
             Self::Config(errors) => write!(f, "{errors}"),
             Self::Unconfigured { message, hint } => write!(f, "{message}\n  {hint}"),

@@ -94,11 +94,11 @@ fn receive_all(
 ) {
     while !shared.stop.load(Ordering::Relaxed) {
         let received = receiver.receive(POLL);
-        let end = received.is_err();
+        let has_ended = received.is_err();
         if matches!(received, Ok(Received::TimedOut)) {
             continue;
         }
-        if end {
+        if has_ended {
             // The error waits for room, because the driver must get it.
             let _ = outbox.blocking_send(received);
             return;
@@ -211,16 +211,16 @@ mod tests {
     fn dropped_mads_are_counted() {
         runtime().block_on(async {
             let mut port = ThreadedPort::new(Box::new(NullSender), script(100), 8).unwrap();
-            let mut got = 0;
+            let mut num_received = 0;
             loop {
                 port.ready().await;
                 match port.try_receive() {
-                    Ok(_) => got += 1,
+                    Ok(_) => num_received += 1,
                     Err(_) => break,
                 }
             }
-            assert_eq!(got + port.dropped(), 100);
-            assert!(got >= 8);
+            assert_eq!(num_received + port.dropped(), 100);
+            assert!(num_received >= 8);
         });
     }
 

@@ -31,7 +31,7 @@ pub struct RecordingFile {
     /// Disconnected when all entries are written.
     written: Receiver<()>,
     /// Remaining size limit, in bytes.
-    left: u64,
+    bytes_left: u64,
 }
 
 impl RecordingFile {
@@ -72,12 +72,12 @@ impl RecordingFile {
             drop(done);
         };
         threads::start("recording", work)
-            .map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?;
+            .map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?;
         Ok(Self {
             path: path.to_owned(),
             entries: Some(entries),
             written,
-            left: limit,
+            bytes_left: limit,
         })
     }
 }
@@ -100,13 +100,13 @@ impl RecordingSink for RecordingFile {
         let Some(entries) = &self.entries else {
             return;
         };
-        let left = self.left.checked_sub(bytes.len() as u64);
-        let Some(left) = left else {
+        let bytes_left = self.bytes_left.checked_sub(bytes.len() as u64);
+        let Some(bytes_left) = bytes_left else {
             warn!(file = %self.path.display(), reason = "size limit reached", "recording stopped");
             self.entries = None;
             return;
         };
-        self.left = left;
+        self.bytes_left = bytes_left;
         match entries.try_send(bytes) {
             Ok(()) => {}
             // The writer has logged the error.

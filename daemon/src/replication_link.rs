@@ -223,7 +223,7 @@ impl ReplicationLink {
     /// Completes the replica, then has the state writer read the records. The role must be inactive.
     fn complete_and_read(
         &self,
-        done: impl FnOnce(Option<bool>, Option<Box<RestoredState>>) + Send + 'static,
+        on_complete: impl FnOnce(Option<bool>, Option<Box<RestoredState>>) + Send + 'static,
     ) {
         let writer = Arc::clone(&self.writer);
         self.replication.complete_replica(Box::new(move |complete| {
@@ -242,7 +242,7 @@ impl ReplicationLink {
                         None
                     }
                 };
-                done(complete, restored);
+                on_complete(complete, restored);
             });
         }));
     }
@@ -351,9 +351,9 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
     }
 }
 
-fn failure(why: impl Into<anyhow::Error>) -> Failure {
+fn failure(error: impl Into<anyhow::Error>) -> Failure {
     Failure::with_hint(
-        format!("cannot start replication: {:#}", why.into()),
+        format!("cannot start replication: {:#}", error.into()),
         "See [replication] in the configuration, and docs/replication.md for certificates.",
     )
 }

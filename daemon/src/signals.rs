@@ -40,7 +40,7 @@ pub fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Failure::job(format!("cannot start the runtime: {e}")))
+        .map_err(|e| Failure::runtime(format!("cannot start the runtime: {e}")))
 }
 
 impl Signals {
@@ -50,7 +50,7 @@ impl Signals {
     /// The system rejects a handler.
     pub fn register() -> Result<Self, Failure> {
         let register = |kind| {
-            let rejected = |e| Failure::job(format!("cannot register signal handlers: {e}"));
+            let rejected = |e| Failure::runtime(format!("cannot register signal handlers: {e}"));
             signal(kind).map_err(rejected)
         };
         Ok(Self {
@@ -121,17 +121,17 @@ impl SignalCounts {
 
     /// The next signal for a service that has processed these counts, to catch up with `all`. Each stop counts; several pending reloads or
     /// reroutes are one.
-    const fn next(&mut self, all: &Self) -> Option<Control> {
-        if self.stops < all.stops {
+    const fn next(&mut self, received: &Self) -> Option<Control> {
+        if self.stops < received.stops {
             self.stops += 1;
             return Some(Control::Stop);
         }
-        if self.reloads < all.reloads {
-            self.reloads = all.reloads;
+        if self.reloads < received.reloads {
+            self.reloads = received.reloads;
             return Some(Control::Reload);
         }
-        if self.reroutes < all.reroutes {
-            self.reroutes = all.reroutes;
+        if self.reroutes < received.reroutes {
+            self.reroutes = received.reroutes;
             return Some(Control::Reroute);
         }
         None
@@ -142,15 +142,15 @@ impl SignalCounts {
 #[derive(Debug, Clone)]
 pub struct SignalRelay {
     all: watch::Receiver<SignalCounts>,
-    done: SignalCounts,
+    handled: SignalCounts,
 }
 
 impl SignalRelay {
     /// A relay of the process's signals.
     #[must_use]
     pub fn new(all: watch::Receiver<SignalCounts>) -> Self {
-        let done = SignalCounts::default();
-        Self { all, done }
+        let handled = SignalCounts::default();
+        Self { all, handled }
     }
 
     /// Whether the process is to stop.
@@ -173,20 +173,20 @@ impl SignalRelay {
 
     /// Marks the reloads up to `since` as processed: the configuration was read after them.
     pub const fn mark_reloaded(&mut self, since: &SignalCounts) {
-        self.done.reloads = since.reloads;
+        self.handled.reloads = since.reloads;
     }
 
     /// Marks all reroutes as processed, so that a service that starts again does not repeat them.
     pub fn mark_rerouted(&mut self) {
-        self.done.reroutes = self.received().reroutes;
+        self.handled.reroutes = self.received().reroutes;
     }
 
     /// Forwards signals to this service as long as the runtime lives, including earlier ones. Needs a runtime.
     pub fn forward_to(mut self, control: mpsc::Sender<Control>) {
         drop(tokio::spawn(async move {
             loop {
-                let all = *self.all.borrow_and_update();
-                while let Some(signal) = self.done.next(&all) {
+                let received = *self.all.borrow_and_update();
+                while let Some(signal) = self.handled.next(&received) {
                     if control.send(signal).await.is_err() {
                         return;
                     }
@@ -236,21 +236,24 @@ mod tests {
         counts
     }
 
-    fn pending(mut done: SignalCounts, all: &SignalCounts) -> Vec<Control> {
-        core::iter::from_fn(|| done.next(all)).collect()
+    fn pending(mut handled: SignalCounts, received: &SignalCounts) -> Vec<Control> {
+        core::iter::from_fn(|| handled.next(received)).collect()
     }
 
     #[test]
     fn service_processes_pending_signals() {
         use Control::{Reload, Reroute, Stop};
-        let all = counts(&[Reload, Reload, Reroute, Stop, Reload, Stop]);
-        assert!(all.is_stopping());
-        assert_eq!(pending(counts(&[]), &all), [Stop, Stop, Reload, Reroute]);
+        let received = counts(&[Reload, Reload, Reroute, Stop, Reload, Stop]);
+        assert!(received.is_stopping());
         assert_eq!(
-            pending(counts(&[Reload, Stop]), &all),
+            pending(counts(&[]), &received),
+            [Stop, Stop, Reload, Reroute]
+        );
+        assert_eq!(
+            pending(counts(&[Reload, Stop]), &received),
             [Stop, Reload, Reroute]
         );
-        assert_eq!(pending(all, &all), []);
+        assert_eq!(pending(received, &received), []);
     }
 
     /// A service gets the signals that arrived before it started, except reloads that its configuration already includes.
@@ -258,29 +261,32 @@ mod tests {
     fn late_service_gets_earlier_signals() {
         use Control::{Reload, Reroute, Stop};
         let (sender, receiver) = watch::channel(SignalCounts::default());
-        let early = SignalRelay::new(receiver);
+        let first_relay = SignalRelay::new(receiver);
         sender.send_modify(|counts| counts.add(Reload));
-        let mut late = early.clone();
-        let since = late.received();
-        late.mark_reloaded(&since);
+        let mut second_relay = first_relay.clone();
+        let since = second_relay.received();
+        second_relay.mark_reloaded(&since);
         sender.send_modify(|counts| counts.add(Stop));
         let runtime = runtime().unwrap();
         let forwarded = |relay: SignalRelay| {
             runtime.block_on(async {
                 let (control, mut signals) = mpsc::channel(4);
                 relay.forward_to(control);
-                let mut all = Vec::new();
-                while all.last() != Some(&Reroute) {
-                    all.extend(signals.recv().await);
+                let mut all_pending = Vec::new();
+                while all_pending.last() != Some(&Reroute) {
+                    all_pending.extend(signals.recv().await);
                 }
-                all
+                all_pending
             })
         };
         sender.send_modify(|counts| counts.add(Reroute));
-        let mut again = early.clone();
-        again.mark_rerouted();
-        assert_eq!(pending(again.done, &again.received()), [Stop, Reload]);
-        assert_eq!(forwarded(early), [Stop, Reload, Reroute]);
-        assert_eq!(forwarded(late), [Stop, Reroute]);
+        let mut third_relay = first_relay.clone();
+        third_relay.mark_rerouted();
+        assert_eq!(
+            pending(third_relay.handled, &third_relay.received()),
+            [Stop, Reload]
+        );
+        assert_eq!(forwarded(first_relay), [Stop, Reload, Reroute]);
+        assert_eq!(forwarded(second_relay), [Stop, Reroute]);
     }
 }

@@ -402,7 +402,7 @@ impl<W: Write + Send> Tap<W> {
 
     /// Sets the port's LID.
     pub fn set_local_lid(&self, lid: Lid) {
-        self.with(|capture| capture.writer.set_local_lid(lid));
+        self.with_capture(|capture| capture.writer.set_local_lid(lid));
     }
 
     /// Flushes buffered bytes. Returns the error that stopped the capture, once.
@@ -410,17 +410,17 @@ impl<W: Write + Send> Tap<W> {
     /// # Errors
     /// If writing a packet or flushing failed.
     pub fn flush(&self) -> io::Result<()> {
-        self.with(CaptureUntilError::flush)
+        self.with_capture(CaptureUntilError::flush)
     }
 
     fn record(&self, direction: CaptureDirection, remote: &Address, mad: &Mad) {
         let now = (self.clock)();
-        self.with(|capture| {
+        self.with_capture(|capture| {
             capture.record(|writer| writer.write(now, direction, remote, mad));
         });
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut CaptureUntilError<W>) -> T) -> T {
+    fn with_capture<T>(&self, f: impl FnOnce(&mut CaptureUntilError<W>) -> T) -> T {
         f(&mut self.capture.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -154,9 +154,9 @@ pub enum DecodeError {
     /// Fewer bytes than a MAD.
     Truncated {
         /// Bytes needed.
-        need: usize,
+        required: usize,
         /// Bytes present.
-        got: usize,
+        actual: usize,
     },
     /// BaseVersion is not 1.
     BadBaseVersion(u8),
@@ -165,7 +165,10 @@ pub enum DecodeError {
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Truncated { need, got } => write!(f, "{got} bytes, a MAD has {need}"),
+            Self::Truncated {
+                required: need,
+                actual: got,
+            } => write!(f, "{got} bytes, a MAD has {need}"),
             Self::BadBaseVersion(v) => write!(f, "base version {v}, expected 1"),
         }
     }
@@ -195,8 +198,8 @@ impl Mad {
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
         let Some(bytes) = bytes.first_chunk::<MAD_LEN>() else {
             return Err(DecodeError::Truncated {
-                need: MAD_LEN,
-                got: bytes.len(),
+                required: MAD_LEN,
+                actual: bytes.len(),
             });
         };
         if bytes[0] != 1 {

@@ -123,14 +123,14 @@ impl fmt::Debug for DrPath {
 impl FromStr for DrPath {
     type Err = ParsePathError;
     fn from_str(s: &str) -> Result<Self, ParsePathError> {
-        let bad = || ParsePathError(s.to_owned());
+        let parse_error = || ParsePathError(s.to_owned());
         let mut parts = s.split(',');
         if parts.next().map(str::trim) != Some("0") {
-            return Err(bad());
+            return Err(parse_error());
         }
-        parts.try_fold(Self::LOCAL, |path, part| {
-            let port: PortNum = part.trim().parse().map_err(|_| bad())?;
-            path.extend(port).ok_or_else(bad)
+        parts.try_fold(Self::LOCAL, |path, hop| {
+            let port: PortNum = hop.trim().parse().map_err(|_| parse_error())?;
+            path.extend(port).ok_or_else(parse_error)
         })
     }
 }

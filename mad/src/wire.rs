@@ -82,8 +82,8 @@ impl ComponentSelection {
     }
 
     /// The `n`-th component of the field `whole`.
-    const fn component(&self, whole: &Field, n: usize) -> Field {
-        let mut component = *whole;
+    const fn component(&self, array: &Field, n: usize) -> Field {
+        let mut component = *array;
         match self {
             Self::Whole => {}
             Self::Each { entries, first } => {
@@ -94,7 +94,7 @@ impl ComponentSelection {
             Self::Attribute { fields, masks } => {
                 assert!(fields.len() == masks.len(), "one component for each field");
                 component = fields[n];
-                component.bit += whole.bit;
+                component.bit += array.bit;
                 component.component_mask = masks[n];
             }
         }
@@ -119,18 +119,18 @@ pub const fn components<const N: usize>(
     fields: &[Field],
     selections: &[ComponentSelection],
 ) -> [Field; N] {
-    let mut all = [fields[0]; N];
+    let mut selected = [fields[0]; N];
     let (mut count, mut i) = (0, 0);
     while i < fields.len() {
         let mut n = 0;
         while n < selections[i].len() {
-            all[count] = selections[i].component(&fields[i], n);
+            selected[count] = selections[i].component(&fields[i], n);
             count += 1;
             n += 1;
         }
         i += 1;
     }
-    all
+    selected
 }
 
 /// `LEN` bytes of an array from byte `AT` on; an array that is too short does not compile.

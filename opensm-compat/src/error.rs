@@ -58,14 +58,18 @@ impl InputFileError {
     /// The error without the path.
     #[must_use]
     pub fn into_input_error(self) -> InputError {
-        let whole = |message| InputError {
+        let without_position = |message| InputError {
             position: None,
             message,
         };
         match self {
-            Self::Unreadable { source, .. } => whole(format!("cannot read file: {source}")),
+            Self::Unreadable { source, .. } => {
+                without_position(format!("cannot read file: {source}"))
+            }
             Self::Invalid { source, .. } => source,
-            Self::RequiresLftsFile { key, .. } => whole(format!("{key} requires lfts_file")),
+            Self::RequiresLftsFile { key, .. } => {
+                without_position(format!("{key} requires lfts_file"))
+            }
         }
     }
 }

@@ -106,12 +106,12 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<RecordBatch, Vec<
                 StateFile::Neighbours => reader.neighbour(line),
                 StateFile::SaDump => reader.sa_dump(line),
             };
-            let put = parsed.and_then(|records| {
+            let parsed_changes = parsed.and_then(|records| {
                 let changes: Option<Vec<_>> = records.iter().map(RecordChange::put).collect();
                 reader.reject_duplicates(changes.ok_or("invalid record")?, number)
             });
-            match put {
-                Ok(put) => changes.extend(put),
+            match parsed_changes {
+                Ok(parsed_changes) => changes.extend(parsed_changes),
                 Err(message) => errors.push(StateFileError {
                     file: path.clone(),
                     line: number,
@@ -196,7 +196,7 @@ impl StateFileParser {
 
     fn neighbour(&mut self, line: &str) -> ParsedRecords {
         let [of, to] = split_words(line)?;
-        let end = |text: &str| {
+        let parse_location = |text: &str| {
             let (port, number) = text
                 .split_once(':')
                 .ok_or_else(|| format!("invalid port `{text}`: expected GUID:PORT"))?;
@@ -204,8 +204,8 @@ impl StateFileParser {
             let number = number.map_err(|_| format!("invalid port number in `{text}`"))?;
             Ok::<_, String>((guid(port)?, PortNum(number)))
         };
-        let (of, to) = (end(of)?, end(to)?);
-        Ok(vec![Record::Neighbour { of, to }])
+        let (node, to) = (parse_location(of)?, parse_location(to)?);
+        Ok(vec![Record::Neighbour { of: node, to }])
     }
 
     fn sa_dump(&mut self, line: &str) -> ParsedRecords {
@@ -407,10 +407,10 @@ impl StateFileParser {
 
 fn split_words<const N: usize>(line: &str) -> Result<[&str; N], String> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let found = words.len();
+    let num_words = words.len();
     words
         .try_into()
-        .map_err(|_| format!("{found} fields, expected {N}"))
+        .map_err(|_| format!("{num_words} fields, expected {N}"))
 }
 
 fn parse_hex(text: &str) -> Result<u64, String> {
@@ -442,7 +442,7 @@ impl FieldReader<'_> {
         let end = self.0.find(|c: char| c.is_whitespace() || c == ':');
         let (text, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
         self.0 = rest;
-        parse_hex(text).map_err(|why| format!("{}: {why}", name.trim_start()))
+        parse_hex(text).map_err(|error| format!("{}: {error}", name.trim_start()))
     }
 
     fn take<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
@@ -574,7 +574,7 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
 
     #[test]
     fn errors_are_reported_with_file_and_line() {
-        for (line, what) in [
+        for (line, message) in [
             ("0x1 0x4", "2 fields, expected 3"),
             ("1 0x4 0x4", "invalid number `1`: expected 0x and digits"),
             ("0x0 0x4 0x4", "invalid GUID 0"),
@@ -600,7 +600,7 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
             let lids = format!("0x9 0x8 0xb\n\n{line}\n");
             assert_eq!(
                 errors_of(&lids, ""),
-                [format!("guid2lid:3: {what}")],
+                [format!("guid2lid:3: {message}")],
                 "{line}"
             );
         }
@@ -646,11 +646,11 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
         let mut records = BTreeMap::new();
         parse(&files).unwrap().apply(&mut records);
         assert_eq!(records.len(), 3);
-        let bad = [(
+        let invalid = [(
             StateFile::Neighbours,
             "neighbors".into(),
             "0x1:3 0x2:256\n0x1 0x2\n".to_owned(),
         )];
-        assert_eq!(parse(&bad).unwrap_err().len(), 2);
+        assert_eq!(parse(&invalid).unwrap_err().len(), 2);
     }
 }

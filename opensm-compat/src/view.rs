@@ -159,7 +159,7 @@ impl FabricNode {
     /// The base LIDs of its end ports, separated by commas; `None` without a LID.
     #[must_use]
     pub fn lids(&self) -> Option<String> {
-        let lids = self.end_ports.iter().map(|end| end.lid);
+        let lids = self.end_ports.iter().map(|end_port| end_port.lid);
         let lids: Vec<String> = lids
             .filter(|lid| lid.0 != 0)
             .map(|lid| lid.to_string())
@@ -274,10 +274,13 @@ impl FabricView {
             port: p.port,
         };
         let links = subnet.links().map(|l| {
-            let known = [l.a, l.b].map(|p| subnet.port(p).filter(|p| p.known));
-            let port = known.into_iter().flatten().next();
+            let ports_read = [l.a, l.b].map(|p| subnet.port(p).filter(|p| p.known));
+            let port = ports_read.into_iter().flatten().next();
             let info = port.map(ferrosm_core::Port::info);
-            let codes = known.iter().flatten().map(|p| p.info().operational_vls);
+            let codes = ports_read
+                .iter()
+                .flatten()
+                .map(|p| p.info().operational_vls);
             FabricLink {
                 a: at(l.a),
                 b: at(l.b),
@@ -298,25 +301,25 @@ impl FabricView {
     /// Link ends by node, each node's sorted by port.
     #[must_use]
     pub fn link_ends(&self) -> Vec<Vec<FabricLinkEnd<'_>>> {
-        let mut ends = vec![Vec::new(); self.nodes.len()];
+        let mut ends_by_node = vec![Vec::new(); self.nodes.len()];
         for link in &self.links {
-            ends[link.a.node].push(FabricLinkEnd {
+            ends_by_node[link.a.node].push(FabricLinkEnd {
                 port: link.a.port,
                 peer: link.b,
                 link,
             });
             if link.a != link.b {
-                ends[link.b.node].push(FabricLinkEnd {
+                ends_by_node[link.b.node].push(FabricLinkEnd {
                     port: link.b.port,
                     peer: link.a,
                     link,
                 });
             }
         }
-        for node_ends in &mut ends {
+        for node_ends in &mut ends_by_node {
             node_ends.sort_by_key(|e| e.port);
         }
-        ends
+        ends_by_node
     }
 
     /// Number of nodes of a type.
@@ -329,8 +332,8 @@ impl FabricView {
     /// not through hosts: a host may have ports in several components.
     #[must_use]
     pub fn components(&self) -> Vec<ConnectedComponent> {
-        let ends = self.link_ends();
-        let mut seen = vec![false; self.nodes.len()];
+        let link_ends = self.link_ends();
+        let mut visited = vec![false; self.nodes.len()];
         let mut seen_link = vec![false; self.links.len()];
         // Links by node, in the order of `link_ends`.
         let mut links_of = vec![Vec::new(); self.nodes.len()];
@@ -340,33 +343,39 @@ impl FabricView {
                 links_of[link.b.node].push(l);
             }
         }
-        let mut parts = Vec::new();
+        let mut all_components = Vec::new();
         for start in 0..self.nodes.len() {
             let is_switch = self.nodes[start].is_switch();
-            let uncabled = ends[start].is_empty();
-            if is_switch && seen[start] {
+            let uncabled = link_ends[start].is_empty();
+            if is_switch && visited[start] {
                 continue;
             }
             if is_switch || uncabled {
                 let first = if is_switch { &links_of[start][..] } else { &[] };
-                seen[start] = true;
-                parts.push(self.component_from(start, first, &links_of, &mut seen, &mut seen_link));
+                visited[start] = true;
+                all_components.push(self.component_from(
+                    start,
+                    first,
+                    &links_of,
+                    &mut visited,
+                    &mut seen_link,
+                ));
                 continue;
             }
             for &l in &links_of[start] {
                 if !seen_link[l] {
-                    parts.push(self.component_from(
+                    all_components.push(self.component_from(
                         start,
                         &[l],
                         &links_of,
-                        &mut seen,
+                        &mut visited,
                         &mut seen_link,
                     ));
                 }
             }
         }
-        parts.sort_by_key(|p| core::cmp::Reverse((p.end_ports, p.nodes.len())));
-        parts
+        all_components.sort_by_key(|p| core::cmp::Reverse((p.end_ports, p.nodes.len())));
+        all_components
     }
 
     /// The component that packets from a node reach over the given links.
@@ -375,10 +384,10 @@ impl FabricView {
         start: usize,
         first: &[usize],
         links_of: &[Vec<usize>],
-        seen: &mut [bool],
+        visited: &mut [bool],
         seen_link: &mut [bool],
     ) -> ConnectedComponent {
-        let mut part = ConnectedComponent {
+        let mut component = ConnectedComponent {
             nodes: vec![start],
             links: Vec::new(),
             end_ports: 0,
@@ -388,33 +397,33 @@ impl FabricView {
             if core::mem::replace(&mut seen_link[l], true) {
                 continue;
             }
-            part.links.push(l);
+            component.links.push(l);
             let FabricLink { a, b, .. } = self.links[l];
-            for end in [Some(a), (a != b).then_some(b)].into_iter().flatten() {
-                part.nodes.push(end.node);
-                if !self.nodes[end.node].is_switch() {
-                    part.end_ports += 1;
-                } else if !core::mem::replace(&mut seen[end.node], true) {
-                    queue.extend(links_of[end.node].iter().filter(|l| !seen_link[**l]));
+            for location in [Some(a), (a != b).then_some(b)].into_iter().flatten() {
+                component.nodes.push(location.node);
+                if !self.nodes[location.node].is_switch() {
+                    component.end_ports += 1;
+                } else if !core::mem::replace(&mut visited[location.node], true) {
+                    queue.extend(links_of[location.node].iter().filter(|l| !seen_link[**l]));
                 }
             }
         }
-        part.nodes.sort_unstable();
-        part.nodes.dedup();
-        part.links.sort_unstable();
-        part
+        component.nodes.sort_unstable();
+        component.nodes.dedup();
+        component.links.sort_unstable();
+        component
     }
 
     /// Restricts the view to a component.
     #[must_use]
-    pub fn restricted_to(&self, part: &ConnectedComponent) -> Self {
+    pub fn restricted_to(&self, component: &ConnectedComponent) -> Self {
         let at = |p: PortLocation| {
             Some(PortLocation {
-                node: part.nodes.binary_search(&p.node).ok()?,
+                node: component.nodes.binary_search(&p.node).ok()?,
                 port: p.port,
             })
         };
-        let links = part.links.iter().filter_map(|l| {
+        let links = component.links.iter().filter_map(|l| {
             let link = self.links[*l];
             Some(FabricLink {
                 a: at(link.a)?,
@@ -424,7 +433,11 @@ impl FabricView {
         });
         Self {
             links: links.collect(),
-            nodes: part.nodes.iter().map(|i| self.nodes[*i].clone()).collect(),
+            nodes: component
+                .nodes
+                .iter()
+                .map(|i| self.nodes[*i].clone())
+                .collect(),
             sm: self.sm.and_then(at),
             routing: None,
         }
@@ -432,12 +445,13 @@ impl FabricView {
 
     /// Whether a component contains a port; a port without a link belongs to its node's component.
     #[must_use]
-    pub fn component_contains(&self, part: &ConnectedComponent, port: PortLocation) -> bool {
+    pub fn component_contains(&self, component: &ConnectedComponent, port: PortLocation) -> bool {
         if self.nodes[port.node].is_switch() {
-            return part.nodes.binary_search(&port.node).is_ok();
+            return component.nodes.binary_search(&port.node).is_ok();
         }
-        let ends = |l: &usize| self.links[*l].a == port || self.links[*l].b == port;
-        part.links.iter().any(ends) || part.links.is_empty() && part.nodes == [port.node]
+        let is_at_port = |l: &usize| self.links[*l].a == port || self.links[*l].b == port;
+        component.links.iter().any(is_at_port)
+            || component.links.is_empty() && component.nodes == [port.node]
     }
 }
 

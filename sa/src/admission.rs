@@ -378,11 +378,11 @@ impl<T> AdmissionQueue<T> {
         if !allowed.allows(class) {
             return false;
         }
-        let fresh = !self.turns[class as usize].is_empty();
+        let has_turns = !self.turns[class as usize].is_empty();
         match class {
-            RequestClass::Write | RequestClass::Read | RequestClass::Table => fresh,
+            RequestClass::Write | RequestClass::Read | RequestClass::Table => has_turns,
             RequestClass::Scan => {
-                fresh && self.scans_running < SCANS_RUNNING_MAX || !self.suspended.is_empty()
+                has_turns && self.scans_running < SCANS_RUNNING_MAX || !self.suspended.is_empty()
             }
         }
     }
@@ -582,12 +582,12 @@ mod tests {
             queue.count(Lid(7), outcome);
         }
         queue.count(Lid(8), RequestOutcome::Dropped);
-        let mut all: Vec<_> = queue
+        let mut clients: Vec<_> = queue
             .counts()
             .map(|(lid, c)| (lid, c.overload, c.total()))
             .collect();
-        all.sort_unstable();
-        assert_eq!(all, [(Lid(7), 2, 4), (Lid(8), 0, 1)]);
+        clients.sort_unstable();
+        assert_eq!(clients, [(Lid(7), 2, 4), (Lid(8), 0, 1)]);
     }
 
     /// 100 clients with endless scans: at most four run, at most one for each client, and reads are served between slices.

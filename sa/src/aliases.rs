@@ -158,13 +158,13 @@ mod tests {
     #[test]
     fn entry_zero_is_the_port_guid() {
         let aliases = AliasTables::default();
-        let own = PortGuid(7);
+        let port_guid = PortGuid(7);
         assert_eq!(
-            aliases.block(own, 0),
+            aliases.block(port_guid, 0),
             [7, 0, 0, 0, 0, 0, 0, 0].map(PortGuid)
         );
-        assert_eq!(aliases.block(own, 1), [EMPTY; BLOCK_LEN]);
-        assert_eq!(aliases.owner(own), None);
+        assert_eq!(aliases.block(port_guid, 1), [EMPTY; BLOCK_LEN]);
+        assert_eq!(aliases.owner(port_guid), None);
     }
 
     proptest! {

@@ -114,29 +114,29 @@ impl SaReply {
     /// The records found for a request. A Get succeeds with exactly one record, other methods with any number
     /// (docs/sm-behaviour.md 7.6).
     #[must_use]
-    pub fn from_records(request: &SaRequest<'_>, found: ReplyRecords) -> Self {
-        if found.is_full() {
+    pub fn from_records(request: &SaRequest<'_>, records: ReplyRecords) -> Self {
+        if records.is_full() {
             return Self::error(Status::NO_RESOURCES);
         }
         if request.wants_table() {
-            let stride = if found.body.is_empty() {
+            let stride = if records.body.is_empty() {
                 0
             } else {
-                found.stride
+                records.stride
             };
             return Self {
                 status: Status::OK,
                 stride,
-                body: found.body,
+                body: records.body,
                 attr: None,
             };
         }
-        match found.count() {
+        match records.count() {
             0 => Self::error(Status::NO_RECORDS),
             1 => Self {
                 status: Status::OK,
-                stride: found.stride,
-                body: found.body,
+                stride: records.stride,
+                body: records.body,
                 attr: None,
             },
             _ => Self::error(Status::TOO_MANY_RECORDS),

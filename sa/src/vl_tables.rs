@@ -10,7 +10,7 @@ use ferrosm_mad::ids::{NodeGuid, PortNum};
 
 /// Tables that were read, by node.
 #[derive(Debug, Clone, Default)]
-pub struct ReadVlTables {
+pub struct VlTableCache {
     nodes: BTreeMap<NodeGuid, Arc<NodeVlTables>>,
 }
 
@@ -30,7 +30,7 @@ pub enum VlTableId {
     VlArbitration(PortNum, u8),
 }
 
-impl ReadVlTables {
+impl VlTableCache {
     /// From the tables of nodes; nodes without tables are omitted.
     #[must_use]
     pub fn new<'a>(nodes: impl Iterator<Item = (NodeGuid, &'a Arc<NodeVlTables>)>) -> Self {

@@ -16,7 +16,7 @@ use crate::{table, wait};
 ///
 /// `fds` points to `count` entries that no other thread uses.
 unsafe fn entries<'f>(fds: *mut pollfd, count: nfds_t) -> Option<&'f mut [pollfd]> {
-    if fds.is_null() || !table::any() {
+    if fds.is_null() || !table::has_any() {
         return None;
     }
     let count = usize::try_from(count).ok()?;
@@ -46,7 +46,9 @@ fn wait_in_poll(
         |config| config.spin,
     );
     let timeout = u64::try_from(timeout).ok().map(Duration::from_millis);
-    wait::poll(fds, timeout, spin, |fds, left| sleep(fds, millis(left)))
+    wait::poll(fds, timeout, spin, |fds, remaining| {
+        sleep(fds, millis(remaining))
+    })
 }
 
 replace! {
@@ -138,7 +140,7 @@ fn disable_quiet(fds: impl Iterator<Item = c_int>) {
 ///
 /// `set` is null or a set of at least `count` bits.
 unsafe fn disable_quiet_of_set(count: c_int, set: *const fd_set) {
-    if set.is_null() || !table::any() {
+    if set.is_null() || !table::has_any() {
         return;
     }
     // SAFETY: promised by the caller.

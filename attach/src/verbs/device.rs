@@ -185,7 +185,7 @@ pub(crate) fn port_attributes(port: &verbs::PortAttributes) -> abi::PortAttr {
     /// The maximum speed in a byte, which the kernel reports for faster ports.
     const NDR: u32 = 128;
     let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
-    let half = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
+    let to_u16 = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
     abi::PortAttr {
         state: port.state.cast_signed(),
         max_mtu: port.max_mtu.cast_signed(),
@@ -196,8 +196,8 @@ pub(crate) fn port_attributes(port: &verbs::PortAttributes) -> abi::PortAttr {
         bad_pkey_cntr: port.pkey_violations,
         qkey_viol_cntr: port.qkey_violations,
         pkey_tbl_len: u16::try_from(port.pkeys.len()).unwrap_or(u16::MAX),
-        lid: half(port.lid),
-        sm_lid: half(port.sm_lid),
+        lid: to_u16(port.lid),
+        sm_lid: to_u16(port.sm_lid),
         lmc: byte(port.lmc),
         max_vl_num: byte(port.vl_cap),
         sm_sl: byte(port.sm_sl),
@@ -208,6 +208,6 @@ pub(crate) fn port_attributes(port: &verbs::PortAttributes) -> abi::PortAttr {
         phys_state: byte(port.phys_state),
         link_layer: IB_LINK_LAYER,
         flags: 0,
-        port_cap_flags2: half(port.capabilities2),
+        port_cap_flags2: to_u16(port.capabilities2),
     }
 }

@@ -255,7 +255,7 @@ struct ChannelLink {
 /// A completion queue.
 #[derive(Default)]
 pub(crate) struct Completions {
-    done: Mutex<VecDeque<Wc>>,
+    completed: Mutex<VecDeque<Wc>>,
     receivers: Mutex<Vec<Arc<Endpoint>>>,
     armed: AtomicBool,
     channel_link: Option<ChannelLink>,
@@ -316,7 +316,7 @@ impl Completions {
             // Fails only if it is not registered.
             let _ = epoll::delete(&channel_link.channel.epoll, endpoint.end.wake_fd());
         }
-        lock(&self.done).retain(|wc| wc.qp_num != endpoint.qpn);
+        lock(&self.completed).retain(|wc| wc.qp_num != endpoint.qpn);
     }
 
     pub(crate) fn has_receivers(&self) -> bool {
@@ -325,7 +325,7 @@ impl Completions {
 
     /// Adds a completion.
     pub(crate) fn push(&self, wc: Wc) {
-        lock(&self.done).push_back(wc);
+        lock(&self.completed).push_back(wc);
         if self.armed.load(Ordering::SeqCst)
             && let Some(channel_link) = &self.channel_link
         {
@@ -335,23 +335,23 @@ impl Completions {
     }
 
     /// The next completions, at most `most`.
-    pub(crate) fn poll(&self, most: usize) -> Vec<Wc> {
+    pub(crate) fn poll(&self, max: usize) -> Vec<Wc> {
         let receivers = lock(&self.receivers);
-        let mut found = Vec::new();
+        let mut completions = Vec::new();
         {
-            let mut done = lock(&self.done);
-            let now = done.len().min(most);
-            found.extend(done.drain(..now));
+            let mut completed = lock(&self.completed);
+            let now = completed.len().min(max);
+            completions.extend(completed.drain(..now));
         }
         for endpoint in receivers.iter() {
-            while found.len() < most {
+            while completions.len() < max {
                 match endpoint.receive() {
-                    Some(wc) => found.push(wc),
+                    Some(wc) => completions.push(wc),
                     None => break,
                 }
             }
         }
-        found
+        completions
     }
 
     /// Requests a notification of the next completion.

@@ -390,11 +390,11 @@ fn issm_is_exclusive_until_closed() {
         // SAFETY: a descriptor of our own.
         unsafe { libc::close(first) };
         // The server notices the close a moment later.
-        let again = (0..100_000).any(|_| {
+        let was_repeated = (0..100_000).any(|_| {
             std::thread::yield_now();
             open_path(c"/dev/infiniband/issm0", libc::O_RDWR | libc::O_NONBLOCK) >= 0
         });
-        assert!(again);
+        assert!(was_repeated);
     });
 }
 

@@ -19,8 +19,8 @@ use server::Server;
 /// The library of this build, or `FERROSM_ATTACH_LIB`: in the release profile, panics abort, and `pthread_cancel`
 /// unwinds differently.
 fn library() -> PathBuf {
-    if let Some(named) = std::env::var_os("FERROSM_ATTACH_LIB") {
-        return std::path::absolute(named).unwrap();
+    if let Some(library_variable) = std::env::var_os("FERROSM_ATTACH_LIB") {
+        return std::path::absolute(library_variable).unwrap();
     }
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();

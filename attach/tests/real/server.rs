@@ -206,11 +206,11 @@ fn serve(shared: &Shared, stream: &UnixStream) {
             ClientRequest::OpenUmad { .. } | ClientRequest::Verbs(_) => ServerReply::Errno(ENXIO),
             ClientRequest::Ioctl { request, arg } => ioctl(open.as_deref(), request, arg),
             ClientRequest::OpenIssm { .. } => {
-                let mut held = shared.issm_open.lock().unwrap();
-                if *held {
+                let mut is_held = shared.issm_open.lock().unwrap();
+                if *is_held {
                     ServerReply::Errno(EAGAIN)
                 } else {
-                    *held = true;
+                    *is_held = true;
                     holds_issm = true;
                     ServerReply::Opened
                 }

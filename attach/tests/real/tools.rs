@@ -95,16 +95,16 @@ fn timeouts_are_reported() {
 fn unattached_programs_are_unaffected() {
     let server = Server::start("others");
     let script = "printf abc | cat; cd /; test -r /proc/self/stat && echo yes";
-    let plain = Command::new("sh").args(["-c", script]).output().unwrap();
-    let with = attached(&server, "sh")
+    let without_attach = Command::new("sh").args(["-c", script]).output().unwrap();
+    let with_attach = attached(&server, "sh")
         .args(["-c", script])
         .output()
         .unwrap();
-    let bare = attached(&server, "sh")
+    let without_library = attached(&server, "sh")
         .env_remove("FERROSM_SIM_SOCKET")
         .args(["-c", script])
         .output()
         .unwrap();
-    assert_eq!(text(&plain), text(&with));
-    assert_eq!(text(&plain), text(&bare));
+    assert_eq!(text(&without_attach), text(&with_attach));
+    assert_eq!(text(&without_attach), text(&without_library));
 }

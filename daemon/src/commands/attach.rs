@@ -25,12 +25,12 @@ use crate::simulator::{client, paths};
 pub fn run(args: &AttachArgs) -> Result<(), Failure> {
     let socket = paths::socket(args.socket.socket.as_deref());
     let socket = std::path::absolute(&socket)
-        .map_err(|e| Failure::job(format!("{}: {e}", socket.display())))?;
+        .map_err(|e| Failure::runtime(format!("{}: {e}", socket.display())))?;
     let library = library()?;
     let server = UnixStream::connect(&socket).map_err(|e| no_server(&socket, &e))?;
     let files = client::list_files(&server, &args.node)?;
     let sysfs = write_sysfs(&paths::directory(&socket), &args.node, &files).map_err(|e| {
-        Failure::job(format!(
+        Failure::runtime(format!(
             "cannot write the sysfs files of the simulated host to the directory of {}: {e}",
             socket.display()
         ))
@@ -54,15 +54,15 @@ pub fn run(args: &AttachArgs) -> Result<(), Failure> {
 
 fn library() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe()
-        .map_err(|e| Failure::job(format!("cannot find the path of this program: {e}")))?;
-    let named = std::env::var_os(paths::LIBRARY_ENV).map(PathBuf::from);
-    let candidates = paths::library_candidates(&program, named);
-    if let Some(found) = candidates.iter().find(|path| path.is_file()) {
-        return std::path::absolute(found)
-            .map_err(|e| Failure::job(format!("{}: {e}", found.display())));
+        .map_err(|e| Failure::runtime(format!("cannot find the path of this program: {e}")))?;
+    let library_variable = std::env::var_os(paths::LIBRARY_ENV).map(PathBuf::from);
+    let candidates = paths::library_candidates(&program, library_variable);
+    if let Some(existing) = candidates.iter().find(|path| path.is_file()) {
+        return std::path::absolute(existing)
+            .map_err(|e| Failure::runtime(format!("{}: {e}", existing.display())));
     }
     let Some(missing) = candidates.first() else {
-        return Err(Failure::job(format!("cannot find {}", paths::LIBRARY)));
+        return Err(Failure::runtime(format!("cannot find {}", paths::LIBRARY)));
     };
     Err(Failure::with_hint(
         format!("library {} does not exist", missing.display()),
@@ -75,12 +75,12 @@ fn library() -> Result<PathBuf, Failure> {
 
 /// Value of `LD_PRELOAD`: this library before those of the user.
 fn preload(library: &Path) -> OsString {
-    let mut all = library.as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        all.push(":");
-        all.push(others);
+    let mut preload_list = library.as_os_str().to_owned();
+    if let Some(inherited) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload_list.push(":");
+        preload_list.push(inherited);
     }
-    all
+    preload_list
 }
 
 /// Writes the sysfs files to a directory that programs with the same adapters share. Only the names matter: contents are read from the

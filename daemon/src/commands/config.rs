@@ -15,8 +15,8 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     match &args.command {
         ConfigCommand::Check { file } => {
             let path = file.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_PATH));
-            let all = config::resolve_all(config::read(&path)?, |_| {})?;
-            let mut warnings: Vec<String> = all
+            let resolved = config::resolve_all(config::read(&path)?, |_| {})?;
+            let mut warnings: Vec<String> = resolved
                 .iter()
                 .flat_map(|(_, settings)| &settings.warnings)
                 .map(|warning| format!("{warning}\n"))
@@ -64,14 +64,14 @@ pub fn state_dir(file: Option<&Path>, fabric: Option<&str>) -> Result<PathBuf, F
 /// # Errors
 /// All errors of the file, or an unknown fabric.
 pub fn source(file: Option<&Path>, fabric: Option<&str>) -> Result<ConfigSource, Failure> {
-    let all = sources(file)?;
-    let is_ambiguous = fabric.is_none() && all.len() > 1;
-    ConfigSource::select(all, fabric).map_err(|why| {
+    let fabrics = sources(file)?;
+    let is_ambiguous = fabric.is_none() && fabrics.len() > 1;
+    ConfigSource::select(fabrics, fabric).map_err(|error| {
         let hint = if is_ambiguous {
             ": choose one with --fabric"
         } else {
             ""
         };
-        Failure::Usage(format!("{why}{hint}"))
+        Failure::Usage(format!("{error}{hint}"))
     })
 }

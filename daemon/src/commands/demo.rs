@@ -50,9 +50,10 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         size = table::sums(&view),
         "simulated fabric created"
     );
-    let fabric = Fabric::new(&spec).map_err(|e| Failure::job(format!("{}: {e}", args.fabric)))?;
+    let fabric =
+        Fabric::new(&spec).map_err(|e| Failure::runtime(format!("{}: {e}", args.fabric)))?;
     let net = SimNet::new(fabric);
-    let port = net.attach(None).map_err(Failure::job)?;
+    let port = net.attach(None).map_err(Failure::runtime)?;
     let at = port.at();
     warn_if_partitioned(
         &view,
@@ -98,7 +99,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             process: Process {
                 runtime,
                 signal_listener: SignalListener::Own(signals),
-                serves: Box::new(|| ()),
+                on_serving: Box::new(|| ()),
                 is_all: true,
             },
         },
@@ -106,11 +107,11 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
 }
 
 /// Logs the components of the fabric that the SM cannot reach from its port.
-fn warn_if_partitioned(view: &FabricView, own: PortLocation) {
+fn warn_if_partitioned(view: &FabricView, own_port: PortLocation) {
     let components = view.components();
     let Some(own_component) = components
         .iter()
-        .find(|p| view.component_contains(p, own))
+        .find(|p| view.component_contains(p, own_port))
         .filter(|_| components.len() > 1)
     else {
         return;
@@ -119,8 +120,8 @@ fn warn_if_partitioned(view: &FabricView, own: PortLocation) {
         components = components.len(),
         nodes = own_component.nodes.len(),
         nodes_outside = view.nodes.len() - own_component.nodes.len(),
-        node = view.nodes[own.node].name(),
-        port = own.port.0,
+        node = view.nodes[own_port.node].name(),
+        port = own_port.port.0,
         "fabric is partitioned"
     );
 }

@@ -52,7 +52,7 @@ fn paths(
         .iter()
         .map(|(a, b)| {
             trace::follow(&routed.view, *a, *b).ok_or_else(|| {
-                Failure::job("the ports are connected without a switch: no table is used")
+                Failure::runtime("the ports are connected without a switch: no table is used")
             })
         })
         .collect()

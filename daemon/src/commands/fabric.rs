@@ -39,9 +39,9 @@ const EXAMPLES: [(&str, &str); 16] = [
 pub fn load(text: &str) -> Result<FabricSpec, Failure> {
     let path = Path::new(text);
     match std::fs::read(path) {
-        Ok(bytes) => parse_file(path, &bytes).map_err(|e| Failure::job(format!("{text}: {e}"))),
+        Ok(bytes) => parse_file(path, &bytes).map_err(|e| Failure::runtime(format!("{text}: {e}"))),
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            Err(Failure::job(format!("cannot read {text}: {e}")))
+            Err(Failure::runtime(format!("cannot read {text}: {e}")))
         }
         Err(_) => from_spec(text).map_err(|e| Failure::Usage(usage_error(text, &e))),
     }
@@ -61,8 +61,9 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
         format!("there is no file {text}")
     } else if !matches!(error.problem, SpecProblem::UnknownShape(_)) {
         error.to_string()
-    } else if let Some(near) = nearest_keyword(shape, EXAMPLES.iter().map(|(name, _)| *name)) {
-        format!("`{text}`: unknown shape `{shape}`: did you mean `{near}`?")
+    } else if let Some(suggestion) = nearest_keyword(shape, EXAMPLES.iter().map(|(name, _)| *name))
+    {
+        format!("`{text}`: unknown shape `{shape}`: did you mean `{suggestion}`?")
     } else if text.contains(':') {
         error.to_string()
     } else {

@@ -40,18 +40,18 @@ enum FabricReport {
 /// # Errors
 /// None can be served, or (with `--once`) one does not come up.
 pub fn serve(
-    all: Vec<(ConfigSource, Settings)>,
+    fabrics: Vec<(ConfigSource, Settings)>,
     args: &RunArgs,
     (terminal, log, metrics): (&Terminal, &log::Handle, &Metrics),
     (runtime, signals): (Runtime, Signals),
 ) -> Result<(), Failure> {
     let (signal_sender, signal_counts) = watch::channel(SignalCounts::default());
-    let path = all.iter().find_map(|(source, _)| source.path());
+    let path = fabrics.iter().find_map(|(source, _)| source.path());
     let path = path.map(Path::to_owned);
     let (report_sender, reports) = mpsc::unbounded_channel();
     let mut names = Vec::new();
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
-    for (source, settings) in all {
+    for (source, settings) in fabrics {
         let name = source.fabric().unwrap_or_default().to_owned();
         let thread = FabricThread {
             args: args.clone(),
@@ -65,21 +65,21 @@ pub fn serve(
         let started = crate::threads::start(&name, move || {
             error_span!("fabric", fabric = thread.name).in_scope(|| thread.serve(source, settings));
         });
-        threads.push(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?);
+        threads.push(started.map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?);
         names.push(name);
     }
     drop((report_sender, signal_counts));
     let file = (path.as_deref(), &names[..]);
-    let end = runtime.block_on(supervise(file, reports, signals, &signal_sender));
+    let result = runtime.block_on(supervise(file, reports, signals, &signal_sender));
     signal_sender.send_modify(|counts| counts.add(Control::Stop));
     let mut panicked = false;
     for thread in threads {
         panicked |= thread.join().is_err();
     }
     if panicked {
-        return Err(Failure::job("the thread of a fabric panicked"));
+        return Err(Failure::runtime("the thread of a fabric panicked"));
     }
-    end
+    result
 }
 
 /// Forwards signals to the fabrics and waits until all threads have ended.
@@ -91,7 +91,7 @@ async fn supervise(
 ) -> Result<(), Failure> {
     let mut served = false;
     let mut failed = Vec::new();
-    let mut end = Ok(());
+    let mut result = Ok(());
     loop {
         let report = tokio::select! {
             signal = signals.next() => {
@@ -104,19 +104,19 @@ async fn supervise(
             report = reports.recv() => report,
         };
         match report {
-            None => return end,
+            None => return result,
             Some(FabricReport::Served) => served = true,
             Some(FabricReport::Failed(name, why)) => {
                 failed.retain(|(other, _)| *other != name);
                 failed.push((name, why));
                 if !served && failed.len() == names.len() {
                     signal_sender.send_modify(|counts| counts.add(Control::Stop));
-                    let (name, why) = failed.swap_remove(0);
-                    end = Err(add_fabric(&name, why));
+                    let (name, error) = failed.swap_remove(0);
+                    result = Err(add_fabric(&name, error));
                 }
             }
-            Some(FabricReport::Ended(name, Err(why))) if end.is_ok() => {
-                end = Err(add_fabric(&name, why))
+            Some(FabricReport::Ended(name, Err(why))) if result.is_ok() => {
+                result = Err(add_fabric(&name, why))
             }
             Some(FabricReport::Ended(..)) => {}
         }
@@ -125,16 +125,16 @@ async fn supervise(
 
 /// Logs fabrics that were added to the file. Each served fabric logs the errors of the file.
 fn log_added(path: &Path, names: &[String]) {
-    if let Ok(all) = config::read(path) {
+    if let Ok(sources) = config::read(path) {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        serve::log_added_fabrics(&all, &names);
+        serve::log_added_fabrics(&sources, &names);
     }
 }
 
 /// Adds the name of the fabric to a failure.
-fn add_fabric(name: &str, why: Failure) -> Failure {
-    match why {
-        Failure::Job { error, hint } => Failure::Job {
+fn add_fabric(name: &str, failure: Failure) -> Failure {
+    match failure {
+        Failure::Runtime { error, hint } => Failure::Runtime {
             error: error.context(format!("fabric {name}")),
             hint,
         },
@@ -160,17 +160,17 @@ struct FabricThread {
 impl FabricThread {
     fn serve(mut self, mut source: ConfigSource, mut settings: Settings) {
         loop {
-            let why = match self.serve_now(source.clone(), settings.clone()) {
+            let failure = match self.serve_now(source.clone(), settings.clone()) {
                 Err(why) if !self.args.sm.once && !self.relay.is_stopping() => why,
                 end => return self.report(FabricReport::Ended(self.name.clone(), end)),
             };
             self.relay.mark_rerouted();
             error!(
-                error = why.to_log_line(),
+                error = failure.to_log_line(),
                 retry_s = RETRY_INTERVAL.as_secs(),
                 "fabric not served"
             );
-            self.report(FabricReport::Failed(self.name.clone(), why));
+            self.report(FabricReport::Failed(self.name.clone(), failure));
             if self.wait_for_retry() {
                 return self.report(FabricReport::Ended(self.name.clone(), Ok(())));
             }
@@ -190,7 +190,7 @@ impl FabricThread {
             runtime: signals::runtime()?,
             signal_listener: SignalListener::Relay(self.relay.clone()),
             // Fails only at exit.
-            serves: Box::new(move || drop(reports.send(FabricReport::Served))),
+            on_serving: Box::new(move || drop(reports.send(FabricReport::Served))),
             is_all: false,
         };
         let outputs = (&self.terminal, &self.log, &self.metrics);
@@ -216,9 +216,10 @@ impl FabricThread {
     }
 
     fn reload(&self, source: &ConfigSource) -> Option<(ConfigSource, Settings)> {
-        let all = config::read(source.path()?).ok()?;
-        let all = config::resolve_all(all, serve_port::overlay(&self.args)).ok()?;
-        all.into_iter()
+        let sources = config::read(source.path()?).ok()?;
+        let resolved = config::resolve_all(sources, serve_port::overlay(&self.args)).ok()?;
+        resolved
+            .into_iter()
             .find(|(other, _)| other.fabric() == source.fabric())
     }
 }

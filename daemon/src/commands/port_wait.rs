@@ -65,7 +65,7 @@ pub async fn wait_for_port(choice: &PortChoice, limits: WaitLimits) -> Result<Lo
     let started = Instant::now();
     let (mut waited, mut settled) = (false, names_one_port(&selection));
     loop {
-        let (why, limit) = match ports::find(&selection)? {
+        let (failure, limit) = match ports::find(&selection)? {
             Ok(port) => match limits.link.filter(|_| !port.has_link()) {
                 Some(link) => (ports::no_link(&port, link), link),
                 None if !waited => return Ok(port),
@@ -85,11 +85,11 @@ pub async fn wait_for_port(choice: &PortChoice, limits: WaitLimits) -> Result<Lo
             Err(e) => (ports::selection_failure(&e), limits.limit(&e)),
         };
         if started.elapsed() >= limit {
-            return Err(why);
+            return Err(failure);
         }
         if !waited {
             warn!(
-                reason = why.to_log_line(),
+                reason = failure.to_log_line(),
                 limit_s = limit.as_secs(),
                 "waiting for local port"
             );

@@ -32,7 +32,7 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
     #[cfg(feature = "verbs")]
     let devices = crate::verbs::devices()
-        .map_err(|e| Failure::job(format!("verbs cannot list the devices: {e}")))?;
+        .map_err(|e| Failure::runtime(format!("verbs cannot list the devices: {e}")))?;
     if args.json {
         return output::print(&json::pretty(&json::ports::Document {
             schema: json::SCHEMA,
@@ -78,7 +78,7 @@ fn render(rows: &[json::ports::Port]) -> String {
             Some(why) if row.chosen => {
                 format!("no: {why} (`ferrosm run` waits for the link)")
             }
-            Some(why) => format!("no: {why}"),
+            Some(reason) => format!("no: {reason}"),
             None if row.chosen => "yes (selected by `ferrosm run`)".to_owned(),
             None => "yes".to_owned(),
         };
@@ -121,8 +121,8 @@ fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
 /// Time within which a response to an SMP is useful: a response to any retry completes the request.
 #[must_use]
 pub fn response_timeout_ms(sm: &SmConfig) -> u32 {
-    let all = sm.smp_timeout * (u32::from(sm.smp_retries) + 1);
-    u32::try_from(all.as_millis()).unwrap_or(u32::MAX)
+    let max_wait = sm.smp_timeout * (u32::from(sm.smp_retries) + 1);
+    u32::try_from(max_wait.as_millis()).unwrap_or(u32::MAX)
 }
 
 /// The port selection of configuration and flags.
@@ -269,7 +269,7 @@ fn describe_failure(
                  `ferrosm demo` needs neither it nor hardware.",
             );
         }
-        UmadError::Enumerate { source } => return Failure::job(format!("{error}: {source}")),
+        UmadError::Enumerate { source } => return Failure::runtime(format!("{error}: {source}")),
         UmadError::AlreadySm { .. } => {
             return Failure::with_hint(
                 error,
@@ -300,7 +300,7 @@ fn describe_failure(
             "Load the kernel module: `modprobe ib_umad`.",
         )
     } else {
-        Failure::job(format!("{error}: {source}"))
+        Failure::runtime(format!("{error}: {source}"))
     }
 }
 

@@ -20,15 +20,15 @@ const CHUNK: usize = 1 << 16;
 pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let file = args.file.display();
     let bytes = std::fs::read(&args.file)
-        .map_err(|e| Failure::job(format!("cannot read recording {file}: {e}")))?;
-    let mut replay = Replay::open(&bytes).map_err(|e| Failure::job(format!("{file}: {e}")))?;
+        .map_err(|e| Failure::runtime(format!("cannot read recording {file}: {e}")))?;
+    let mut replay = Replay::open(&bytes).map_err(|e| Failure::runtime(format!("{file}: {e}")))?;
     let recorded_by = replay.program().to_owned();
     let mut text = format!(
         "recording of {} by ferrosm {recorded_by}\n",
         replay.source()
     );
     let mut printed = Ok(());
-    let end = replay.run(&mut |now, output| {
+    let result = replay.run(&mut |now, output| {
         describe(&mut text, now, output, args.outputs);
         if text.len() >= CHUNK && printed.is_ok() {
             printed = output::print(&text);
@@ -36,7 +36,7 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
         }
     });
     printed?;
-    if end.is_ok() {
+    if result.is_ok() {
         let _written = writeln!(
             text,
             "{} entries replayed until {:?}, all outputs are the same",
@@ -44,14 +44,14 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
             replay.now()
         );
     }
-    if let Ok(Ending::Truncated(offset)) = end {
+    if let Ok(Ending::Truncated(offset)) = result {
         let _written = writeln!(
             text,
             "the recording ends at byte {offset} within an entry: it was truncated, or the program was killed"
         );
     }
     output::print(&text)?;
-    end.map(|_| ()).map_err(|e| {
+    result.map(|_| ()).map_err(|e| {
         let hint = if recorded_by == env!("CARGO_PKG_VERSION") {
             String::new()
         } else {
@@ -65,14 +65,14 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
 }
 
 /// A line for an event; with `all`, for every output.
-fn describe(text: &mut String, now: Instant, output: &Output, all: bool) {
+fn describe(text: &mut String, now: Instant, output: &Output, with_requests: bool) {
     let _written = match output {
         Output::Event(event) => {
             let event = event.to_string();
             let lines: Vec<&str> = event.lines().collect();
             writeln!(text, "{now:?} {}", lines.join(" "))
         }
-        _ if !all => Ok(()),
+        _ if !with_requests => Ok(()),
         Output::Send(out) => {
             let mad = hex::encode(out.mad.as_bytes());
             writeln!(text, "{now:?} send to {:?}: {mad}", out.to)

@@ -32,24 +32,24 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             names.join(", ")
         )));
     }
-    let mut all = crate::config::resolve_all(sources, overlay(args))?;
+    let mut resolved = crate::config::resolve_all(sources, overlay(args))?;
     let terminal = Terminal::detect();
-    let Some((source, settings)) = all.pop() else {
+    let Some((source, settings)) = resolved.pop() else {
         return Ok(());
     };
     let log = log::init(&settings.log, &terminal);
     let metrics = Metrics::default();
     let listen = settings.metrics.filter(|_| !args.sm.once);
     let _metrics_server = server::start_if_configured(listen, &metrics);
-    if !all.is_empty() {
-        all.push((source, settings));
+    if !resolved.is_empty() {
+        resolved.push((source, settings));
         let process = (&terminal, &log, &metrics);
-        return multi_fabric::serve(all, args, process, (runtime, signals));
+        return multi_fabric::serve(resolved, args, process, (runtime, signals));
     }
     let process = Process {
         runtime,
         signal_listener: SignalListener::Own(signals),
-        serves: Box::new(|| ()),
+        on_serving: Box::new(|| ()),
         is_all: args.fabric.is_none(),
     };
     let _in = source

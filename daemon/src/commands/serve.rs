@@ -85,7 +85,7 @@ pub struct Process {
     /// Signals.
     pub signal_listener: SignalListener,
     /// Called when everything that the service needs at its start is available.
-    pub serves: Box<dyn FnOnce()>,
+    pub on_serving: Box<dyn FnOnce()>,
     /// All fabrics of the file are served, and this is the only one: fabrics added to the file are logged.
     pub is_all: bool,
 }
@@ -97,7 +97,7 @@ pub type Overlay = Box<dyn Fn(&mut RawConfig)>;
 ///
 /// # Errors
 /// If the state directory cannot be used, the port fails, or (with `once`) the fabric does not come up.
-pub fn serve<P: MadPort>(port: P, what: ServiceSetup) -> Result<(), Failure> {
+pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
     let ServiceSetup {
         settings,
         source,
@@ -111,11 +111,11 @@ pub fn serve<P: MadPort>(port: P, what: ServiceSetup) -> Result<(), Failure> {
         terminal,
         log,
         process,
-    } = what;
+    } = setup;
     let Process {
         runtime,
         signal_listener,
-        serves,
+        on_serving: serves,
         is_all,
     } = process;
     log_warnings(&settings.warnings);
@@ -125,7 +125,7 @@ pub fn serve<P: MadPort>(port: P, what: ServiceSetup) -> Result<(), Failure> {
             let restored = dir.restored();
             let may_lack = dir.may_be_incomplete();
             let writer = dir.writer().map_err(|e| {
-                Failure::job(format!("cannot start the thread for state files: {e}"))
+                Failure::runtime(format!("cannot start the thread for state files: {e}"))
             })?;
             (Some(Arc::new(writer)), restored, may_lack)
         }
@@ -167,7 +167,7 @@ pub fn serve<P: MadPort>(port: P, what: ServiceSetup) -> Result<(), Failure> {
         bar: terminal.bar(),
         log,
     };
-    let end = runtime.block_on(async {
+    let result = runtime.block_on(async {
         let (control, control_inbox) = mpsc::channel(16);
         signal_listener.forward_to(control.clone());
         watch_device(local.as_ref(), &control);
@@ -202,14 +202,14 @@ pub fn serve<P: MadPort>(port: P, what: ServiceSetup) -> Result<(), Failure> {
             .with_durability(durable)
             .with_replication(link)
             .with_requests(inbox);
-        let end = driver.run().await;
+        let end_state = driver.run().await;
         drop(control);
         let shell = driver.into_shell();
         if let Some(socket) = socket {
             socket.close().await;
         }
         shell.bar.clear();
-        end.map_err(|e| {
+        end_state.map_err(|e| {
             Failure::with_hint(
                 format!("the port failed: {e}: {}", e.source),
                 "Was the device removed or its driver restarted?",
@@ -218,7 +218,7 @@ pub fn serve<P: MadPort>(port: P, what: ServiceSetup) -> Result<(), Failure> {
     });
     // Does not wait for routing jobs, or for dumps on a disk that hangs.
     runtime.shutdown_background();
-    end
+    result
 }
 
 /// Replication, if configured.
@@ -324,7 +324,7 @@ impl Shell for Operator {
                 )));
             }
             Event::RoutingFailed(why) if self.options.once => {
-                return ControlFlow::Break(Err(Failure::job(format!("no routing: {why}"))));
+                return ControlFlow::Break(Err(Failure::runtime(format!("no routing: {why}"))));
             }
             Event::RoleChanged {
                 state: SmState::Standby,
@@ -355,8 +355,10 @@ impl Shell for Operator {
         ControlFlow::Continue(())
     }
 
-    fn persist(&mut self, what: PersistRequest) -> Option<u64> {
-        self.writer.as_ref().and_then(|writer| writer.submit(what))
+    fn persist(&mut self, request: PersistRequest) -> Option<u64> {
+        self.writer
+            .as_ref()
+            .and_then(|writer| writer.submit(request))
     }
 
     fn reload(&mut self) -> Reload {
@@ -365,16 +367,16 @@ impl Shell for Operator {
             return Reload::Unchanged;
         };
         let name = self.source.fabric();
-        let read = config::read(&path).and_then(|mut all| {
+        let read = config::read(&path).and_then(|mut sources| {
             if self.is_all {
-                log_added_fabrics(&all, &[name.unwrap_or_default()]);
+                log_added_fabrics(&sources, &[name.unwrap_or_default()]);
             }
             // Flags, paths and input files of fabrics that this process does not serve are not checked.
-            all.retain(|source| self.is_one_of_several || source.fabric() == name);
-            config::resolve_all(all, |raw| (self.overlay)(raw))
+            sources.retain(|source| self.is_one_of_several || source.fabric() == name);
+            config::resolve_all(sources, |raw| (self.overlay)(raw))
         });
-        let own = |(source, _): &(ConfigSource, Settings)| source.fabric() == name;
-        let (source, settings) = match read.map(|all| all.into_iter().find(own)) {
+        let is_own_fabric = |(source, _): &(ConfigSource, Settings)| source.fabric() == name;
+        let (source, settings) = match read.map(|sources| sources.into_iter().find(is_own_fabric)) {
             Ok(Some(read)) => read,
             Ok(None) => {
                 error!(file = %path.display(), "fabric removed from configuration");
@@ -401,7 +403,7 @@ impl Shell for Operator {
     fn stop(&mut self, sm: &SubnetManager) -> End {
         info!(role = %sm.role(), "stopping");
         if self.options.once {
-            return Err(Failure::job("interrupted before the subnet was up"));
+            return Err(Failure::runtime("interrupted before the subnet was up"));
         }
         Ok(())
     }
@@ -443,8 +445,8 @@ impl Operator {
             self.paths = paths;
         }
         log_warnings(&settings.warnings);
-        let same = changes.live.is_empty() && changes.restart.is_empty();
-        if same && !other_hints && !other_partitions && !other_paths {
+        let is_unchanged = changes.live.is_empty() && changes.restart.is_empty();
+        if is_unchanged && !other_hints && !other_partitions && !other_paths {
             info!("configuration unchanged");
             return Reload::Unchanged;
         }
@@ -499,8 +501,8 @@ impl Operator {
 }
 
 /// Logs fabrics of the file that are not served.
-pub(super) fn log_added_fabrics(all: &[ConfigSource], served: &[&str]) {
-    let added = all.iter().filter_map(ConfigSource::fabric);
+pub(super) fn log_added_fabrics(sources: &[ConfigSource], served: &[&str]) {
+    let added = sources.iter().filter_map(ConfigSource::fabric);
     let added: Vec<&str> = added.filter(|name| !served.contains(name)).collect();
     if !added.is_empty() {
         warn!(fabrics = added.join(", "), "added fabrics need a restart");
@@ -514,9 +516,9 @@ fn log_warnings(warnings: &[ConfigError]) {
     }
 }
 
-fn not_master(why: &str) -> Failure {
+fn not_master(reason: &str) -> Failure {
     Failure::with_hint(
-        format!("another subnet manager is master: {why}"),
+        format!("another subnet manager is master: {reason}"),
         "Stop it, or give this one a higher --priority.",
     )
 }

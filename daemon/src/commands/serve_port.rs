@@ -56,7 +56,7 @@ pub(super) fn serve_one(
     let Some(local) = port.transpose()? else {
         info!("stopped while waiting for a port");
         return if args.sm.once {
-            Err(Failure::job("interrupted before the subnet was up"))
+            Err(Failure::runtime("interrupted before the subnet was up"))
         } else {
             Ok(())
         };
@@ -87,7 +87,7 @@ pub(super) fn serve_one(
         let (sender, receiver) =
             GsiPort::open(&local).map_err(|e| ports::open_failure(&e, Some(&local)))?;
         let started = SaServer::start(Box::new(sender), Box::new(receiver), settings.sa);
-        Some(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?)
+        Some(started.map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?)
     };
     let inbox = INBOX_MIN.max(4 * settings.sm.max_outstanding);
     let (sender, receiver, capture) = capture::attach(
@@ -97,7 +97,7 @@ pub(super) fn serve_one(
         &local.to_string(),
     )?;
     let port = ThreadedPort::new(sender, receiver, inbox)
-        .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
+        .map_err(|e| Failure::runtime(format!("cannot start the receiving thread: {e}")))?;
     let recording = RecordingFile::from_args(&args.sm)?;
     let options = ServeOptions {
         once: args.sm.once,

@@ -40,7 +40,8 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     let _log = log::init(&level, &Terminal::detect());
     let spec = fabric::load(&args.fabric)?;
     let size = table::sums(&view_of_spec(&spec));
-    let fabric = Fabric::new(&spec).map_err(|e| Failure::job(format!("{}: {e}", args.fabric)))?;
+    let fabric =
+        Fabric::new(&spec).map_err(|e| Failure::runtime(format!("{}: {e}", args.fabric)))?;
     let mut net = Net::new(fabric, args.seed);
     net.set_instant();
     let tap = match &args.capture {
@@ -53,12 +54,13 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
 
     let socket = paths::socket(args.socket.socket.as_deref());
     let listener = Listener::bind(&socket)?;
-    let doorbell =
-        Arc::new(ServerDoorbell::new().map_err(|e| Failure::job(format!("cannot start: {e}")))?);
+    let doorbell = Arc::new(
+        ServerDoorbell::new().map_err(|e| Failure::runtime(format!("cannot start: {e}")))?,
+    );
     let (requests, inbox) = request::request_channel(Arc::clone(&doorbell));
     stop_on_signals(requests.clone())?;
     listener::listen(listener.share()?, requests)
-        .map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?;
+        .map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?;
     let spin = SpinWait::new(Duration::from_micros(args.spin_us));
     let mut engine = SimulatorEngine::new(net, spec, doorbell, inbox, spin, tap);
     output::print(&format!("{size}\nserving on {}\n", socket.display()))?;
@@ -125,7 +127,7 @@ impl Listener {
     fn share(&self) -> Result<UnixListener, Failure> {
         self.listener
             .try_clone()
-            .map_err(|e| Failure::job(format!("cannot listen on {}: {e}", self.path.display())))
+            .map_err(|e| Failure::runtime(format!("cannot listen on {}: {e}", self.path.display())))
     }
 }
 
@@ -143,7 +145,7 @@ impl Drop for Listener {
 /// Stops the server on SIGINT and SIGTERM.
 fn stop_on_signals(requests: RequestSender) -> Result<(), Failure> {
     use tokio::signal::unix::{SignalKind, signal};
-    let failure = |e: io::Error| Failure::job(format!("cannot register signal handlers: {e}"));
+    let failure = |e: io::Error| Failure::runtime(format!("cannot register signal handlers: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -25,13 +25,15 @@ pub fn run(args: &SimCtlArgs) -> Result<(), Failure> {
     let interactive = stdin.is_terminal();
     let mut rejected = None;
     for (number, line) in stdin.lock().lines().enumerate() {
-        let line = line.map_err(|e| Failure::job(format!("cannot read standard input: {e}")))?;
+        let line =
+            line.map_err(|e| Failure::runtime(format!("cannot read standard input: {e}")))?;
         if let Err(failure) = server.send(&line)? {
             if interactive {
                 output::print(&format!("{failure}\n"))?;
             } else {
-                rejected
-                    .get_or_insert_with(|| Failure::job(format!("line {}: {failure}", number + 1)));
+                rejected.get_or_insert_with(|| {
+                    Failure::runtime(format!("line {}: {failure}", number + 1))
+                });
             }
         }
     }
@@ -52,21 +54,27 @@ impl Server {
 
     /// Sends a line and prints the reply. The inner error is the server's rejection.
     fn send(&mut self, line: &str) -> Result<Result<(), Failure>, Failure> {
-        let lost = |e: io::Error| Failure::job(format!("connection to the server lost: {e}"));
+        let connection_error =
+            |e: io::Error| Failure::runtime(format!("connection to the server lost: {e}"));
         let text = format!("{}\n", line.replace('\n', " "));
         self.stream
             .get_mut()
             .write_all(text.as_bytes())
-            .map_err(lost)?;
+            .map_err(connection_error)?;
         loop {
             let mut reply = String::new();
-            if self.stream.read_line(&mut reply).map_err(lost)? == 0 {
-                return Err(Failure::job("connection to the server lost"));
+            if self
+                .stream
+                .read_line(&mut reply)
+                .map_err(connection_error)?
+                == 0
+            {
+                return Err(Failure::runtime("connection to the server lost"));
             }
             match reply.trim_end_matches('\n') {
                 "ok" => return Ok(Ok(())),
                 other => match other.strip_prefix("error: ") {
-                    Some(why) => return Ok(Err(Failure::job(why))),
+                    Some(error) => return Ok(Err(Failure::runtime(error))),
                     None => output::print(&reply)?,
                 },
             }

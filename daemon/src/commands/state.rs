@@ -84,10 +84,10 @@ fn export(dir: &StateInspection, file: Option<&Path>) -> Result<(), Failure> {
         };
         // It may hold M_Keys.
         return atomic::write_private(path, write)
-            .map_err(|e| Failure::job(format!("cannot write {}: {e}", path.display())));
+            .map_err(|e| Failure::runtime(format!("cannot write {}: {e}", path.display())));
     }
     let mut lines = Vec::new();
-    export::write(records, dir.last_batch(), &mut lines).map_err(Failure::job)?;
+    export::write(records, dir.last_batch(), &mut lines).map_err(Failure::runtime)?;
     output::print(&String::from_utf8_lossy(&lines))
 }
 
@@ -115,14 +115,14 @@ fn read_import_files(
         paths.extend(candidates.into_iter().filter(|path| path.exists()));
         if paths.len() == before {
             let names = StateFile::ALL.map(StateFile::name).join(", ");
-            return Err(Failure::job(format!(
+            return Err(Failure::runtime(format!(
                 "{} has none of {names}",
                 dir.display()
             )));
         }
     }
     let content = |path: &Path| {
-        let failure = |e| Failure::job(format!("cannot read {}: {e}", path.display()));
+        let failure = |e| Failure::runtime(format!("cannot read {}: {e}", path.display()));
         std::fs::read_to_string(path).map_err(failure)
     };
     let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
@@ -205,7 +205,7 @@ fn import(
         ));
     }
     dir.commit(batch)?;
-    let put = batch.changes.len() - cleared.len();
-    let records = table::count(put, "record", "records");
+    let puts = batch.changes.len() - cleared.len();
+    let records = table::count(puts, "record", "records");
     output::print(&format!("{records} imported from {from}\n"))
 }

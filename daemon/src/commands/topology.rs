@@ -82,7 +82,7 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
         settings.sm.max_outstanding = settings.sm.max_outstanding.min(limit);
     }
     let port = ThreadedPort::new(Box::new(sender), Box::new(receiver), INBOX)
-        .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
+        .map_err(|e| Failure::runtime(format!("cannot start the receiving thread: {e}")))?;
     signals::runtime()?.block_on(async {
         let (control, inbox) = mpsc::channel(4);
         Signals::register()?.forward_to(control);
@@ -97,8 +97,8 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
             },
             inbox,
         );
-        let end = driver.run().await;
-        end.map_err(|e| Failure::job(format!("the port failed: {e}: {}", e.source)))?
+        let result = driver.run().await;
+        result.map_err(|e| Failure::runtime(format!("the port failed: {e}: {}", e.source)))?
     })
 }
 
@@ -153,7 +153,7 @@ impl Shell for DiscoveryShell {
     }
 
     fn stop(&mut self, _: &SubnetManager) -> Self::End {
-        Err(Failure::job("interrupted before the fabric was read"))
+        Err(Failure::runtime("interrupted before the fabric was read"))
     }
 
     fn tick(&mut self, progress: Progress) {

@@ -57,8 +57,8 @@ impl ConfigErrors {
     }
 
     /// These errors, followed by others.
-    pub(crate) fn and(mut self, others: Self) -> Self {
-        self.errors.extend(others.errors);
+    pub(crate) fn and(mut self, further: Self) -> Self {
+        self.errors.extend(further.errors);
         self
     }
 
@@ -66,9 +66,9 @@ impl ConfigErrors {
     pub(super) fn new(
         path: Option<&Path>,
         text: &str,
-        found: impl IntoIterator<Item = (Option<Range<usize>>, String)>,
+        problems: impl IntoIterator<Item = (Option<Range<usize>>, String)>,
     ) -> Self {
-        let errors = found.into_iter().map(|(span, message)| ConfigError {
+        let errors = problems.into_iter().map(|(span, message)| ConfigError {
             file: path.map(Path::to_owned),
             at: span.map(|s| line_column(text, s.start)),
             message,

@@ -29,7 +29,7 @@ pub(super) type KeyError = (Option<Range<usize>>, String);
 /// Removes the fabrics from a document; returns their names and sections in the order of the file.
 pub(super) fn take_fabrics<'t>(
     document: &mut DeTable<'t>,
-    found: &mut Vec<KeyError>,
+    errors: &mut Vec<KeyError>,
 ) -> Vec<(String, DeTable<'t>)> {
     let Some(list) = document.remove(LIST) else {
         return Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn take_fabrics<'t>(
     let span = list.span();
     let mut fabrics: Vec<(String, DeTable<'t>)> = Vec::new();
     let Some(entries) = into_tables(list) else {
-        found.push((
+        errors.push((
             Some(span),
             "fabrics are written as [[fabric]], with a name and sections such as [fabric.port]"
                 .to_owned(),
@@ -48,24 +48,27 @@ pub(super) fn take_fabrics<'t>(
         let span = entry.span();
         let mut table = entry.into_inner();
         let name = table.remove("name");
-        let place = name.as_ref().map_or_else(|| span.clone(), Spanned::span);
+        let name_span = name.as_ref().map_or_else(|| span.clone(), Spanned::span);
         let name = name.as_ref().and_then(|name| name.get_ref().as_str());
         let name = match name.map(check_name) {
             Some(Ok(name)) => name,
             Some(Err(why)) => {
-                found.push((Some(place), format!("fabric.name: {why}")));
+                errors.push((Some(name_span), format!("fabric.name: {why}")));
                 continue;
             }
             None => {
-                found.push((
-                    Some(place),
+                errors.push((
+                    Some(name_span),
                     "this fabric needs a name, such as name = \"compute\"".to_owned(),
                 ));
                 continue;
             }
         };
         if fabrics.iter().any(|(other, _)| *other == name) {
-            found.push((Some(place), format!("fabric.name: duplicate name {name}")));
+            errors.push((
+                Some(name_span),
+                format!("fabric.name: duplicate name {name}"),
+            ));
             continue;
         }
         for (section, reason) in COMMON {
@@ -73,7 +76,7 @@ pub(super) fn take_fabrics<'t>(
                 continue;
             };
             let message = format!("{section}: {reason}: write [{section}] outside of [[fabric]]");
-            found.push((Some(key.span()), message));
+            errors.push((Some(key.span()), message));
             table.remove(section);
         }
         fabrics.push((name, table));
@@ -112,12 +115,12 @@ fn check_name(name: &str) -> Result<String, String> {
 }
 
 /// Overrides the keys of the file by those of a fabric.
-pub(super) fn overlay<'t>(base: &DeTable<'t>, own: &DeTable<'t>) -> DeTable<'t> {
-    let mut all = base.clone();
-    for (key, value) in own {
-        let below = all.get_mut(key.get_ref().as_ref());
+pub(super) fn overlay<'t>(base: &DeTable<'t>, fabric_table: &DeTable<'t>) -> DeTable<'t> {
+    let mut merged = base.clone();
+    for (key, value) in fabric_table {
+        let base_section = merged.get_mut(key.get_ref().as_ref());
         if let (Some(DeValue::Table(section)), DeValue::Table(keys)) =
-            (below.map(Spanned::get_mut), value.get_ref())
+            (base_section.map(Spanned::get_mut), value.get_ref())
         {
             for (key, value) in keys {
                 section.remove(key.get_ref().as_ref());
@@ -125,25 +128,25 @@ pub(super) fn overlay<'t>(base: &DeTable<'t>, own: &DeTable<'t>) -> DeTable<'t> 
             }
             continue;
         }
-        all.remove(key.get_ref().as_ref());
-        all.insert(key.clone(), value.clone());
+        merged.remove(key.get_ref().as_ref());
+        merged.insert(key.clone(), value.clone());
     }
-    all
+    merged
 }
 
 /// Appends the fabric's name to paths that it does not set itself.
-pub(super) fn set_own_paths(raw: &mut RawConfig, name: &str, own: &DeTable<'_>) {
-    let files = own
+pub(super) fn set_own_paths(raw: &mut RawConfig, name: &str, fabric_table: &DeTable<'_>) {
+    let files = fabric_table
         .get("files")
         .and_then(|files| files.get_ref().as_table());
     let has_key = |key: &str| files.is_some_and(|files| files.contains_key(key));
-    let below = |dir: &str| Path::new(dir).join(name).to_string_lossy().into_owned();
+    let subdirectory = |dir: &str| Path::new(dir).join(name).to_string_lossy().into_owned();
     let files = &mut raw.files;
     if !files.state_dir.is_empty() && !has_key("state-dir") {
-        files.state_dir = below(&files.state_dir);
+        files.state_dir = subdirectory(&files.state_dir);
     }
     if !files.dump_dir.is_empty() && !has_key("dump-dir") {
-        files.dump_dir = below(&files.dump_dir);
+        files.dump_dir = subdirectory(&files.dump_dir);
     }
     if !files.capture.is_empty() && !has_key("capture") {
         let path = Path::new(&files.capture);
@@ -159,13 +162,13 @@ pub(super) fn set_own_paths(raw: &mut RawConfig, name: &str, own: &DeTable<'_>) 
 ///
 /// # Errors
 /// All conflicts.
-pub(super) fn check_combination(all: &[(ConfigSource, Settings)]) -> Result<(), ConfigErrors> {
-    if all.len() < 2 {
+pub(super) fn check_combination(fabrics: &[(ConfigSource, Settings)]) -> Result<(), ConfigErrors> {
+    if fabrics.len() < 2 {
         return Ok(());
     }
     let mut errors = ConfigErrors::none();
     let mut taken: BTreeMap<(&str, String), &str> = BTreeMap::new();
-    for (source, settings) in all {
+    for (source, settings) in fabrics {
         let name = source.fabric().unwrap_or_default();
         let mut report = |key: &str, message: &str| {
             errors = core::mem::replace(&mut errors, ConfigErrors::none())
@@ -194,8 +197,8 @@ pub(super) fn check_combination(all: &[(ConfigSource, Settings)]) -> Result<(), 
         let replication_name = match &settings.replication {
             Some(ferrosm_replication::ReplicationSettings::Etcd(_)) => {
                 let name = keys.fabric.replace(['/', ' '], "_");
-                let below = keys.etcd_prefix.trim_end_matches('/');
-                Some(format!("{name:?} below {below}"))
+                let base_prefix = keys.etcd_prefix.trim_end_matches('/');
+                Some(format!("{name:?} below {base_prefix}"))
             }
             Some(ferrosm_replication::ReplicationSettings::Tcp(_)) => {
                 Some(format!("{:?}", keys.fabric))
@@ -231,12 +234,12 @@ mod tests {
     use crate::config::{ConfigErrors, ConfigSource, Settings, resolve_all};
     use std::path::Path;
 
-    fn all(text: &str) -> Result<Vec<(ConfigSource, Settings)>, ConfigErrors> {
+    fn resolve_text(text: &str) -> Result<Vec<(ConfigSource, Settings)>, ConfigErrors> {
         resolve_all(ConfigSource::parse(Path::new("/etc/f.toml"), text)?, |_| {})
     }
 
     fn errors(text: &str) -> String {
-        all(text).unwrap_err().to_string()
+        resolve_text(text).unwrap_err().to_string()
     }
 
     const TWO: &str = "[sm]\npriority = 3\n[files]\ndump-dir = \"/d\"\ncapture = \"/c/all.pcapng\"\n\
@@ -247,9 +250,9 @@ mod tests {
     /// Fabrics inherit common keys, override them, and have paths of their own.
     #[test]
     fn fabrics_inherit_and_override_keys() {
-        let all = all(TWO).unwrap();
-        let of = |i: usize| (&all[i].0, &all[i].1);
-        let ((compute, c), (storage, s)) = (of(0), of(1));
+        let fabrics = resolve_text(TWO).unwrap();
+        let fabric = |i: usize| (&fabrics[i].0, &fabrics[i].1);
+        let ((compute, c), (storage, s)) = (fabric(0), fabric(1));
         assert_eq!(
             (compute.fabric(), storage.fabric()),
             (Some("compute"), Some("storage"))
@@ -271,24 +274,24 @@ mod tests {
 
     #[test]
     fn fabric_is_selected_by_name() {
-        let all = ConfigSource::parse(Path::new("f"), TWO).unwrap();
+        let sources = ConfigSource::parse(Path::new("f"), TWO).unwrap();
         assert_eq!(
-            ConfigSource::select(all.clone(), Some("storage"))
+            ConfigSource::select(sources.clone(), Some("storage"))
                 .unwrap()
                 .fabric(),
             Some("storage")
         );
         assert_eq!(
-            ConfigSource::select(all.clone(), Some("backup")).unwrap_err(),
+            ConfigSource::select(sources.clone(), Some("backup")).unwrap_err(),
             "unknown fabric backup: the configuration has compute, storage"
         );
         assert_eq!(
-            ConfigSource::select(all, None).unwrap_err(),
+            ConfigSource::select(sources, None).unwrap_err(),
             "no fabric selected: the configuration has compute, storage"
         );
-        let plain = ConfigSource::parse(Path::new("f"), "").unwrap();
-        assert!(ConfigSource::select(plain.clone(), None).is_ok());
-        assert!(ConfigSource::select(plain, Some("x")).is_err());
+        let single = ConfigSource::parse(Path::new("f"), "").unwrap();
+        assert!(ConfigSource::select(single.clone(), None).is_ok());
+        assert!(ConfigSource::select(single, Some("x")).is_err());
     }
 
     /// Errors are reported once, with their position, and with the fabric unless they are in a common key.
@@ -343,10 +346,10 @@ mod tests {
             format!("{}[fabric.replication]\n{keys}", port(n))
         };
         // Both result in the same key prefix.
-        let same = two(&etcd(1, "hall 1", "/x"), &etcd(2, "hall/1", "/x/"));
+        let conflict = two(&etcd(1, "hall 1", "/x"), &etcd(2, "hall/1", "/x/"));
         assert!(
-            same.contains("fabric b: replication.fabric: \"hall_1\" below /x with"),
-            "{same}"
+            conflict.contains("fabric b: replication.fabric: \"hall_1\" below /x with"),
+            "{conflict}"
         );
     }
 
@@ -366,16 +369,16 @@ mod tests {
                 port(n)
             )
         };
-        let same = two(&tcp(1, 1), &tcp(2, 2));
+        let conflict = two(&tcp(1, 1), &tcp(2, 2));
         assert!(
-            same.contains("replication.fabric: \"site\" with subnet prefix"),
-            "{same}"
+            conflict.contains("replication.fabric: \"site\" with subnet prefix"),
+            "{conflict}"
         );
         let dir = "[fabric.files]\nstate-dir = \"/s\"\n";
-        let same = two(&(port(1) + dir), &(port(2) + dir));
+        let conflict = two(&(port(1) + dir), &(port(2) + dir));
         assert!(
-            same.contains("fabric b: files.state-dir: /s is also used by fabric a"),
-            "{same}"
+            conflict.contains("fabric b: files.state-dir: /s is also used by fabric a"),
+            "{conflict}"
         );
     }
 }

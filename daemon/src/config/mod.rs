@@ -54,18 +54,18 @@ pub fn resolve_all(
     flags: impl Fn(&mut RawConfig),
 ) -> Result<Vec<(ConfigSource, Settings)>, ConfigErrors> {
     let mut errors = ConfigErrors::none();
-    let mut all = Vec::new();
+    let mut resolved = Vec::new();
     for source in sources {
         match source.resolve(&flags) {
-            Ok(settings) => all.push((source, settings)),
-            Err(more) => errors = errors.and(more),
+            Ok(settings) => resolved.push((source, settings)),
+            Err(further) => errors = errors.and(further),
         }
     }
     if !errors.is_empty() {
         return Err(errors.sorted());
     }
-    fabrics::check_combination(&all)?;
-    Ok(all)
+    fabrics::check_combination(&resolved)?;
+    Ok(resolved)
 }
 
 /// The keys of one fabric of a configuration file, and the text, for the positions of errors.
@@ -108,31 +108,31 @@ impl ConfigSource {
 
     /// Parses a text with one fabric.
     #[cfg(test)]
-    pub(crate) fn only(path: &Path, text: String) -> Result<Self, ConfigErrors> {
-        let mut all = Self::parse(path, &text)?;
-        assert_eq!(all.len(), 1);
-        Ok(all.remove(0))
+    pub(crate) fn single(path: &Path, text: String) -> Result<Self, ConfigErrors> {
+        let mut sources = Self::parse(path, &text)?;
+        assert_eq!(sources.len(), 1);
+        Ok(sources.remove(0))
     }
 
     /// Selects a fabric by name, or the only one.
     ///
     /// # Errors
     /// A message with the names of the fabrics.
-    pub fn select(all: Vec<Self>, fabric: Option<&str>) -> Result<Self, String> {
-        let names: Vec<&str> = all.iter().filter_map(Self::fabric).collect();
+    pub fn select(sources: Vec<Self>, fabric: Option<&str>) -> Result<Self, String> {
+        let names: Vec<&str> = sources.iter().filter_map(Self::fabric).collect();
         let available = if names.is_empty() {
             "the configuration has no [[fabric]]".to_owned()
         } else {
             format!("the configuration has {}", names.join(", "))
         };
         match fabric {
-            Some(name) => all
+            Some(name) => sources
                 .iter()
                 .find(|source| source.fabric() == Some(name))
                 .cloned()
                 .ok_or_else(|| format!("unknown fabric {name}: {available}")),
-            None if all.len() > 1 => Err(format!("no fabric selected: {available}")),
-            None => all.into_iter().next().ok_or(available),
+            None if sources.len() > 1 => Err(format!("no fabric selected: {available}")),
+            None => sources.into_iter().next().ok_or(available),
         }
     }
 
@@ -146,12 +146,12 @@ impl ConfigSource {
     pub(crate) fn key_error(&self, key: &str, message: &str) -> ConfigErrors {
         let position = parse::position(&self.text, self.fabric(), key);
         let is_common = matches!(position, Some((_, false)));
-        let of = self.fabric.as_ref().filter(|_| !is_common);
-        let of = of
+        let fabric = self.fabric.as_ref().filter(|_| !is_common);
+        let fabric = fabric
             .map(|name| format!("fabric {name}: "))
             .unwrap_or_default();
         let at = position.map(|(span, _)| span);
-        let message = format!("{of}{key}: {message}");
+        let message = format!("{fabric}{key}: {message}");
         ConfigErrors::new(self.path.as_deref(), &self.text, [(at, message)])
     }
 
@@ -179,26 +179,28 @@ impl ConfigSource {
         let partitions = partitions::read_partitions(&raw, self.path(), dir);
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
         let path_inputs = path_inputs::read_path_inputs(&raw, dir, list);
-        let resolved = settings::resolve(raw).map_err(|found| {
-            let wrong = found
+        let resolved = settings::resolve(raw).map_err(|key_errors| {
+            let located_errors = key_errors
                 .iter()
                 .map(|(key, message)| self.key_error(key, message));
-            wrong.fold(ConfigErrors::none(), ConfigErrors::and).sorted()
+            located_errors
+                .fold(ConfigErrors::none(), ConfigErrors::and)
+                .sorted()
         });
-        let (hints, mut wrong) = match hints {
+        let (hints, mut hint_errors) = match hints {
             Ok(hints) => (hints, ConfigErrors::none()),
             Err(files) => (Default::default(), files),
         };
         let (partitions, warnings) = partitions.unwrap_or_else(|errors| {
-            errors.into_iter().for_each(|e| wrong.push(e));
+            errors.into_iter().for_each(|e| hint_errors.push(e));
             Default::default()
         });
         let path_inputs = path_inputs.unwrap_or_else(|errors| {
-            errors.into_iter().for_each(|e| wrong.push(e));
+            errors.into_iter().for_each(|e| hint_errors.push(e));
             Default::default()
         });
         match resolved {
-            Ok(mut settings) if wrong.is_empty() => {
+            Ok(mut settings) if hint_errors.is_empty() => {
                 settings.sm.hints = Arc::new(hints);
                 settings.sm.partitions = Arc::new(partitions);
                 settings.sm.qos = path_inputs.qos;
@@ -210,8 +212,8 @@ impl ConfigSource {
                 settings.warnings.extend(path_inputs.warnings);
                 Ok(settings)
             }
-            Ok(_) => Err(wrong),
-            Err(keys) => Err(keys.and(wrong)),
+            Ok(_) => Err(hint_errors),
+            Err(keys) => Err(keys.and(hint_errors)),
         }
     }
 }

@@ -43,10 +43,10 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
     let fabrics = fabrics::take_fabrics(&mut common, &mut errors);
     let raw = parse_keys(&mut common, &document_span, &mut errors);
     let mut parsed: Vec<Parsed> = Vec::new();
-    for (name, own) in &fabrics {
-        let mut all = fabrics::overlay(&common, own);
-        let mut raw = parse_keys(&mut all, &document_span, &mut errors);
-        fabrics::set_own_paths(&mut raw, name, own);
+    for (name, fabric_table) in &fabrics {
+        let mut merged = fabrics::overlay(&common, fabric_table);
+        let mut raw = parse_keys(&mut merged, &document_span, &mut errors);
+        fabrics::set_own_paths(&mut raw, name, fabric_table);
         parsed.push(Parsed {
             fabric: Some(name.clone()),
             raw,
@@ -95,16 +95,16 @@ pub(super) fn position(
 ) -> Option<(Range<usize>, bool)> {
     let mut common = DeTable::parse(text).ok()?.into_inner();
     let fabrics = fabrics::take_fabrics(&mut common, &mut Vec::new());
-    let own = fabrics.iter().find(|(name, _)| Some(&**name) == fabric);
+    let fabric_table = fabrics.iter().find(|(name, _)| Some(&**name) == fabric);
     let (section, name) = key.split_once('.')?;
-    let within = |document: &DeTable<'_>| {
+    let span_within = |document: &DeTable<'_>| {
         let section = document.get(section)?.get_ref().as_table()?;
         Some(section.get(name)?.span())
     };
-    let own = own
-        .and_then(|(_, own)| within(own))
+    let own_span = fabric_table
+        .and_then(|(_, table)| span_within(table))
         .map(|span| (span, true));
-    own.or_else(|| Some((within(&common)?, false)))
+    own_span.or_else(|| Some((span_within(&common)?, false)))
 }
 
 /// An invalid entry that was removed from the document.
@@ -215,10 +215,10 @@ fn explain(message: &str, removed: &Removed) -> String {
             format!("unknown key `{name}` in [{section}]: did you mean `{near}`?")
         }
         (None, None) => {
-            let all: Vec<&str> = names().collect();
+            let all_names: Vec<&str> = names().collect();
             format!(
                 "unknown key `{name}` in [{section}]: the keys are {}",
-                all.join(", ")
+                all_names.join(", ")
             )
         }
     }

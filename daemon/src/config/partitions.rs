@@ -91,9 +91,9 @@ impl PartitionEntry {
     fn partition(&self) -> Result<Partition, Vec<String>> {
         let reserved = [',', ':', ';', '#', '=', '\n', '\r'];
         let mut errors = Vec::new();
-        let mut check = |key: &str, word: &str, allowed: &[char]| {
-            if word.contains(|c| reserved.contains(&c) && !allowed.contains(&c)) {
-                errors.push(format!("{key}: `{word}` has an invalid character"));
+        let mut check = |key: &str, value: &str, allowed: &[char]| {
+            if value.contains(|c| reserved.contains(&c) && !allowed.contains(&c)) {
+                errors.push(format!("{key}: `{value}` has an invalid character"));
             }
         };
         check("name", &self.name, &[]);
@@ -157,7 +157,7 @@ mod tests {
 
     fn resolve(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
         let path = dir.path().join("f.toml");
-        ConfigSource::only(&path, text.to_owned())?.resolve(|_| {})
+        ConfigSource::single(&path, text.to_owned())?.resolve(|_| {})
     }
 
     const TOML: &str = "[partitions]\nenforce = \"out\"\nallow-both-pkeys = true\n\
@@ -182,8 +182,8 @@ mod tests {
         assert!(list[1].index0 && in_toml.warnings.is_empty());
         assert_eq!(in_toml.sm.partitions.enforcement(), Enforcement::Out);
         // The effective configuration can be read back.
-        let again = resolve(&dir, &effective(&in_toml.raw)).unwrap();
-        assert_eq!(again.sm.partitions, in_toml.sm.partitions);
+        let reread = resolve(&dir, &effective(&in_toml.raw)).unwrap();
+        assert_eq!(reread.sm.partitions, in_toml.sm.partitions);
     }
 
     #[test]
@@ -192,15 +192,21 @@ mod tests {
         std::fs::write(dir.path().join("bad"), "a=1:x;\nb:ALL;\nc=y:ALL;").unwrap();
         std::fs::write(dir.path().join("warned"), "a=1:ALL=f;\n").unwrap();
         let error = |text: &str| resolve(&dir, text).unwrap_err().to_string();
-        let bad = error("[partitions]\nfile = \"bad\"\n");
-        assert_eq!(bad.lines().count(), 2, "{bad}");
-        assert!(bad.contains("bad:1:5: invalid member `x`"), "{bad}");
+        let file_error = error("[partitions]\nfile = \"bad\"\n");
+        assert_eq!(file_error.lines().count(), 2, "{file_error}");
+        assert!(
+            file_error.contains("bad:1:5: invalid member `x`"),
+            "{file_error}"
+        );
         assert!(error("[partitions]\nfile = \"none\"\n").contains("none: cannot read file"));
-        let both = error(&format!(
+        let combined_error = error(&format!(
             "{}\n",
             TOML.replace("enforce", "file = \"warned\"\nenforce")
         ));
-        assert!(both.contains("mutually exclusive"), "{both}");
+        assert!(
+            combined_error.contains("mutually exclusive"),
+            "{combined_error}"
+        );
         let entry = error("[[partition]]\nname = \"a\"\npkey = 0x8000\n");
         assert!(
             entry.contains("[[partition]] 1 (a): invalid P_Key `32768`"),

@@ -37,12 +37,12 @@ pub(super) fn read_path_inputs(
             paths.warnings = ConfigError::in_file(&path, parsed.warnings);
         }
         Ok(None) => {}
-        Err(more) => errors.extend(more),
+        Err(further) => errors.extend(further),
     }
     match file(&raw.routing.prefix_routes_file, dir, prefix_routes::parse) {
         Ok(Some(routes)) => paths.prefix_routes = routes.into(),
         Ok(None) => {}
-        Err(more) => errors.extend(more),
+        Err(further) => errors.extend(further),
     }
     if errors.is_empty() {
         Ok(paths)
@@ -74,7 +74,7 @@ mod tests {
 
     fn resolve(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
         let path = dir.path().join("f.toml");
-        ConfigSource::only(&path, text.to_owned())?.resolve(|_| {})
+        ConfigSource::single(&path, text.to_owned())?.resolve(|_| {})
     }
 
     const TOML: &str = "[routing]\nprefix-routes-file = \"prefix\"\n[qos]\npolicy-file = \"qos\"\n\
@@ -97,8 +97,8 @@ mod tests {
         assert_eq!(settings.warnings.len(), 1);
         assert_eq!(settings.warnings[0].at, Some((20, 1)));
         // The effective configuration can be read back.
-        let again = resolve(&dir, &effective(&settings.raw)).unwrap();
-        assert_eq!(again.sm, settings.sm);
+        let reread = resolve(&dir, &effective(&settings.raw)).unwrap();
+        assert_eq!(reread.sm, settings.sm);
         assert!(resolve(&dir, "").unwrap().sm.qos.is_none());
     }
 

@@ -32,9 +32,9 @@ pub fn effective(raw: &RawConfig) -> String {
         }
     }
     if !raw.partition.is_empty() {
-        let only = BTreeMap::from([("partition", &raw.partition)]);
+        let partitions = BTreeMap::from([("partition", &raw.partition)]);
         text.push('\n');
-        text.push_str(&toml::to_string(&only).unwrap_or_default());
+        text.push_str(&toml::to_string(&partitions).unwrap_or_default());
     }
     text
 }
@@ -51,7 +51,7 @@ pub(super) fn keys() -> Vec<String> {
 pub(super) fn entries(raw: &RawConfig) -> Vec<(String, String)> {
     let text = toml::to_string(raw).unwrap_or_default();
     let mut section = "";
-    let mut found = Vec::new();
+    let mut comments = Vec::new();
     for line in text.lines() {
         if line.starts_with("[[") {
             // Partitions are listed separately.
@@ -60,10 +60,10 @@ pub(super) fn entries(raw: &RawConfig) -> Vec<(String, String)> {
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
             section = name;
         } else if let Some((name, value)) = line.split_once(" = ") {
-            found.push((format!("{section}.{name}"), value.to_owned()));
+            comments.push((format!("{section}.{name}"), value.to_owned()));
         }
     }
-    found
+    comments
 }
 
 #[cfg(test)]

@@ -388,12 +388,12 @@ impl Default for SweepKeys {
 impl Default for SaKeys {
     fn default() -> Self {
         let core = AdmissionLimits::default();
-        let all = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let to_u64 = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         Self {
             max_requests_per_host_s: Bounded::clamped(core.rate.into()),
-            max_waiting_per_host: Bounded::clamped(all(core.per_client)),
-            max_waiting: Bounded::clamped(all(core.total)),
-            max_waiting_tables: Bounded::clamped(all(core.tables)),
+            max_waiting_per_host: Bounded::clamped(to_u64(core.per_client)),
+            max_waiting: Bounded::clamped(to_u64(core.total)),
+            max_waiting_tables: Bounded::clamped(to_u64(core.tables)),
             max_tables_mib: Bounded::clamped(core.table_bytes_in_flight >> 20),
             consolidate_solicited_node: SmConfig::default().consolidate_solicited_node,
         }

@@ -58,21 +58,21 @@ pub struct Changes {
 /// Compares two configurations.
 #[must_use]
 pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
-    let mut found = Changes::default();
+    let mut all_changes = Changes::default();
     for ((key, before), (_, after)) in entries(old).into_iter().zip(entries(new)) {
         if before == after {
             continue;
         }
         if restart_keys(old).any(|pending| pending == key) {
-            found.restart.push(key);
+            all_changes.restart.push(key);
         } else {
-            found.live.push(key);
+            all_changes.live.push(key);
         }
     }
     if old.partition != new.partition {
-        found.live.push("partition".to_owned());
+        all_changes.live.push("partition".to_owned());
     }
-    found
+    all_changes
 }
 
 /// The effective configuration after a reload: keys that need a restart have their old values, so that the next reload reports them
@@ -85,14 +85,14 @@ pub fn in_force(before: &RawConfig, new: RawConfig) -> RawConfig {
 /// `new` with the restart keys of `running`. Never `None`: both convert to tables that have all keys.
 fn with_restart_keys(running: &RawConfig, new: &RawConfig) -> Option<RawConfig> {
     let before = Table::try_from(running).ok()?;
-    let mut all = Table::try_from(new).ok()?;
+    let mut merged = Table::try_from(new).ok()?;
     for key in restart_keys(running) {
         let (section, name) = key.split_once('.')?;
         let value = before.get(section)?.get(name)?.clone();
-        let keys = all.get_mut(section)?.as_table_mut()?;
+        let keys = merged.get_mut(section)?.as_table_mut()?;
         keys.insert(name.to_owned(), value);
     }
-    all.try_into().ok()
+    merged.try_into().ok()
 }
 
 #[cfg(test)]
@@ -112,9 +112,9 @@ mod tests {
         let mut new = old.clone();
         new.sm.priority = Bounded::clamped(3);
         new.port.ca = "mlx5_1".to_owned();
-        let found = changes(&old, &new);
-        assert_eq!(found.live, ["sm.priority"]);
-        assert_eq!(found.restart, ["port.ca"]);
+        let all_changes = changes(&old, &new);
+        assert_eq!(all_changes.live, ["sm.priority"]);
+        assert_eq!(all_changes.restart, ["port.ca"]);
         assert_eq!(changes(&new, &new), Changes::default());
     }
 
@@ -136,9 +136,9 @@ mod tests {
         let second = changes(&running, &file);
         assert_eq!(second.restart, ["replication.limit"]);
         assert_eq!(second.live, Vec::<String>::new());
-        let back = read("[sm]\npriority = 3\n");
+        let restored = read("[sm]\npriority = 3\n");
         assert_eq!(
-            changes(&in_force(&running, file), &back),
+            changes(&in_force(&running, file), &restored),
             Changes::default()
         );
     }
@@ -148,9 +148,12 @@ mod tests {
     fn prefix_needs_a_restart_with_replication() {
         let text = |prefix: &str| format!("[subnet]\nprefix = \"{prefix}\"\n");
         let [one, other] = ["0xfe80000000000000", "0xfec0000000000000"].map(text);
-        let alone = (read(&one), read(&other));
-        assert_eq!(changes(&alone.0, &alone.1).live, ["subnet.prefix"]);
-        assert_eq!(in_force(&alone.0, alone.1.clone()), alone.1);
+        let standalone = (read(&one), read(&other));
+        assert_eq!(
+            changes(&standalone.0, &standalone.1).live,
+            ["subnet.prefix"]
+        );
+        assert_eq!(in_force(&standalone.0, standalone.1.clone()), standalone.1);
         for replicated in ["listen = \"l:1\"\n", "etcd = [\"http://e:1\"]\n"] {
             let read = |text: &str| read(&format!("{text}[replication]\n{replicated}"));
             let (running, file) = (read(&one), read(&other));

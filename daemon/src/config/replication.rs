@@ -72,9 +72,9 @@ pub(super) fn settings(
     prefix: u64,
     dir: &Path,
 ) -> Option<ReplicationSettings> {
-    let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+    let non_empty = |name: &str| (!name.is_empty()).then(|| name.to_owned());
     let fabric = format!("{prefix:016x} {}", keys.fabric);
-    let server_name = named(&keys.server_name);
+    let server_name = non_empty(&keys.server_name);
     let files = TlsFiles {
         ca: dir.join(&keys.ca),
         certificate: dir.join(&keys.certificate),
@@ -97,7 +97,7 @@ pub(super) fn settings(
         fabric,
         guid: 0,
         priority: 0,
-        listen: named(&keys.listen)?,
+        listen: non_empty(&keys.listen)?,
         peers: keys.peers.clone(),
         server_name,
         files,
@@ -183,7 +183,7 @@ pub(super) fn check_keys(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static
     );
 }
 
-fn check_files(keys: &ReplicationKeys, why: &str, report: &mut dyn FnMut(&'static str, &str)) {
+fn check_files(keys: &ReplicationKeys, reason: &str, report: &mut dyn FnMut(&'static str, &str)) {
     let files = [
         ("replication.ca", &keys.ca),
         ("replication.certificate", &keys.certificate),
@@ -191,7 +191,7 @@ fn check_files(keys: &ReplicationKeys, why: &str, report: &mut dyn FnMut(&'stati
     ];
     for (key, file) in files {
         if file.is_empty() {
-            report(key, why);
+            report(key, reason);
         }
     }
 }
@@ -275,7 +275,7 @@ mod tests {
     use crate::config::ConfigSource;
 
     fn error_lines(text: &str) -> Vec<String> {
-        let source = ConfigSource::only(Path::new("f"), text.to_owned()).unwrap();
+        let source = ConfigSource::single(Path::new("f"), text.to_owned()).unwrap();
         let errors = source.resolve(|_| {}).unwrap_err().to_string();
         let line = |l: &str| l.split_once("replication.").unwrap().1.to_owned();
         errors.lines().map(line).collect()
@@ -302,12 +302,12 @@ mod tests {
 
     #[test]
     fn default_is_no_replication_and_paths_are_relative_to_the_file() {
-        let of = |text: &str| {
-            let source = ConfigSource::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
+        let resolve_text = |text: &str| {
+            let source = ConfigSource::single(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
             source.resolve(|_| {}).unwrap().replication
         };
-        assert!(of("").is_none());
-        let Some(ReplicationSettings::Tcp(settings)) = of(
+        assert!(resolve_text("").is_none());
+        let Some(ReplicationSettings::Tcp(settings)) = resolve_text(
             "[replication]\nlisten = \"[::]:7471\"\npeers = [\"sm1:7471\", \"[fd00::2]:7471\"]\nca = \"ca.crt\"\n\
              certificate = \"sm1.crt\"\nkey = \"/keys/sm1.key\"\nfabric = \"hall 2\"\n",
         ) else {
@@ -325,8 +325,8 @@ mod tests {
             "[replication]\netcd = [\"http://etcd1:2379\", \"https://etcd2\"]\nlisten = \"[::]:7471\"\npeers = [\"sm1:7471\"]\n\
              ca = \"ca\"\ncertificate = \"c\"\netcd-lease = \"1500ms\"\netcd-prefix = \"x\"\n",
         );
-        let has = |words: &str| errors.iter().any(|e| e.contains(words));
-        for words in [
+        let has_error = |text: &str| errors.iter().any(|e| e.contains(text));
+        for text in [
             "mutually exclusive",
             "only for loopback addresses",
             "whole seconds",
@@ -334,9 +334,9 @@ mod tests {
             "key: is required with",
             "fabric: is required with",
         ] {
-            assert!(has(words), "{words}: {errors:?}");
+            assert!(has_error(text), "{text}: {errors:?}");
         }
-        assert_eq!(has("without the feature"), !cfg!(feature = "etcd"));
+        assert_eq!(has_error("without the feature"), !cfg!(feature = "etcd"));
     }
 
     #[test]
@@ -371,18 +371,18 @@ mod tests {
     #[cfg(feature = "etcd")]
     #[test]
     fn only_remote_etcd_needs_certificates() {
-        let of = |text: &str| {
-            let source = ConfigSource::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
+        let resolve_text = |text: &str| {
+            let source = ConfigSource::single(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
             match source.resolve(|_| {}).unwrap().replication {
                 Some(ReplicationSettings::Etcd(settings)) => settings,
                 other => panic!("{other:?}"),
             }
         };
-        let settings = of(
+        let settings = resolve_text(
             "[replication]\netcd = [\"http://127.0.0.1:2379\"]\netcd-lease = \"3s\"\nfabric = \"a\"\n",
         );
         assert_eq!((settings.files, settings.silence_s), (None, 3));
-        let settings = of(
+        let settings = resolve_text(
             "[[fabric]]\nname = \"hall-2\"\n[fabric.replication]\netcd = [\"https://etcd1:2379\"]\nca = \"ca\"\ncertificate = \"c\"\nkey = \"k\"\n",
         );
         assert_eq!(settings.files.unwrap().ca, Path::new("/etc/ca"));

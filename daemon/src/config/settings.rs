@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn combinations_of_keys_are_checked() {
         let text = "[subnet]\nm-key-protect-bits = 2\n[sweep]\nmax-outstanding = 4\nmax-outstanding-per-node = 8\n";
-        let source = ConfigSource::only(Path::new("f.toml"), text.to_owned()).unwrap();
+        let source = ConfigSource::single(Path::new("f.toml"), text.to_owned()).unwrap();
         let text = source.resolve(|_| {}).unwrap_err().to_string();
         assert_eq!(
             text,
@@ -311,7 +311,7 @@ mod tests {
         let dir = crate::testing::TempDir::new("config-input-files");
         let path = dir.path().join("f.toml");
         let resolve = |text: &str| {
-            ConfigSource::only(&path, text.to_owned())
+            ConfigSource::single(&path, text.to_owned())
                 .unwrap()
                 .resolve(|_| {})
         };
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn flags_override_the_file() {
-        let source = ConfigSource::only(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
+        let source = ConfigSource::single(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
         assert_eq!(source.resolve(|_| {}).unwrap().sm.lmc, Lmc(1));
         let settings = source
             .resolve(|raw| raw.lids.lmc = super::super::value::Bounded::clamped(2))

@@ -88,15 +88,15 @@ impl<T> Visitor<'_> for Scalar<'_, T> {
     }
 
     fn visit_i64<E: Error>(self, v: i64) -> Result<T, E> {
-        let (found, parse) = (Unexpected::Signed(v), self.from_number);
-        let parse = parse.ok_or_else(|| E::invalid_type(found, &self))?;
-        parse(v).ok_or_else(|| E::invalid_value(found, &self))
+        let (unexpected, parse) = (Unexpected::Signed(v), self.from_number);
+        let parse = parse.ok_or_else(|| E::invalid_type(unexpected, &self))?;
+        parse(v).ok_or_else(|| E::invalid_value(unexpected, &self))
     }
 
     fn visit_str<E: Error>(self, v: &str) -> Result<T, E> {
-        let (found, parse) = (Unexpected::Str(v), self.from_text);
-        let parse = parse.ok_or_else(|| E::invalid_type(found, &self))?;
-        parse(v).ok_or_else(|| E::invalid_value(found, &self))
+        let (unexpected, parse) = (Unexpected::Str(v), self.from_text);
+        let parse = parse.ok_or_else(|| E::invalid_type(unexpected, &self))?;
+        parse(v).ok_or_else(|| E::invalid_value(unexpected, &self))
     }
 }
 
@@ -191,10 +191,10 @@ impl core::str::FromStr for EngineName {
         }
         let mut message = format!("unknown routing engine `{name}`");
         match ferrosm_opensm_compat::keyword::nearest_keyword(name, Self::known()) {
-            Some(near) => message.push_str(&format!(": did you mean `{near}`?")),
+            Some(suggestion) => message.push_str(&format!(": did you mean `{suggestion}`?")),
             None => {
-                let all: Vec<&str> = Self::known().collect();
-                message.push_str(&format!(": the engines are {}", all.join(", ")));
+                let names: Vec<&str> = Self::known().collect();
+                message.push_str(&format!(": the engines are {}", names.join(", ")));
             }
         }
         Err(message)

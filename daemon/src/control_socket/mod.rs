@@ -205,12 +205,12 @@ mod tests {
                     }
                 }
             };
-            let end = tokio::select! {
+            let result = tokio::select! {
                 end = clients => end.unwrap(),
                 () = service => unreachable!("the socket is open"),
             };
             socket.close().await;
-            end
+            result
         })
     }
 

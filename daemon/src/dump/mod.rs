@@ -46,7 +46,7 @@ pub fn write(view: &FabricView, dir: &Path, extent: Extent) -> Result<Vec<&'stat
                 Ok(()) | Err(_) => Ok(()),
             }
         };
-        written.map_err(|e| Failure::job(format!("cannot write {}: {e}", path.display())))?;
+        written.map_err(|e| Failure::runtime(format!("cannot write {}: {e}", path.display())))?;
         if too_large {
             skipped.push(file.name());
         }
@@ -127,10 +127,14 @@ mod tests {
 
     #[test]
     fn ca_order_pads_leaves_and_exists_for_tree_engines_only() {
-        let mut cut = routed("fat-tree:4", "ftree");
-        let host = cut.nodes.iter().position(|n| !n.is_switch()).unwrap();
-        cut.nodes[host].kind = NodeType::Router;
-        let text = ca_order(&cut);
+        let mut partitioned = routed("fat-tree:4", "ftree");
+        let host = partitioned
+            .nodes
+            .iter()
+            .position(|n| !n.is_switch())
+            .unwrap();
+        partitioned.nodes[host].kind = NodeType::Router;
+        let text = ca_order(&partitioned);
         assert_eq!(text.lines().count(), 16);
         assert_eq!(text.matches("0xFFFF\tDUMMY\n").count(), 1, "{text}");
         assert!(!applies(&routed("ring:5,1", "updn")));
@@ -157,9 +161,12 @@ mod tests {
             "opensm.fdbs",
         ];
         assert_eq!(names(&single_vl), always);
-        let all = names(&two_vls);
-        assert_eq!(all.len(), 6);
-        assert!(all.contains(&"opensm-sl2vl.dump".to_owned()), "{all:?}");
+        let all_files = names(&two_vls);
+        assert_eq!(all_files.len(), 6);
+        assert!(
+            all_files.contains(&"opensm-sl2vl.dump".to_owned()),
+            "{all_files:?}"
+        );
         assert_eq!(
             names(&single_vl),
             always,
@@ -177,10 +184,10 @@ mod tests {
         // All LIDs are in use: 128 per end port.
         let host = view.nodes.iter().find(|n| !n.is_switch()).unwrap().clone();
         for lid in (128..0xBF80u16).step_by(128) {
-            let mut more = host.clone();
-            more.end_ports[0].lid = Lid(lid);
-            more.end_ports[0].lmc = Lmc(7);
-            view.nodes.push(more);
+            let mut larger = host.clone();
+            larger.end_ports[0].lid = Lid(lid);
+            larger.end_ports[0].lmc = Lmc(7);
+            view.nodes.push(larger);
         }
         assert_eq!(write(&view, Extent::Bounded), [PATHS]);
         assert!(

@@ -79,13 +79,13 @@ struct Shared {
 /// Metrics of one fabric, whether it is served or not.
 #[derive(Clone)]
 pub struct FabricMetrics {
-    all: Metrics,
+    metrics: Metrics,
     labels: Labels,
 }
 
 /// Metrics of a fabric while it is served; dropping the value ends the service.
 pub struct ServiceMetrics {
-    of: FabricMetrics,
+    fabric: FabricMetrics,
     /// The engine in `ferrosm_routing_engine`.
     engine: Option<&'static str>,
 }
@@ -122,12 +122,12 @@ impl Metrics {
     #[must_use]
     pub fn for_fabric(&self, fabric: Option<&str>) -> FabricMetrics {
         let labels = fabric.map(|name| ("fabric", name.to_owned().into()));
-        let of = FabricMetrics {
-            all: self.clone(),
+        let fabric_metrics = FabricMetrics {
+            metrics: self.clone(),
             labels: labels.into_iter().collect(),
         };
-        of.mark_not_served();
-        of
+        fabric_metrics.mark_not_served();
+        fabric_metrics
     }
 
     /// The current metrics as OpenMetrics text.
@@ -141,9 +141,9 @@ impl Metrics {
             let status = replication.as_ref().and_then(MetricsSource::status);
             source.update(|source| source.set(&self.0.families, labels, status.as_ref()));
         }
-        let mut all = String::new();
-        text::encode(&mut all, &self.0.registry)?;
-        Ok(all)
+        let mut output = String::new();
+        text::encode(&mut output, &self.0.registry)?;
+        Ok(output)
     }
 
     fn sources(&self) -> MutexGuard<'_, BTreeMap<Labels, SourceCell>> {
@@ -160,9 +160,9 @@ impl FabricMetrics {
         self.set_state(Some(SmState::Discovering));
         self.create_counters();
         let cell = SourceCell(Arc::new(Mutex::new(Some(source))));
-        self.all.sources().insert(self.labels.clone(), cell);
+        self.metrics.sources().insert(self.labels.clone(), cell);
         ServiceMetrics {
-            of: self,
+            fabric: self,
             engine: None,
         }
     }
@@ -194,8 +194,8 @@ impl FabricMetrics {
 
     /// Sets the SM state; `None` removes its series.
     fn set_state(&self, state: Option<SmState>) {
-        for (each, name) in STATES {
-            let value = state.map(|state| usize::from(each == state));
+        for (listed_state, name) in STATES {
+            let value = state.map(|state| usize::from(listed_state == state));
             let labels = self.labels_with([("state", name.into())]);
             self.families().state.set(&labels, value);
         }
@@ -205,7 +205,7 @@ impl FabricMetrics {
     fn mark_not_served(&self) {
         let families = self.families();
         families.served.set(&self.labels, Some(0));
-        if let Some(cell) = self.all.sources().remove(&self.labels) {
+        if let Some(cell) = self.metrics.sources().remove(&self.labels) {
             cell.clear();
         }
         self.set_state(None);
@@ -236,7 +236,7 @@ impl FabricMetrics {
     }
 
     fn families(&self) -> &Families {
-        &self.all.0.families
+        &self.metrics.0.families
     }
 
     fn add<const N: usize>(&self, family: &Counters, more: [(&'static str, Label); N], count: u64) {
@@ -251,22 +251,22 @@ impl FabricMetrics {
 impl ServiceMetrics {
     /// Counts an event.
     pub fn event(&mut self, event: &Event, role: SmState) {
-        let of = &self.of;
-        let families = of.families();
+        let fabric = &self.fabric;
+        let families = fabric.families();
         if let Some(kind) = event_label(event) {
-            of.add(&families.events, [("event", kind.into())], 1);
+            fabric.add(&families.events, [("event", kind.into())], 1);
         }
         if let Event::RoleChanged { state, .. } = event {
-            of.set_state(Some(*state));
-            of.add(&families.state_changes, [], 1);
+            fabric.set_state(Some(*state));
+            fabric.add(&families.state_changes, [], 1);
             if *state != SmState::Master {
-                of.remove_subnet();
+                fabric.remove_subnet();
                 self.set_engine(None);
             }
         } else if let Event::TrapReceived { number, .. } = event {
             let number = TRAPS.contains(number).then(|| number.to_string());
             let number = number.map_or(Label::Borrowed("other"), Label::Owned);
-            of.add(&families.traps, [("number", number)], 1);
+            fabric.add(&families.traps, [("number", number)], 1);
         } else if let Event::SweepCompleted(report) = event {
             self.sweep(report);
             if role == SmState::Master {
@@ -276,8 +276,8 @@ impl ServiceMetrics {
     }
 
     fn sweep(&self, report: &SweepReport) {
-        let of = &self.of;
-        let families = of.families();
+        let fabric = &self.fabric;
+        let families = fabric.families();
         let extent = ("extent", EXTENTS[usize::from(report.local)].into());
         let outcome = match (report.failed, report.is_clean()) {
             (false, true) => 0,
@@ -285,33 +285,33 @@ impl ServiceMetrics {
             (true, _) => 2,
         };
         let outcome = OUTCOMES[outcome];
-        let took = of.labels_with([extent.clone()]);
+        let took = fabric.labels_with([extent.clone()]);
         let took = families.sweep_duration.get_or_create_owned(&took);
         took.observe(report.took.as_secs_f64());
-        of.add(&families.sweeps, [extent, ("outcome", outcome.into())], 1);
+        fabric.add(&families.sweeps, [extent, ("outcome", outcome.into())], 1);
         let sum = |count: fn(&SmpCount) -> u64| report.smps.values().map(count).sum();
         let smps = [sum(|smps| smps.gets), sum(|smps| smps.sets)];
         for (method, count) in METHODS.into_iter().zip(smps) {
-            of.add(&families.sweep_smps, [("method", method.into())], count);
+            fabric.add(&families.sweep_smps, [("method", method.into())], count);
         }
-        of.add(&families.sweep_smp_timeouts, [], sum(|smps| smps.timeouts));
-        of.add(&families.lft_blocks_written, [], report.lft_blocks_written);
+        fabric.add(&families.sweep_smp_timeouts, [], sum(|smps| smps.timeouts));
+        fabric.add(&families.lft_blocks_written, [], report.lft_blocks_written);
         let changed = u64::try_from(report.lids_changed).unwrap_or(u64::MAX);
-        of.add(&families.lids_changed, [], changed);
+        fabric.add(&families.lids_changed, [], changed);
     }
 
     /// Sets the series that only a master reports.
     fn set_subnet(&mut self, report: &SweepReport) {
-        let of = &self.of;
-        let families = of.families();
+        let fabric = &self.fabric;
+        let families = fabric.families();
         let nodes = [report.switches, report.cas, report.routers];
         for (node_type, count) in NODES.into_iter().zip(nodes) {
-            let labels = of.labels_with([("type", node_type.into())]);
+            let labels = fabric.labels_with([("type", node_type.into())]);
             families.nodes.set(&labels, Some(count));
         }
-        families.links.set(&of.labels, Some(report.links));
-        families.lids.set(&of.labels, Some(report.lids));
-        families.absent.set(&of.labels, Some(report.absent));
+        families.links.set(&fabric.labels, Some(report.links));
+        families.lids.set(&fabric.labels, Some(report.lids));
+        families.absent.set(&fabric.labels, Some(report.absent));
         if !report.local {
             // A local sweep finds only problems of its part.
             let grave = report
@@ -321,12 +321,12 @@ impl ServiceMetrics {
                 .count();
             let counts = [grave, report.problems.len() - grave];
             for (severity, count) in SEVERITIES.into_iter().zip(counts) {
-                let labels = of.labels_with([("severity", severity.into())]);
+                let labels = fabric.labels_with([("severity", severity.into())]);
                 families.problems.set(&labels, Some(count));
             }
             if report.is_clean() {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH);
-                let last = families.last_clean_sweep.get_or_create(&of.labels);
+                let last = families.last_clean_sweep.get_or_create(&fabric.labels);
                 last.set(now.unwrap_or_default().as_secs_f64());
             }
         }
@@ -339,8 +339,8 @@ impl ServiceMetrics {
         let before = core::mem::replace(&mut self.engine, engine);
         for (name, value) in [(before, None), (engine, Some(1))] {
             let Some(name) = name else { continue };
-            let labels = self.of.labels_with([("engine", name.into())]);
-            self.of.families().engine.set(&labels, value);
+            let labels = self.fabric.labels_with([("engine", name.into())]);
+            self.fabric.families().engine.set(&labels, value);
         }
     }
 }
@@ -348,7 +348,7 @@ impl ServiceMetrics {
 impl Drop for ServiceMetrics {
     fn drop(&mut self) {
         self.set_engine(None);
-        self.of.mark_not_served();
+        self.fabric.mark_not_served();
     }
 }
 
@@ -396,11 +396,14 @@ mod tests {
     use crate::sa_server::SaCounters;
 
     fn role(state: SmState) -> Event {
-        let why = AboutSm {
+        let standby_lost = AboutSm {
             what: RoleChangeReason::OperatorRequest,
             location: None,
         };
-        Event::RoleChanged { state, why }
+        Event::RoleChanged {
+            state,
+            why: standby_lost,
+        }
     }
 
     fn swept(local: bool, engine: &'static str) -> Event {
@@ -414,11 +417,11 @@ mod tests {
     }
 
     /// Lines that contain `text`, without comments.
-    fn lines(metrics: &Metrics, wanted: &str) -> Vec<String> {
+    fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
         let text = metrics.text().unwrap();
         let lines = text.lines().filter(|l| !l.starts_with('#'));
         let mut lines: Vec<String> = lines
-            .filter(|l| l.contains(wanted))
+            .filter(|l| l.contains(prefix))
             .map(str::to_owned)
             .collect();
         lines.sort();
@@ -459,14 +462,14 @@ mod tests {
             Event::LinkDown(port, port),
         ];
         let metrics = Metrics::default();
-        let mut of = metrics
+        let mut fabric = metrics
             .for_fabric(Some("a"))
             .start_service(MetricsSource::default());
         let before = lines(&metrics, "ferrosm_events_total");
         assert_eq!(before.len(), events.len());
         assert!(before.iter().all(|l| l.ends_with(" 0")), "{before:?}");
         for event in &events {
-            of.event(event, SmState::Master);
+            fabric.event(event, SmState::Master);
         }
         let after = lines(&metrics, "ferrosm_events_total");
         assert_eq!(after.len(), events.len());
@@ -478,15 +481,15 @@ mod tests {
     fn subnet_series_exist_only_on_the_master() {
         const SUBNET: [&str; 3] = ["ferrosm_links", "type=", "engine="];
         let metrics = Metrics::default();
-        let mut of = metrics
+        let mut fabric = metrics
             .for_fabric(None)
             .start_service(MetricsSource::default());
         let series = || SUBNET.map(|name| lines(&metrics, name).len());
-        of.event(&swept(false, "updn"), SmState::Standby);
+        fabric.event(&swept(false, "updn"), SmState::Standby);
         assert_eq!(series(), [0, 0, 0]);
-        of.event(&role(SmState::Master), SmState::Master);
-        of.event(&swept(false, "updn"), SmState::Master);
-        of.event(&swept(true, "nue"), SmState::Master);
+        fabric.event(&role(SmState::Master), SmState::Master);
+        fabric.event(&swept(false, "updn"), SmState::Master);
+        fabric.event(&swept(true, "nue"), SmState::Master);
         assert_eq!(series(), [1, 3, 1]);
         assert_eq!(
             lines(&metrics, "engine="),
@@ -497,11 +500,11 @@ mod tests {
             lines(&metrics, "extent=\"full\",outcome=\"clean\""),
             [counts]
         );
-        of.event(&role(SmState::Standby), SmState::Standby);
+        fabric.event(&role(SmState::Standby), SmState::Standby);
         assert_eq!(series(), [0, 0, 0]);
-        of.event(&role(SmState::Master), SmState::Master);
-        of.event(&swept(false, "updn"), SmState::Master);
-        drop(of);
+        fabric.event(&role(SmState::Master), SmState::Master);
+        fabric.event(&swept(false, "updn"), SmState::Master);
+        drop(fabric);
         assert_eq!(series(), [0, 0, 0]);
         assert_eq!(lines(&metrics, "state="), Vec::<String>::new());
         assert_eq!(lines(&metrics, "ferrosm_served"), ["ferrosm_served{} 0"]);
@@ -511,12 +514,12 @@ mod tests {
     #[test]
     fn unknown_trap_numbers_share_one_series() {
         let metrics = Metrics::default();
-        let mut of = metrics
+        let mut fabric = metrics
             .for_fabric(Some("a"))
             .start_service(MetricsSource::default());
         for number in [128, 4000, 4001] {
             let location = Location::LocalNode;
-            of.event(&Event::TrapReceived { number, location }, SmState::Master);
+            fabric.event(&Event::TrapReceived { number, location }, SmState::Master);
         }
         assert_eq!(
             lines(&metrics, "traps_total"),
@@ -538,14 +541,14 @@ mod tests {
             // Each server counts from 0; the metric continues.
             let counters = Arc::new(SaCounters::default());
             let source = MetricsSource::new(Some(Arc::downgrade(&counters)), None);
-            let of = metrics.for_fabric(Some("a")).start_service(source);
+            let fabric = metrics.for_fabric(Some("a")).start_service(source);
             counters.answered.store(5, Ordering::Relaxed);
             assert_eq!(series(), [expected(5 + 7 * life)]);
             counters.answered.store(7, Ordering::Relaxed);
             assert_eq!(series(), [expected(7 + 7 * life)]);
             drop(counters);
             assert_eq!(series(), [expected(7 + 7 * life)]);
-            drop(of);
+            drop(fabric);
             assert_eq!(series(), [expected(7 + 7 * life)]);
         }
     }

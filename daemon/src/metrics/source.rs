@@ -45,8 +45,8 @@ impl MetricsSource {
     }
 
     /// Replication status. Do not call it with a lock held: dropping the upgraded reference may end replication, which takes time.
-    pub(super) fn status(of: &Weak<dyn Replication>) -> Option<ReplicationStatus> {
-        of.upgrade().map(|replication| replication.status())
+    pub(super) fn status(weak: &Weak<dyn Replication>) -> Option<ReplicationStatus> {
+        weak.upgrade().map(|replication| replication.status())
     }
 
     /// Replication, for [`Self::status`].
@@ -58,13 +58,13 @@ impl MetricsSource {
     pub(super) fn set(
         &mut self,
         families: &Families,
-        of: &Labels,
+        fabric_labels: &Labels,
         status: Option<&ReplicationStatus>,
     ) {
         if let Some(now) = self.requests() {
             for ((outcome, now), exported) in OUTCOMES.into_iter().zip(now).zip(&mut self.exported)
             {
-                let labels = labels_with(of, [("outcome", outcome.into())]);
+                let labels = labels_with(fabric_labels, [("outcome", outcome.into())]);
                 let counter = families.sa_requests.get_or_create(&labels);
                 counter.inc_by(now.saturating_sub(core::mem::replace(exported, now)));
             }
@@ -74,21 +74,22 @@ impl MetricsSource {
         // With etcd, the standbys are not known.
         let standbys = status.standbys.as_ref().filter(|_| is_leader);
         for (value, in_sync) in [("yes", true), ("no", false)] {
-            let labels = labels_with(of, [("in_sync", value.into())]);
-            let count = |all: &Vec<PeerStatus>| all.iter().filter(|s| s.in_sync == in_sync).count();
+            let labels = labels_with(fabric_labels, [("in_sync", value.into())]);
+            let count =
+                |peers: &Vec<PeerStatus>| peers.iter().filter(|s| s.in_sync == in_sync).count();
             families.standbys.set(&labels, standbys.map(count));
         }
         let protected = is_leader.then_some(usize::from(status.protected));
-        families.protected.set(of, protected);
+        families.protected.set(fabric_labels, protected);
         let in_sync = status.master.is_some_and(|master| master.in_sync);
         families
             .replica_in_sync
-            .set(of, (!is_leader).then_some(usize::from(in_sync)));
+            .set(fabric_labels, (!is_leader).then_some(usize::from(in_sync)));
     }
 
     fn requests(&self) -> Option<[u64; OUTCOMES.len()]> {
         let counters = self.administration.as_ref()?.upgrade()?;
-        let all = [
+        let values = [
             &counters.answered,
             &counters.forwarded,
             &counters.too_large,
@@ -96,6 +97,6 @@ impl MetricsSource {
             &counters.not_ready,
             &counters.dropped,
         ];
-        Some(all.map(|counter| counter.load(Ordering::Relaxed)))
+        Some(values.map(|counter| counter.load(Ordering::Relaxed)))
     }
 }

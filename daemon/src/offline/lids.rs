@@ -12,16 +12,17 @@ use ferrosm_opensm_compat::view::FabricView;
 pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
     let mut demands = Vec::new();
     let mut ports = Vec::new();
-    let ends = view.link_ends();
+    let link_ends = view.link_ends();
     for (n, node) in view.nodes.iter().enumerate() {
-        for (e, end) in node.end_ports.iter().enumerate() {
-            let is_connected = node.is_switch() || ends[n].iter().any(|c| c.port == end.port);
+        for (e, end_port) in node.end_ports.iter().enumerate() {
+            let is_connected =
+                node.is_switch() || link_ends[n].iter().any(|c| c.port == end_port.port);
             ports.push((n, e, is_connected));
             if is_connected {
                 demands.push(LidDemand {
-                    guid: end.guid,
-                    lmc: Lmc(end.lmc.0.min(7)),
-                    has: end.lid,
+                    guid: end_port.guid,
+                    lmc: Lmc(end_port.lmc.0.min(7)),
+                    has: end_port.lid,
                     in_use: true,
                     is_own: false,
                 });
@@ -47,7 +48,7 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
             None => Lid::NONE,
             Some((_, Some(lid))) => lid,
             Some((count, None)) => {
-                return Err(Failure::job(format!(
+                return Err(Failure::runtime(format!(
                     "LIDs are exhausted: {used} are in use, and \"{}\" needs {count} more",
                     view.nodes[n].name()
                 )));
@@ -76,7 +77,7 @@ mod tests {
         let lid = |n: usize| view.nodes[n].end_ports[0].lid;
         assert_eq!(lid(0), Lid(3));
         assert_eq!(lid(2).0 % 2, 0, "a range begins at a multiple of its size");
-        let all: BTreeSet<u16> = [lid(0).0, lid(1).0, lid(2).0, lid(2).0 + 1, lid(3).0].into();
-        assert_eq!(all.len(), 5, "no LID twice: {all:?}");
+        let lids: BTreeSet<u16> = [lid(0).0, lid(1).0, lid(2).0, lid(2).0 + 1, lid(3).0].into();
+        assert_eq!(lids.len(), 5, "no LID twice: {lids:?}");
     }
 }

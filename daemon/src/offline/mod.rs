@@ -90,14 +90,14 @@ impl core::fmt::Display for OfflineWarning {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::DisconnectedComponents { count, is_named } => {
-                let which = if *is_named {
+                let source = if *is_named {
                     "the one that --node names"
                 } else {
                     "the one with most end ports; --node PORT selects another"
                 };
                 write!(
                     f,
-                    "only one of {count} disconnected components is routed: {which}"
+                    "only one of {count} disconnected components is routed: {source}"
                 )
             }
             Self::Hint(warning) => warning.fmt(f),
@@ -226,9 +226,9 @@ fn select_component(
         Some(text) => {
             let at = trace::find_unaddressed(&view, text)
                 .map_err(|e| Failure::Usage(format!("--node: {e}")))?;
-            let here = |p: &&ConnectedComponent| p.nodes.binary_search(&at.node).is_ok();
+            let is_local = |p: &&ConnectedComponent| p.nodes.binary_search(&at.node).is_ok();
             let with_port = components.iter().find(|p| view.component_contains(p, at));
-            with_port.or_else(|| components.iter().find(here))
+            with_port.or_else(|| components.iter().find(is_local))
         }
     };
     let Some(component) = selected.filter(|_| components.len() > 1) else {
@@ -368,31 +368,31 @@ impl StageTimes {
 fn graph(view: &FabricView) -> FabricGraph<usize> {
     let mut graph = GraphBuilder::default();
     let ids = |node: &FabricNode, port: PortNum| {
-        let end = node.end_port(port);
+        let end_port = node.end_port(port);
         GraphNode {
             guid: node.guid,
-            port_guid: end.guid,
-            lids: (end.lid, end.lmc),
+            port_guid: end_port.guid,
+            lids: (end_port.lid, end_port.lmc),
         }
     };
     for (n, node) in view.nodes.iter().enumerate().filter(|(_, n)| n.is_switch()) {
         graph.add_switch(n, n, node.num_ports, ids(node, PortNum::ZERO));
     }
     for link in &view.links {
-        let end = |at: PortLocation, switch| LinkEnd {
+        let link_end = |at: PortLocation, switch| LinkEnd {
             at: (switch, at.port),
             vls: link.vls,
             mbps: link.mbps(),
         };
         match (graph.switch(link.a.node), graph.switch(link.b.node)) {
-            (Some(a), Some(b)) => graph.add_link(end(link.a, a), end(link.b, b)),
+            (Some(a), Some(b)) => graph.add_link(link_end(link.a, a), link_end(link.b, b)),
             (Some(s), None) => {
                 let host = ids(&view.nodes[link.b.node], link.b.port);
-                graph.add_end_port(end(link.a, s), host);
+                graph.add_end_port(link_end(link.a, s), host);
             }
             (None, Some(s)) => {
                 let host = ids(&view.nodes[link.a.node], link.a.port);
-                graph.add_end_port(end(link.b, s), host);
+                graph.add_end_port(link_end(link.b, s), host);
             }
             (None, None) => {}
         }
@@ -401,7 +401,7 @@ fn graph(view: &FabricView) -> FabricGraph<usize> {
 }
 
 fn slow_links(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<SlowLink> {
-    let found = topo.degraded_links().into_iter().filter_map(|slow| {
+    let degraded = topo.degraded_links().into_iter().filter_map(|slow| {
         let node = |s: SwitchIdx| Some(&view.nodes[*switches.get(s.index())?]);
         let (a, b) = (node(slow.a.0)?, node(slow.b.0)?);
         Some(SlowLink {
@@ -415,7 +415,7 @@ fn slow_links(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<Slo
             possible_mbps: slow.supported_mbps,
         })
     });
-    found.collect()
+    degraded.collect()
 }
 
 /// Peak resident memory of this process; `None` if `/proc` does not report it.
@@ -508,12 +508,12 @@ mod tests {
     /// minhop has credit loops in a ring of five switches.
     #[test]
     fn rejection_reasons_are_reported_without_fallback() {
-        let only = args("minhop,no_fallback");
+        let only_minhop = args("minhop,no_fallback");
         let guid_hints = GuidHints::default();
         let routed = route_view(
             view("ring:5,1"),
             OmittedNodes::default(),
-            &only,
+            &only_minhop,
             &guid_hints,
         )
         .unwrap();

@@ -47,11 +47,15 @@ impl RoutingProgress {
                         .unwrap_or(u64::MAX)
                         .min(millis),
                 );
-                let left = budget.saturating_sub(elapsed);
-                if left.is_zero() {
+                let remaining = budget.saturating_sub(elapsed);
+                if remaining.is_zero() {
                     cancel.cancel();
                 }
-                let pause = if left.is_zero() { TICK } else { TICK.min(left) };
+                let pause = if remaining.is_zero() {
+                    TICK
+                } else {
+                    TICK.min(remaining)
+                };
                 match stopped.recv_timeout(pause) {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return,

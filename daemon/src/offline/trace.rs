@@ -41,7 +41,7 @@ pub struct Trace {
 /// # Errors
 /// No port matches, or several nodes do.
 pub fn find(view: &FabricView, text: &str) -> Result<PortLocation, String> {
-    find_where(view, text, &|end| end.lid.is_unicast())
+    find_where(view, text, &|end_port| end_port.lid.is_unicast())
 }
 
 /// [`find`] in a fabric whose ports have no LIDs yet.
@@ -75,16 +75,16 @@ fn find_where(
         }
         _ => (text, None),
     };
-    let named = |f: &dyn Fn(&FabricNode) -> bool| -> Vec<usize> {
+    let matching = |f: &dyn Fn(&FabricNode) -> bool| -> Vec<usize> {
         (0..view.nodes.len())
             .filter(|n| f(&view.nodes[*n]))
             .collect()
     };
-    let mut found = named(&|n| n.name() == name);
-    if found.is_empty() {
-        found = named(&|n| n.name().contains(name));
+    let mut nodes = matching(&|n| n.name() == name);
+    if nodes.is_empty() {
+        nodes = matching(&|n| n.name().contains(name));
     }
-    match found.as_slice() {
+    match nodes.as_slice() {
         [] => Err(format!("no node of this fabric is named `{name}`")),
         [node] => end_port(view, *node, port, is_candidate).ok_or_else(|| match port {
             Some(port) => format!("\"{name}\" has no connected end port {port}"),
@@ -94,7 +94,7 @@ fn find_where(
             let guid = |n: &usize| view.nodes[*n].guid;
             Err(format!(
                 "`{name}` matches {} nodes, such as {} and {}: give a LID or GUID",
-                found.len(),
+                nodes.len(),
                 guid(first),
                 guid(second)
             ))
@@ -108,17 +108,17 @@ fn by_number(view: &FabricView, number: u64, is_candidate: PortFilter<'_>) -> Op
         .map(Lid)
         .filter(|l| l.is_unicast());
     for (n, node) in view.nodes.iter().enumerate() {
-        for end in &node.end_ports {
-            let base = u32::from(end.lid.0);
-            let lids = base..base + (1 << end.lmc.0.min(7));
-            let hit = match lid {
-                Some(lid) => end.lid.is_unicast() && lids.contains(&u32::from(lid.0)),
-                None => end.guid.0 == number,
+        for port_of_node in &node.end_ports {
+            let base = u32::from(port_of_node.lid.0);
+            let lids = base..base + (1 << port_of_node.lmc.0.min(7));
+            let matches = match lid {
+                Some(lid) => port_of_node.lid.is_unicast() && lids.contains(&u32::from(lid.0)),
+                None => port_of_node.guid.0 == number,
             };
-            if hit {
+            if matches {
                 return Some(PortLocation {
                     node: n,
-                    port: end.port,
+                    port: port_of_node.port,
                 });
             }
         }
@@ -134,11 +134,11 @@ fn end_port(
     port: Option<PortNum>,
     is_candidate: PortFilter<'_>,
 ) -> Option<PortLocation> {
-    let ends = view.nodes[node]
+    let end_ports = view.nodes[node]
         .end_ports
         .iter()
         .filter(|e| is_candidate(e));
-    let mut matching = ends.filter(|e| port.is_none_or(|p| e.port == p));
+    let mut matching = end_ports.filter(|e| port.is_none_or(|p| e.port == p));
     matching.next().map(|e| PortLocation { node, port: e.port })
 }
 
@@ -206,11 +206,11 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
                 (at, input) = (next, port);
             }
             None => {
-                let end = neighbour(view, PortLocation { node, port: output })
+                let neighbor = neighbour(view, PortLocation { node, port: output })
                     .filter(|p| p.node == to.node)?;
                 hops.push(Hop {
-                    node: end.node,
-                    input: Some(end.port),
+                    node: neighbor.node,
+                    input: Some(neighbor.port),
                     output: None,
                 });
                 return Some(finish(hops, length));
@@ -221,14 +221,14 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
 }
 
 fn path_sl(routing: &InstalledRouting, from: SwitchIdx, to: Lid) -> Option<u8> {
-    let all = routing.run.topo.destinations();
-    let at = all.binary_search_by_key(&to, |d| d.lid).ok()?;
+    let destinations = routing.run.topo.destinations();
+    let at = destinations.binary_search_by_key(&to, |d| d.lid).ok()?;
     Some(
         routing
             .run
             .routing
             .vl_plan
-            .sl(from, &all[at])
+            .sl(from, &destinations[at])
             .min(DATA_VLS_MAX),
     )
 }
@@ -341,11 +341,11 @@ mod tests {
             node: hosts(&view)[1],
             port: PortNum(1),
         };
-        let end = host.end_ports[0];
+        let end_port = host.end_ports[0];
         for text in [
-            end.lid.to_string(),
-            format!("{:#x}", end.lid.0),
-            end.guid.to_string(),
+            end_port.lid.to_string(),
+            format!("{:#x}", end_port.lid.0),
+            end_port.guid.to_string(),
             host.guid.to_string(),
             host.name(),
             format!("{}/1", host.name()),

@@ -19,11 +19,11 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
             node.guid.0, port.guid.0
         )?;
     }
-    for (node, ends) in view.nodes.iter().zip(view.link_ends()) {
+    for (node, link_ends) in view.nodes.iter().zip(view.link_ends()) {
         writeln!(out)?;
         write_node(node, out)?;
-        for end in &ends {
-            write_link(view, node, end, out)?;
+        for link_end in &link_ends {
+            write_link(view, node, link_end, out)?;
         }
     }
     Ok(())
@@ -80,30 +80,30 @@ fn write_node(node: &FabricNode, out: &mut impl Write) -> fmt::Result {
 fn write_link(
     view: &FabricView,
     node: &FabricNode,
-    end: &FabricLinkEnd<'_>,
+    link_end: &FabricLinkEnd<'_>,
     out: &mut impl Write,
 ) -> fmt::Result {
-    let peer = &view.nodes[end.peer.node];
-    let there = peer.end_port(end.peer.port);
-    write!(out, "[{}]", end.port)?;
+    let peer = &view.nodes[link_end.peer.node];
+    let peer_end_port = peer.end_port(link_end.peer.port);
+    write!(out, "[{}]", link_end.port)?;
     if !node.is_switch() {
-        write!(out, "({:x}) ", node.end_port(end.port).guid.0)?;
+        write!(out, "({:x}) ", node.end_port(link_end.port).guid.0)?;
     }
-    write!(out, "\t\"{}\"[{}]", node_id(peer), end.peer.port)?;
+    write!(out, "\t\"{}\"[{}]", node_id(peer), link_end.peer.port)?;
     if !peer.is_switch() {
-        write!(out, "({:x}) ", there.guid.0)?;
+        write!(out, "({:x}) ", peer_end_port.guid.0)?;
     }
     out.write_str("\t\t# ")?;
     if !node.is_switch() {
-        let here = node.end_port(end.port);
-        write!(out, "lid {} lmc {} ", here.lid, here.lmc)?;
+        let end_port = node.end_port(link_end.port);
+        write!(out, "lid {} lmc {} ", end_port.lid, end_port.lmc)?;
     }
     writeln!(
         out,
         "\"{}\" lid {} {}",
         peer.name(),
-        there.lid,
-        end.link.rate()
+        peer_end_port.lid,
+        link_end.link.rate()
     )
 }
 
@@ -163,9 +163,9 @@ mod tests {
                     next += 1;
                 }
             }
-            let back = read(&text(&spec)).unwrap();
-            assert_eq!(links(&back), links(&spec), "{shape}");
-            for (a, b) in back.nodes.iter().zip(&spec.nodes) {
+            let reread = read(&text(&spec)).unwrap();
+            assert_eq!(links(&reread), links(&spec), "{shape}");
+            for (a, b) in reread.nodes.iter().zip(&spec.nodes) {
                 let head = |n: &ferrosm_sim::spec::NodeSpec| {
                     (
                         n.kind,
@@ -181,7 +181,7 @@ mod tests {
                 assert_eq!(a.system_image_guid, b.system_image_guid, "{shape}");
             }
             let connected = links(&spec);
-            for (i, (a, b)) in back.nodes.iter().zip(&spec.nodes).enumerate() {
+            for (i, (a, b)) in reread.nodes.iter().zip(&spec.nodes).enumerate() {
                 for (n, lid) in b.lids.iter().enumerate() {
                     // An unconnected port has no line.
                     let port = if b.kind == NodeType::Switch { 0 } else { n + 1 };

@@ -39,7 +39,7 @@ use crate::failure::Failure;
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::job(format!(
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::runtime(format!(
             "cannot write to standard output: {e}"
         ))),
         _ => Ok(()),

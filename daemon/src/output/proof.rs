@@ -43,8 +43,11 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
         row("slow link", slow.to_string());
     }
     if routed.slow_links.len() > SLOW_LINKS_MAX {
-        let more = routed.slow_links.len() - SLOW_LINKS_MAX;
-        row("", format!("and {more} more slow links (--json lists all)"));
+        let unlisted = routed.slow_links.len() - SLOW_LINKS_MAX;
+        row(
+            "",
+            format!("and {unlisted} more slow links (--json lists all)"),
+        );
     }
     match &routed.selected {
         None => row("routes", "nothing to route: no switch".to_owned()),

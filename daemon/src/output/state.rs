@@ -196,13 +196,13 @@ impl Document {
         let mut tables = Vec::new();
         if !self.lids.is_empty() {
             let mut table = table::new(["Port GUID", "LIDs"]);
-            for own in &self.lids {
-                let last = u32::from(own.lid) + (1 << own.lmc.min(7)) - 1;
-                let lids = match own.lmc {
-                    0 => own.lid.to_string(),
-                    _ => format!("{}-{last}", own.lid),
+            for entry in &self.lids {
+                let last = u32::from(entry.lid) + (1 << entry.lmc.min(7)) - 1;
+                let lids = match entry.lmc {
+                    0 => entry.lid.to_string(),
+                    _ => format!("{}-{last}", entry.lid),
                 };
-                table.add_row([own.port.to_string(), lids]);
+                table.add_row([entry.port.to_string(), lids]);
             }
             tables.push(table);
         }

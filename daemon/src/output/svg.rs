@@ -39,20 +39,20 @@ struct Layout {
 /// # Errors
 /// Errors of `out`.
 pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
-    let ends = view.link_ends();
+    let link_ends = view.link_ends();
     let draw_hosts = view.nodes.len() <= HOSTS_MAX;
     let switches: Vec<usize> = (0..view.nodes.len())
         .filter(|n| view.nodes[*n].is_switch())
         .collect();
-    let hosts = hosts_by_switch(view, &ends);
+    let hosts = hosts_by_switch(view, &link_ends);
     let layout = if switches.is_empty() {
         row(view)
     } else {
-        let levels = levels(view, &ends, &switches, &hosts);
+        let levels = levels(view, &link_ends, &switches, &hosts);
         if levels.len() == 1 && switches.len() > 3 {
             circle(&switches, &hosts, draw_hosts)
         } else {
-            layers(view, &ends, levels, &hosts, draw_hosts)
+            layers(view, &link_ends, levels, &hosts, draw_hosts)
         }
     };
     writeln!(
@@ -80,19 +80,19 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
 /// Hosts and routers by the first switch that they are attached to.
 fn hosts_by_switch(
     view: &FabricView,
-    ends: &[Vec<FabricLinkEnd<'_>>],
+    link_ends: &[Vec<FabricLinkEnd<'_>>],
 ) -> BTreeMap<usize, Vec<usize>> {
     let mut hosts: BTreeMap<usize, Vec<(u8, usize)>> = BTreeMap::new();
-    for (node, of_node) in ends
+    for (node, of_node) in link_ends
         .iter()
         .enumerate()
         .filter(|(n, _)| !view.nodes[*n].is_switch())
     {
-        if let Some(end) = of_node.iter().find(|e| view.nodes[e.peer.node].is_switch()) {
+        if let Some(link_end) = of_node.iter().find(|e| view.nodes[e.peer.node].is_switch()) {
             hosts
-                .entry(end.peer.node)
+                .entry(link_end.peer.node)
                 .or_default()
-                .push((end.peer.port.0, node));
+                .push((link_end.peer.port.0, node));
         }
     }
     let sorted = hosts.into_iter().map(|(s, mut attached)| {
@@ -106,25 +106,25 @@ fn hosts_by_switch(
 /// spine with an aggregation node or a storage host remains a spine.
 fn levels(
     view: &FabricView,
-    ends: &[Vec<FabricLinkEnd<'_>>],
+    link_ends: &[Vec<FabricLinkEnd<'_>>],
     switches: &[usize],
     hosts: &BTreeMap<usize, Vec<usize>>,
 ) -> Vec<Vec<usize>> {
-    let most = hosts.values().map(Vec::len).max().unwrap_or(0);
-    let is_leaf = |s: usize| hosts.get(&s).is_some_and(|h| h.len() * 4 >= most);
+    let max_hosts = hosts.values().map(Vec::len).max().unwrap_or(0);
+    let is_leaf = |s: usize| hosts.get(&s).is_some_and(|h| h.len() * 4 >= max_hosts);
     let mut levels = Vec::new();
-    let mut seen = vec![false; view.nodes.len()];
+    let mut is_placed = vec![false; view.nodes.len()];
     let mut level: Vec<usize> = switches.iter().copied().filter(|s| is_leaf(*s)).collect();
     if level.is_empty() {
         level.extend(switches.first());
     }
     while !level.is_empty() {
-        level.iter().for_each(|s| seen[*s] = true);
+        level.iter().for_each(|s| is_placed[*s] = true);
         let mut next = Vec::new();
         for s in &level {
-            for end in &ends[*s] {
-                let peer = end.peer.node;
-                if view.nodes[peer].is_switch() && !core::mem::replace(&mut seen[peer], true) {
+            for link_end in &link_ends[*s] {
+                let peer = link_end.peer.node;
+                if view.nodes[peer].is_switch() && !core::mem::replace(&mut is_placed[peer], true) {
                     next.push(peer);
                 }
             }
@@ -133,9 +133,13 @@ fn levels(
         levels.push(core::mem::replace(&mut level, next));
     }
     // Components without hosts come last.
-    let rest: Vec<usize> = switches.iter().copied().filter(|s| !seen[*s]).collect();
-    if !rest.is_empty() {
-        levels.push(rest);
+    let unplaced: Vec<usize> = switches
+        .iter()
+        .copied()
+        .filter(|s| !is_placed[*s])
+        .collect();
+    if !unplaced.is_empty() {
+        levels.push(unplaced);
     }
     levels
 }
@@ -156,7 +160,7 @@ fn row(view: &FabricView) -> Layout {
 /// Levels from bottom to top. Within a level, switches are placed near the mean position of their neighbours.
 fn layers(
     view: &FabricView,
-    ends: &[Vec<FabricLinkEnd<'_>>],
+    link_ends: &[Vec<FabricLinkEnd<'_>>],
     mut levels: Vec<Vec<usize>>,
     hosts: &BTreeMap<usize, Vec<usize>>,
     draw_hosts: bool,
@@ -167,7 +171,7 @@ fn layers(
     for _ in 0..4 {
         for level in &mut levels {
             let middle = |s: &usize| {
-                let peers: Vec<f64> = ends[*s]
+                let peers: Vec<f64> = link_ends[*s]
                     .iter()
                     .filter(|e| view.nodes[e.peer.node].is_switch())
                     .map(|e| x[e.peer.node])
@@ -324,21 +328,21 @@ fn switch(
     if !draw_hosts {
         return Ok(());
     }
-    let below = at.y + BOX_H / 2.0;
+    let bottom = at.y + BOX_H / 2.0;
     for (i, h) in hosts.iter().enumerate() {
-        let place = if hosts.len() <= NAMES_MAX {
+        let place_host = if hosts.len() <= NAMES_MAX {
             Point {
                 x: x + DOT,
-                y: below + HOST_H * (to_f64(i) + 0.5) + 2.0,
+                y: bottom + HOST_H * (to_f64(i) + 0.5) + 2.0,
             }
         } else {
             let (line, column) = (i / columns(), i % columns());
             Point {
                 x: x + DOT / 2.0 + to_f64(column) * (DOT + 2.0),
-                y: below + (DOT + 2.0) * (to_f64(line) + 0.5) + 2.0,
+                y: bottom + (DOT + 2.0) * (to_f64(line) + 0.5) + 2.0,
             }
         };
-        host(view, *h, place, hosts.len() <= NAMES_MAX, out)?;
+        host(view, *h, place_host, hosts.len() <= NAMES_MAX, out)?;
     }
     Ok(())
 }
@@ -347,7 +351,7 @@ fn host(
     view: &FabricView,
     node: usize,
     at: Point,
-    named: bool,
+    with_name: bool,
     out: &mut impl Write,
 ) -> fmt::Result {
     let n = &view.nodes[node];
@@ -362,7 +366,7 @@ fn host(
         escape(&n.name()),
         n.guid
     )?;
-    if named {
+    if with_name {
         label(
             at.x + DOT,
             at.y + 3.0,

@@ -41,8 +41,8 @@ pub fn right(table: &mut Table, columns: &[usize]) {
 pub fn topology(view: &FabricView) -> String {
     let mut table = new(["Kind", "Name", "GUID", "LID", "Ports", "Connected to"]);
     right(&mut table, &[3, 4]);
-    let ends = view.link_ends();
-    for (node, ends) in view.nodes.iter().zip(&ends) {
+    let link_ends = view.link_ends();
+    for (node, link_ends) in view.nodes.iter().zip(&link_ends) {
         let lids: Vec<String> = node
             .end_ports
             .iter()
@@ -53,13 +53,13 @@ pub fn topology(view: &FabricView) -> String {
             })
             .collect();
         let connected = if node.is_switch() {
-            neighbours(view, ends)
+            neighbours(view, link_ends)
         } else {
-            let each = ends.iter().map(|e| {
+            let speeds = link_ends.iter().map(|e| {
                 let peer = &view.nodes[e.peer.node];
                 format!("{} port {} ({})", peer.name(), e.peer.port, e.link.rate())
             });
-            each.collect::<Vec<_>>().join(", ")
+            speeds.collect::<Vec<_>>().join(", ")
         };
         table.add_row([
             node_type_name(node.kind).to_owned(),
@@ -70,7 +70,7 @@ pub fn topology(view: &FabricView) -> String {
             } else {
                 lids.join(", ")
             },
-            format!("{}/{}", ends.len(), node.num_ports),
+            format!("{}/{}", link_ends.len(), node.num_ports),
             connected,
         ]);
     }
@@ -103,16 +103,25 @@ pub fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 /// Neighbours of a switch, counted by type.
-fn neighbours(view: &FabricView, ends: &[FabricLinkEnd<'_>]) -> String {
-    let of = |kind: NodeType| {
-        ends.iter()
+fn neighbours(view: &FabricView, link_ends: &[FabricLinkEnd<'_>]) -> String {
+    let count_of_kind = |kind: NodeType| {
+        link_ends
+            .iter()
             .filter(|e| view.nodes[e.peer.node].kind == kind)
             .count()
     };
     let parts = [
-        (of(NodeType::Switch), "switch port", "switch ports"),
-        (of(NodeType::Ca), "host port", "host ports"),
-        (of(NodeType::Router), "router port", "router ports"),
+        (
+            count_of_kind(NodeType::Switch),
+            "switch port",
+            "switch ports",
+        ),
+        (count_of_kind(NodeType::Ca), "host port", "host ports"),
+        (
+            count_of_kind(NodeType::Router),
+            "router port",
+            "router ports",
+        ),
     ];
     let parts = parts
         .into_iter()

@@ -48,7 +48,7 @@ pub fn view_of_spec(spec: &FabricSpec) -> FabricView {
         state: None,
         vls: [l.a, l.b]
             .iter()
-            .filter_map(|end| data_vls(spec.nodes[end.node].caps().vl_cap))
+            .filter_map(|link_end| data_vls(spec.nodes[link_end.node].caps().vl_cap))
             .min(),
     });
     FabricView {
@@ -81,9 +81,9 @@ mod tests {
             (view.nodes.len(), view.links.len()),
             (spec.nodes.len(), spec.links.len())
         );
-        let end = view.nodes[host].end_port(PortNum(1));
+        let end_port = view.nodes[host].end_port(PortNum(1));
         assert_eq!(
-            (end.guid, end.lid, end.lmc),
+            (end_port.guid, end_port.lid, end_port.lmc),
             (spec.nodes[host].port_guids[0], Lid(9), Lmc(1))
         );
         let link_ends: usize = view.link_ends().iter().map(Vec::len).sum();
@@ -123,15 +123,15 @@ mod tests {
             assert_eq!(plane.components().len(), 1);
             let hosts = plane.nodes.iter().zip(plane.link_ends());
             let mut hosts = hosts.filter(|(n, _)| !n.is_switch());
-            assert!(hosts.all(|(_, ends)| ends.len() == 1));
+            assert!(hosts.all(|(_, link_ends)| link_ends.len() == 1));
         }
         let ports = [1, 2].map(|port| PortLocation {
             node: 0,
             port: PortNum(port),
         });
-        let within = |p: &ConnectedComponent| ports.map(|at| view.component_contains(p, at));
+        let is_within = |p: &ConnectedComponent| ports.map(|at| view.component_contains(p, at));
         assert_eq!(
-            [within(&components[0]), within(&components[1])],
+            [is_within(&components[0]), is_within(&components[1])],
             [[true, false], [false, true]]
         );
     }

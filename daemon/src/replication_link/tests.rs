@@ -40,8 +40,8 @@ impl Replication for FakeReplication {
     }
     fn report_alive(&self) {}
     fn set_disk_delay(&self, _: Duration) {}
-    fn complete_replica(&self, then: ReplicaCallback) {
-        *self.callback.lock().unwrap() = Some(then);
+    fn complete_replica(&self, on_complete: ReplicaCallback) {
+        *self.callback.lock().unwrap() = Some(on_complete);
     }
     fn status(&self) -> ReplicationStatus {
         ReplicationStatus::default()

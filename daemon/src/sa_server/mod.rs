@@ -251,15 +251,15 @@ impl Drop for SaServer {
             let _ = thread.join();
         }
         let counters = &self.shared.counters;
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         info!(
             clients = self.clients().len(),
-            answered = of(&counters.answered),
-            registrations = of(&counters.forwarded),
-            too_large = of(&counters.too_large),
-            overload = of(&counters.overload),
-            not_ready = of(&counters.not_ready),
-            dropped = of(&counters.dropped),
+            answered = load(&counters.answered),
+            registrations = load(&counters.forwarded),
+            too_large = load(&counters.too_large),
+            overload = load(&counters.overload),
+            not_ready = load(&counters.not_ready),
+            dropped = load(&counters.dropped),
             "SA stopped"
         );
     }
@@ -284,8 +284,8 @@ impl Shared {
     }
 
     /// The registry snapshot, if it has the needed revision.
-    fn registrations(&self, least: Revision) -> Option<Registrations> {
-        let revision = match least {
+    fn registrations(&self, min_revision: Revision) -> Option<Registrations> {
+        let revision = match min_revision {
             Revision::Latest => self.revision.load(Ordering::Acquire),
             Revision::Published => 0,
         };
@@ -366,14 +366,14 @@ mod tests {
         for _ in 0..50 {
             to_server.send(request(9)).unwrap();
         }
-        let done = || {
+        let is_complete = || {
             server
                 .clients()
                 .values()
                 .map(RequestCounts::total)
                 .sum::<u64>()
         };
-        while done() < 52 {
+        while is_complete() < 52 {
             std::thread::yield_now();
         }
         let clients = server.clients();

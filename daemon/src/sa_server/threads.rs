@@ -189,7 +189,7 @@ struct WorkBatch<'a> {
     shared: &'a Shared,
     batch: Vec<Work>,
     /// Outcomes that are not yet counted for their clients.
-    done: Vec<(Lid, RequestOutcome)>,
+    completed: Vec<(Lid, RequestOutcome)>,
     /// The last request is a table or scan of this client.
     expensive: Option<(RequestClass, Lid)>,
     /// A scan with further slices.
@@ -206,7 +206,7 @@ impl<'a> WorkBatch<'a> {
         Self {
             shared,
             batch: Vec::with_capacity(BATCH),
-            done: Vec::with_capacity(BATCH),
+            completed: Vec::with_capacity(BATCH),
             expensive: None,
             unfinished: None,
             parked: Vec::new(),
@@ -216,8 +216,8 @@ impl<'a> WorkBatch<'a> {
     }
 
     /// Takes the next requests: at most one table or slice of a scan, as the last one.
-    fn take_requests(&mut self, queue: &mut Queue, most: usize, allowed: AllowedClasses) {
-        while self.batch.len() < most
+    fn take_requests(&mut self, queue: &mut Queue, max: usize, allowed: AllowedClasses) {
+        while self.batch.len() < max
             && let Some((class, work)) = queue.admission.take(allowed)
         {
             let from = work.from();
@@ -256,18 +256,32 @@ impl<'a> WorkBatch<'a> {
                 }
                 Work::Request(message) => {
                     let view = view.as_deref();
-                    let least = Revision::Latest;
-                    reply_to(self.shared, view, least, message, bytes, &mut self.parked)
+                    let min_revision = Revision::Latest;
+                    reply_to(
+                        self.shared,
+                        view,
+                        min_revision,
+                        message,
+                        bytes,
+                        &mut self.parked,
+                    )
                 }
                 Work::Parked(message) => {
-                    let (view, least) = (view.as_deref(), Revision::Published);
-                    reply_to(self.shared, view, least, message, bytes, &mut self.parked)
+                    let (view, min_revision) = (view.as_deref(), Revision::Published);
+                    reply_to(
+                        self.shared,
+                        view,
+                        min_revision,
+                        message,
+                        bytes,
+                        &mut self.parked,
+                    )
                 }
                 Work::Scan(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
             };
             if let Some(outcome) = outcome {
                 counts.add(outcome);
-                self.done.push((from, outcome));
+                self.completed.push((from, outcome));
             }
             self.sent = self.bytes.len();
         }
@@ -280,7 +294,7 @@ impl<'a> WorkBatch<'a> {
 
     /// Counts outcomes, parks registry reads, and returns an unfinished scan to the queue.
     fn account(&mut self, queue: &mut Queue, now: Instant) {
-        for (lid, outcome) in self.done.drain(..) {
+        for (lid, outcome) in self.completed.drain(..) {
             queue.admission.count(lid, outcome);
         }
         self.park(queue);
@@ -340,10 +354,10 @@ impl Work {
 /// Expensive requests that may run now: not on all workers, and scans on a quarter of them.
 fn expensive_allowed(queue: &Queue, shared: &Shared, now: Instant) -> AllowedClasses {
     let threads = shared.workers.saturating_sub(1).max(1);
-    let free = queue.building_tables + queue.scanning < threads;
+    let has_free_thread = queue.building_tables + queue.scanning < threads;
     AllowedClasses {
-        tables: free && queue.admission.may_send_table(now),
-        scans: free && queue.scanning < (shared.workers / 4).max(1),
+        tables: has_free_thread && queue.admission.may_send_table(now),
+        scans: has_free_thread && queue.scanning < (shared.workers / 4).max(1),
     }
 }
 
@@ -410,7 +424,7 @@ fn send_scan_reply(
 fn reply_to(
     shared: &Shared,
     view: Option<&View>,
-    least: Revision,
+    min_revision: Revision,
     (from, message): Message,
     bytes: &mut Vec<u8>,
     parked: &mut Vec<Message>,
@@ -422,7 +436,7 @@ fn reply_to(
     let reply = match sa::answer(view, &request) {
         Disposition::Reply(reply) => reply,
         Disposition::ForwardToSm if is_registry_read(&request) => {
-            let Some(registrations) = shared.registrations(least) else {
+            let Some(registrations) = shared.registrations(min_revision) else {
                 parked.push((from, message));
                 return None;
             };

@@ -23,7 +23,7 @@ pub fn list_files(
     };
     let reply = exchange(server, &hello)?;
     if let ServerReply::Refused(why) = reply {
-        return Err(Failure::job(why));
+        return Err(Failure::runtime(why));
     }
     if reply != ServerReply::Done {
         return Err(unexpected_reply(&reply));
@@ -38,14 +38,14 @@ pub fn list_files(
 fn exchange(server: &UnixStream, request: &ClientRequest) -> Result<ServerReply, Failure> {
     frames::send(server, &request.encode(), &[]).map_err(connection_failure)?;
     let frame = frames::receive(server).map_err(connection_failure)?;
-    let (frame, _) = frame.ok_or_else(|| Failure::job("the server closed the connection"))?;
+    let (frame, _) = frame.ok_or_else(|| Failure::runtime("the server closed the connection"))?;
     ServerReply::decode(&frame).map_err(connection_failure)
 }
 
 fn connection_failure(error: impl std::fmt::Display) -> Failure {
-    Failure::job(format!("connection to the server: {error}"))
+    Failure::runtime(format!("connection to the server: {error}"))
 }
 
 fn unexpected_reply(reply: &ServerReply) -> Failure {
-    Failure::job(format!("unexpected reply of the server: {reply:?}"))
+    Failure::runtime(format!("unexpected reply of the server: {reply:?}"))
 }

@@ -160,12 +160,12 @@ impl SimulatorEngine {
             worked = true;
         }
         for _ in 0..ROUNDS_PER_CHECK {
-            let moved = self.take_mads() | self.take_datagrams();
-            worked |= moved;
+            let has_moved = self.take_mads() | self.take_datagrams();
+            worked |= has_moved;
             self.advance_to_now();
             self.send_to_programs();
             self.send_datagrams();
-            if !moved {
+            if !has_moved {
                 break;
             }
         }
@@ -184,7 +184,7 @@ impl SimulatorEngine {
     }
 
     fn take_mads(&mut self) -> bool {
-        let mut moved = false;
+        let mut has_moved = false;
         let mut corrupt = None;
         for index in 0..self.devices.len() {
             for _ in 0..BURST {
@@ -198,7 +198,7 @@ impl SimulatorEngine {
                         break;
                     }
                 }
-                moved = true;
+                has_moved = true;
                 self.served += 1;
                 let (file, now) = (device.file, self.now());
                 let written = self.umad.write(self.net.fabric(), file, &self.buffer, now);
@@ -212,7 +212,7 @@ impl SimulatorEngine {
         if let Some(conn) = corrupt {
             self.close(conn);
         }
-        moved
+        has_moved
     }
 
     /// Transmits packets of the hosts until none is pending.
@@ -286,8 +286,8 @@ impl SimulatorEngine {
         match request {
             EngineRequest::Stop => {}
             EngineRequest::Hello(conn, hello, reply) => {
-                let found = hosts::resolve(&self.spec, &hello.nodes);
-                if let Ok(cas) = &found {
+                let nodes = hosts::resolve(&self.spec, &hello.nodes);
+                if let Ok(cas) = &nodes {
                     let client = AttachedProgram {
                         pid: hello.pid,
                         program: hello.program,
@@ -295,7 +295,7 @@ impl SimulatorEngine {
                     };
                     self.clients.insert(conn, client);
                 }
-                reply_to(&reply, found.map(|_| ()));
+                reply_to(&reply, nodes.map(|_| ()));
             }
             EngineRequest::Files(conn, reply) => {
                 let files = self.cas(conn).map(|cas| self.files(&cas));

@@ -18,15 +18,15 @@ pub fn resolve(spec: &FabricSpec, names: &[String]) -> Result<Vec<NodeIdx>, Stri
         let ca = spec.nodes.iter().position(|n| n.kind == NodeType::Ca);
         return Ok(vec![ca.unwrap_or(0)]);
     }
-    let mut found = Vec::new();
+    let mut nodes = Vec::new();
     for name in names {
         let node = find_node(spec, name)?;
-        if found.contains(&node) {
+        if nodes.contains(&node) {
             return Err(format!("node {name:?} is named twice"));
         }
-        found.push(node);
+        nodes.push(node);
     }
-    Ok(found)
+    Ok(nodes)
 }
 
 /// The node with this description, or with this node or port GUID.
@@ -59,9 +59,10 @@ pub fn find_node(spec: &FabricSpec, name: &str) -> Result<NodeIdx, String> {
 /// A similar name: equal except for case, or with this prefix.
 fn suggestion(spec: &FabricSpec, name: &str) -> String {
     let lower = name.to_lowercase();
-    let near = |n: &&ferrosm_sim::spec::NodeSpec| n.description.to_lowercase().starts_with(&lower);
+    let has_prefix =
+        |n: &&ferrosm_sim::spec::NodeSpec| n.description.to_lowercase().starts_with(&lower);
     let first = spec.nodes.iter().find(|n| n.kind == NodeType::Ca);
-    match spec.nodes.iter().find(near).or(first) {
+    match spec.nodes.iter().find(has_prefix).or(first) {
         Some(node) => format!(
             "; for example {:?} ({:#018x})",
             node.description, node.node_guid.0

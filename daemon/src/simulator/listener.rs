@@ -109,18 +109,18 @@ fn serve_program(
         } = request
         {
             if version != VERSION {
-                let why = format!(
+                let reason = format!(
                     "version mismatch: server {VERSION}, library {version}; use programs of the same build"
                 );
-                return reject(stream, &why);
+                return reject(stream, &reason);
             }
             let hello = ClientHello {
                 nodes,
                 pid,
                 program,
             };
-            if let Err(why) = engine.request(|reply| EngineRequest::Hello(conn, hello, reply))? {
-                return reject(stream, &why);
+            if let Err(reason) = engine.request(|reply| EngineRequest::Hello(conn, hello, reply))? {
+                return reject(stream, &reason);
             }
             has_hello = true;
             send(stream, &ServerReply::Done)?;
@@ -191,8 +191,8 @@ fn send_with(stream: &UnixStream, reply: &ServerReply, fds: ClientFds) -> Result
     Ok(frames::send(stream, &reply.encode(), &shared)?)
 }
 
-fn reject(stream: &UnixStream, why: &str) -> Result<(), Disconnected> {
-    send(stream, &ServerReply::Refused(why.to_owned()))
+fn reject(stream: &UnixStream, reason: &str) -> Result<(), Disconnected> {
+    send(stream, &ServerReply::Refused(reason.to_owned()))
 }
 
 fn send(stream: &UnixStream, reply: &ServerReply) -> Result<(), Disconnected> {

@@ -16,8 +16,8 @@ pub const SYSFS_ENV: &str = "FERROSM_SIM_SYSFS";
 
 /// The given socket, or the default in the user's runtime directory.
 #[must_use]
-pub fn socket(named: Option<&Path>) -> PathBuf {
-    if let Some(path) = named {
+pub fn socket(socket_path: Option<&Path>) -> PathBuf {
+    if let Some(path) = socket_path {
         return path.to_owned();
     }
     env::var_os("XDG_RUNTIME_DIR")
@@ -37,20 +37,20 @@ pub fn directory(socket: &Path) -> PathBuf {
 /// Candidates for the path of the library, in order: that of the environment; otherwise the directory of the program (a build), its parent
 /// (tests of a build), and the library directories of an installation.
 #[must_use]
-pub fn library_candidates(program: &Path, named: Option<PathBuf>) -> Vec<PathBuf> {
-    if let Some(path) = named {
+pub fn library_candidates(program: &Path, library: Option<PathBuf>) -> Vec<PathBuf> {
+    if let Some(path) = library {
         return vec![path];
     }
     let Some(dir) = program.parent() else {
         return Vec::new();
     };
-    let mut found = vec![dir.join(LIBRARY), dir.join("deps").join(LIBRARY)];
-    if let Some(above) = dir.parent() {
-        found.push(above.join(LIBRARY));
-        found.push(above.join("lib").join("ferrosm").join(LIBRARY));
-        found.push(above.join("lib").join(LIBRARY));
+    let mut candidates = vec![dir.join(LIBRARY), dir.join("deps").join(LIBRARY)];
+    if let Some(parent) = dir.parent() {
+        candidates.push(parent.join(LIBRARY));
+        candidates.push(parent.join("lib").join("ferrosm").join(LIBRARY));
+        candidates.push(parent.join("lib").join(LIBRARY));
     }
-    found
+    candidates
 }
 
 #[cfg(test)]
@@ -59,11 +59,11 @@ mod tests {
 
     #[test]
     fn library_is_found_in_builds_and_installations() {
-        let found = library_candidates(Path::new("/opt/x/bin/ferrosm"), None);
-        assert_eq!(found[0], Path::new("/opt/x/bin/libferrosm_attach.so"));
-        assert!(found.contains(&PathBuf::from("/opt/x/lib/ferrosm/libferrosm_attach.so")));
-        let named = library_candidates(Path::new("/opt/x/bin/ferrosm"), Some("/y.so".into()));
-        assert_eq!(named, [Path::new("/y.so")]);
+        let of_program = library_candidates(Path::new("/opt/x/bin/ferrosm"), None);
+        assert_eq!(of_program[0], Path::new("/opt/x/bin/libferrosm_attach.so"));
+        assert!(of_program.contains(&PathBuf::from("/opt/x/lib/ferrosm/libferrosm_attach.so")));
+        let of_option = library_candidates(Path::new("/opt/x/bin/ferrosm"), Some("/y.so".into()));
+        assert_eq!(of_option, [Path::new("/y.so")]);
     }
 
     #[test]

@@ -108,11 +108,14 @@ pub fn describe_service(record: &ServiceRecord) -> String {
 pub fn describe_subscription(record: &InformInfoRecord) -> String {
     /// All trap numbers.
     const ALL: u16 = 0xFFFF;
-    let of = match record.trap_number {
+    let trap_kind = match record.trap_number {
         ALL => "all notices".to_owned(),
         number => format!("notice {number}"),
     };
-    format!("{of} to {}, QP {}", record.subscriber_gid, record.qpn)
+    format!(
+        "{trap_kind} to {}, QP {}",
+        record.subscriber_gid, record.qpn
+    )
 }
 
 /// Describes a multicast group.
@@ -230,7 +233,7 @@ pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
         .map(RecordChange::Clear)
         .collect();
     let mut expected = None;
-    let mut found = 0;
+    let mut num_records = 0;
     let mut last = 1;
     for (number, line) in (1..).zip(text.lines()) {
         last = number;
@@ -252,15 +255,15 @@ pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
             }
             (_, Some(_)) => {
                 changes.push(change(line).map_err(error)?);
-                found += 1;
+                num_records += 1;
             }
         }
     }
     match expected {
         None => Err((last, "empty file".to_owned())),
-        Some(expected) if expected != found => Err((
+        Some(expected) if expected != num_records => Err((
             last,
-            format!("{found} records instead of {expected}: truncated"),
+            format!("{num_records} records instead of {expected}: truncated"),
         )),
         Some(_) => Ok(RecordBatch { changes }),
     }
@@ -373,7 +376,7 @@ mod tests {
         let (port, mgid) = (PortGuid(7), Gid([0xFF; 16]));
         let mut service_name = [0; 64];
         service_name[..4].copy_from_slice(b"disk");
-        let all = [
+        let all_records = [
             Record::Lid {
                 port,
                 lid: Lid(4),
@@ -442,12 +445,12 @@ mod tests {
                 sm_port: port,
             }),
         ];
-        let all = all.iter().map(|r| (r.key(), r.encode(1_000)));
+        let encoded = all_records.iter().map(|r| (r.key(), r.encode(1_000)));
         let head = (
             RecordKey::new(RecordKind::ViewHead, &[]),
             vec![1, 2, 3].into(),
         );
-        let mut records: Vec<_> = all.chain([head]).collect();
+        let mut records: Vec<_> = encoded.chain([head]).collect();
         records.sort();
         records
     }
@@ -460,21 +463,21 @@ mod tests {
 
     #[test]
     fn export_can_be_imported() {
-        let mut back = BTreeMap::from([(Record::lid_key(PortGuid(99)), vec![1].into())]);
-        read(&text()).unwrap().apply(&mut back);
-        assert_eq!(back.into_iter().collect::<Vec<_>>(), records());
+        let mut imported = BTreeMap::from([(Record::lid_key(PortGuid(99)), vec![1].into())]);
+        read(&text()).unwrap().apply(&mut imported);
+        assert_eq!(imported.into_iter().collect::<Vec<_>>(), records());
     }
 
     #[test]
     fn records_are_readable() {
         let text = text();
-        for words in [
+        for expected in [
             "{\"kind\":\"ferrosm-state\",\"version\":2,\"sequence\":5,\"written_unix_s\":1000,\"records\":10}\n",
             "{\"kind\":\"sl-to-vl-epoch\",\"number\":3,\"by\":\"0x0000000000000007\"}\n",
             "{\"kind\":\"lid\",\"port\":\"0x0000000000000007\",\"lid\":4,\"lmc\":2}\n",
             "\"description\":\"service 0x0000000000000005 at ::, \\\"disk\\\"\",\"expires_unix_s\":1060,",
         ] {
-            assert!(text.contains(words), "{words}\n{text}");
+            assert!(text.contains(expected), "{expected}\n{text}");
         }
     }
 
@@ -485,15 +488,15 @@ mod tests {
         let error = |text: &str| read(text).unwrap_err();
         assert_eq!(error("").1, "empty file");
         assert_eq!(error(lines[1]).0, 1);
-        let (at, why) = error(&lines[..lines.len() - 1].join("\n"));
+        let (at, message) = error(&lines[..lines.len() - 1].join("\n"));
         assert_eq!(
-            (at, why.as_str()),
+            (at, message.as_str()),
             (10, "9 records instead of 10: truncated")
         );
-        let (at, why) = error(&complete.replace("\"lid\":4,", "\"lid\":50000,"));
-        assert_eq!((at, why.as_str()), (2, "invalid record"));
-        let (_, why) = error(&complete.replace("\"version\":2", "\"version\":9"));
-        assert_eq!(why, "version 9 instead of 2");
+        let (at, message) = error(&complete.replace("\"lid\":4,", "\"lid\":50000,"));
+        assert_eq!((at, message.as_str()), (2, "invalid record"));
+        let (_, message) = error(&complete.replace("\"version\":2", "\"version\":9"));
+        assert_eq!(message, "version 9 instead of 2");
         for (from, to) in [
             ("\"lmc\"", "\"mlc\""),
             ("\"mgid\":\"ffff", "\"mgid\":\"what"),

@@ -190,8 +190,8 @@ impl StateDir {
         // 0 equals the epoch of `at`: the records are those of this node, not a replica.
         let led_epoch = u64::from(is_replica);
         self.store.led_epoch = led_epoch;
-        let done = self.store.commit(batch, at, now);
-        done.map_err(|e| self.store_failure(&e))?;
+        let result = self.store.commit(batch, at, now);
+        result.map_err(|e| self.store_failure(&e))?;
         let records = core::mem::take(&mut self.contents.records);
         let mut records: BTreeMap<_, _> = records.into_iter().collect();
         batch.apply(&mut records);
@@ -234,8 +234,8 @@ impl StateDir {
         // Records of the view are only valid together; all others are independent.
         let records = core::mem::take(&mut self.contents.records);
         let intact = records.into_iter().filter(|(key, _)| !is_view_record(key));
-        let put = |(key, value)| RecordChange::Put(key, value);
-        let changes: Vec<RecordChange> = intact.map(put).collect();
+        let to_change = |(key, value)| RecordChange::Put(key, value);
+        let changes: Vec<RecordChange> = intact.map(to_change).collect();
         info!(records = changes.len(), "intact records recovered");
         self.commit_outside_history(&RecordBatch { changes }, is_replica)
     }
@@ -247,13 +247,13 @@ impl StateDir {
 
     fn rename_unreadable(&self, file: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(file);
-        let free = (1..u32::MAX)
+        let free_suffix = (1..u32::MAX)
             .map(|n| self.path.join(format!("{file}.broken-{n}")))
             .find(|path| !path.exists())
             .unwrap_or_else(|| self.path.join(format!("{file}.broken")));
-        std::fs::rename(&path, &free)
+        std::fs::rename(&path, &free_suffix)
             .with_context(|| format!("cannot rename the unreadable file {}", path.display()))?;
-        Ok(free)
+        Ok(free_suffix)
     }
 
     fn store_failure(&self, e: &StoreError) -> Failure {

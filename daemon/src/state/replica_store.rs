@@ -33,10 +33,10 @@ impl ReplicaStore {
         request: impl FnOnce(Completion<T>) -> StoreRequest,
     ) -> Option<T> {
         let (sender, result) = channel();
-        let done = Box::new(move |value| {
+        let on_done = Box::new(move |value| {
             let _ = sender.send(value);
         });
-        self.requests.send(request(done)).ok()?;
+        self.requests.send(request(on_done)).ok()?;
         result.recv().ok()
     }
 }
@@ -57,14 +57,14 @@ impl RecordStore for ReplicaStore {
     fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), RecordStoreError> {
         let changes = batches.iter().flat_map(|batch| batch.changes.iter());
         let changes = changes.cloned().collect();
-        flatten(self.request(|done| StoreRequest::Apply(at, RecordBatch { changes }, done)))
+        flatten(self.request(|on_done| StoreRequest::Apply(at, RecordBatch { changes }, on_done)))
     }
 
     fn replace(&self, at: Position, records: Vec<RawRecord>) -> Result<(), RecordStoreError> {
-        let put = |(key, value)| RecordChange::Put(key, value);
+        let to_change = |(key, value)| RecordChange::Put(key, value);
         let kinds = RecordKind::ALL.into_iter().map(RecordChange::Clear);
-        let changes = kinds.chain(records.into_iter().map(put)).collect();
-        flatten(self.request(|done| StoreRequest::Apply(at, RecordBatch { changes }, done)))
+        let changes = kinds.chain(records.into_iter().map(to_change)).collect();
+        flatten(self.request(|on_done| StoreRequest::Apply(at, RecordBatch { changes }, on_done)))
     }
 
     fn acknowledged(&self, _: u64) {

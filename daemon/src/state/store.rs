@@ -183,12 +183,12 @@ impl Store {
         at: Position,
         now: SystemTime,
     ) -> Result<(), StoreError> {
-        let done = self.attempt("written", |store| store.write(produce, at, now));
-        self.verified = done.is_ok();
-        if done.is_err() {
+        let result = self.attempt("written", |store| store.write(produce, at, now));
+        self.verified = result.is_ok();
+        if result.is_err() {
             self.close();
         }
-        done
+        result
     }
 
     /// Uses the file, unless an earlier use panicked.
@@ -199,7 +199,7 @@ impl Store {
     ) -> Result<T, StoreError> {
         // A verified file needs no marker, which would cost more than the batch.
         let marker = (!self.verified).then(|| CrashMarker::new(&self.path));
-        let done = if marker.as_ref().is_some_and(CrashMarker::arm) {
+        let result = if marker.as_ref().is_some_and(CrashMarker::arm) {
             unreadable(PANICKED)
         } else {
             // With unwinding panics, the first one is caught.
@@ -209,7 +209,7 @@ impl Store {
         if let Some(marker) = marker {
             marker.disarm();
         }
-        done
+        result
     }
 
     /// Closes the file; the next use opens it again.
@@ -287,18 +287,18 @@ pub(super) fn read_only(dir: &Path) -> Result<StoreContents, StoreError> {
 fn in_memory(file: &mut File) -> io::Result<InMemoryBackend> {
     let backend = InMemoryBackend::new();
     let mut chunk = vec![0; CHUNK];
-    let mut end = 0;
+    let mut len = 0;
     loop {
-        let got = match file.read(&mut chunk) {
+        let count = match file.read(&mut chunk) {
             Ok(0) => return Ok(backend),
-            Ok(got) => &chunk[..got],
+            Ok(count) => &chunk[..count],
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => return Err(e),
         };
-        let at = end;
-        end += u64::try_from(got.len()).unwrap_or(0);
-        backend.set_len(end)?;
-        backend.write(at, got)?;
+        let at = len;
+        len += u64::try_from(count.len()).unwrap_or(0);
+        backend.set_len(len)?;
+        backend.write(at, count)?;
     }
 }
 
@@ -339,8 +339,8 @@ fn redb_error(e: impl Into<redb::Error>) -> StoreError {
     }
 }
 
-fn unreadable<T>(why: impl Into<String>) -> Result<T, StoreError> {
-    Err(StoreError::Unreadable(why.into()))
+fn unreadable<T>(reason: impl Into<String>) -> Result<T, StoreError> {
+    Err(StoreError::Unreadable(reason.into()))
 }
 
 fn crc(key: &[u8], bytes: &[u8]) -> u32 {
@@ -389,8 +389,8 @@ fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
     let (format, expected) = (value_of(FORMAT)?, format_bytes());
     if format != expected {
         let version = |b: &[u8]| b.iter().map(u8::to_string).collect::<Vec<_>>().join(".");
-        let (found, expected) = (version(&format), version(&expected));
-        return unreadable(format!("format {found} instead of {expected}"));
+        let (found_version, expected) = (version(&format), version(&expected));
+        return unreadable(format!("format {found_version} instead of {expected}"));
     }
     let checksum = value_of(CHECKSUM)?;
     contents.epoch = read_u64(&value_of(EPOCH)?);
@@ -401,11 +401,11 @@ fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
         Err(TableError::TableDoesNotExist(_)) => return unreadable("it has no records"),
         records => records.map_err(redb_error)?,
     };
-    let mut found = RecordChecksum::default();
+    let mut computed = RecordChecksum::default();
     for record in records.iter().map_err(redb_error)? {
         let (key, value) = record.map_err(redb_error)?;
         let (key, value) = (key.value(), value.value());
-        found.add(value);
+        computed.add(value);
         let valid = checked(value, |bytes| crc(key, bytes)).zip(RecordKey::from_bytes(key));
         match valid {
             Some((bytes, key)) => contents.records.push((key, bytes.into())),
@@ -416,7 +416,7 @@ fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
             }
         }
     }
-    if checksum != found.bytes() {
+    if checksum != computed.bytes() {
         contents.damage.push("records are missing".to_owned());
     }
     Ok(contents)

@@ -15,12 +15,12 @@ fn map() -> LidMap {
 }
 
 fn batch(map: &LidMap) -> RecordBatch {
-    let put = |(&port, &(lid, lmc)): (&PortGuid, &(Lid, Lmc))| {
+    let put_lid = |(&port, &(lid, lmc)): (&PortGuid, &(Lid, Lmc))| {
         let record = Record::Lid { port, lid, lmc };
         RecordChange::Put(record.key(), record.encode(0))
     };
     RecordBatch {
-        changes: map.iter().map(put).collect(),
+        changes: map.iter().map(put_lid).collect(),
     }
 }
 
@@ -104,17 +104,17 @@ fn intact_records_of_a_damaged_store_are_recovered() {
     drop(table);
     transaction.commit().unwrap();
     drop(database);
-    let mut rest = map();
-    rest.remove(&PortGuid(7));
+    let mut remaining = map();
+    remaining.remove(&PortGuid(7));
     let inspection = StateInspection::open(dir.path()).unwrap();
     assert_eq!(
         restore(inspection.records(), SystemTime::now()).0.lids,
-        rest
+        remaining
     );
     assert_eq!(inspection.damage().len(), 2, "{:?}", inspection.damage());
     for _ in 0..2 {
         let mut state = StateDir::open(dir.path()).unwrap();
-        assert_eq!(state.restored().lids, rest);
+        assert_eq!(state.restored().lids, remaining);
     }
     let is_renamed = |n: u8| dir.path().join(format!("store.redb.broken-{n}")).exists();
     assert!(is_renamed(1) && !is_renamed(2), "renamed once");
@@ -183,8 +183,9 @@ fn unwritable_directory_is_reported() {
 
 /// Names and contents of all files of a directory.
 fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let all = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
-    all.map(|path| (path.clone(), std::fs::read(path).unwrap()))
+    let paths = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+    paths
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
         .collect()
 }
 
@@ -204,18 +205,21 @@ fn inspecting_state_modifies_no_file() {
     let mut state = StateDir::open(dir.path()).unwrap();
     state.commit(&batch(&map())).unwrap();
     let torn = std::fs::read(&file).unwrap();
-    let (there, last) = (state.records().to_vec(), state.last_batch());
+    let (stored, last) = (state.records().to_vec(), state.last_batch());
     let message = inspect().unwrap_err();
     assert!(
         message.starts_with("another ferrosm uses state directory "),
         "{message}"
     );
     drop(state);
-    let seen = inspect().unwrap();
-    assert_eq!((seen.records(), seen.last_batch()), (&there[..], last));
+    let inspected = inspect().unwrap();
+    assert_eq!(
+        (inspected.records(), inspected.last_batch()),
+        (&stored[..], last)
+    );
     // The file of a killed process needs repair.
     std::fs::write(&file, torn).unwrap();
-    assert_eq!(inspect().unwrap().records(), &there[..]);
+    assert_eq!(inspect().unwrap().records(), &stored[..]);
     std::fs::write(dir.path().join("store.redb.in-use"), ".").unwrap();
     let message = inspect().unwrap_err();
     assert!(

@@ -93,8 +93,8 @@ impl StateWriter {
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn read_all(&self, done: impl FnOnce(io::Result<StoreSnapshot>) + Send + 'static) {
-        self.send(StoreRequest::ReadAll(Box::new(done)));
+    pub fn read_all(&self, on_done: impl FnOnce(io::Result<StoreSnapshot>) + Send + 'static) {
+        self.send(StoreRequest::ReadAll(Box::new(on_done)));
     }
 
     /// Starts a history with the next batch. The epoch must be unique and not 0.
@@ -108,8 +108,8 @@ impl StateWriter {
     }
 
     /// Sets whether requests of the own SM are accepted: not while the records are a replica of the master.
-    pub fn set_accepting(&self, yes: bool) {
-        self.send(StoreRequest::SetAccepting(yes));
+    pub fn set_accepting(&self, is_accepting: bool) {
+        self.send(StoreRequest::SetAccepting(is_accepting));
     }
 
     fn send(&self, request: StoreRequest) {
@@ -327,16 +327,16 @@ impl StoreThread {
     /// Writes a batch, or all records if the store must be rewritten.
     fn commit(&mut self, batch: &RecordBatch, at: Position) -> io::Result<()> {
         self.apply_in_memory(batch);
-        let done = self.try_commit(batch, at);
-        self.needs_rewrite = done.is_err();
-        match &done {
+        let result = self.try_commit(batch, at);
+        self.needs_rewrite = result.is_err();
+        match &result {
             Ok(()) => {
                 (self.dir.contents.epoch, self.dir.contents.sequence) = (at.epoch, at.seq);
                 self.log_write_recovered();
             }
             Err(e) => self.log_write_failed(e),
         }
-        done
+        result
     }
 
     /// Writes the history of the records, and whether they are its last ones.
@@ -439,8 +439,8 @@ impl StoreThread {
             }
         }
         let everything = self.everything();
-        let done = self.dir.store.commit(&everything, at, SystemTime::now());
-        done.map_err(|e| io::Error::other(e.to_string()))?;
+        let result = self.dir.store.commit(&everything, at, SystemTime::now());
+        result.map_err(|e| io::Error::other(e.to_string()))?;
         self.report_commit(at, &everything);
         // The view was not rewritten: write the next one completely.
         self.keeper.forget();
@@ -518,8 +518,8 @@ mod tests {
         let removal = RecordUpdate::Remove(Record::lid_key(PortGuid(7)));
         writer.submit(PersistRequest::Updates(vec![removal]));
         drop(writer);
-        let left: Vec<u64> = (0..100).filter(|n| *n != 7).collect();
-        assert_eq!(ports(dir.path()), left);
+        let expected: Vec<u64> = (0..100).filter(|n| *n != 7).collect();
+        assert_eq!(ports(dir.path()), expected);
     }
 
     /// Committed batches, and the number that the standby acknowledges.
@@ -540,8 +540,8 @@ mod tests {
 
     #[test]
     fn tickets_wait_for_standbys_and_replicas_are_equal() {
-        let (here, there) = (TempDir::new("writer-here"), TempDir::new("writer-there"));
-        let writer = StateDir::open(here.path()).unwrap().writer().unwrap();
+        let (local_dir, remote_dir) = (TempDir::new("writer-here"), TempDir::new("writer-there"));
+        let writer = StateDir::open(local_dir.path()).unwrap().writer().unwrap();
         let first = writer
             .submit(PersistRequest::Updates(vec![lid(1)]))
             .unwrap();
@@ -562,8 +562,8 @@ mod tests {
             first,
             "not acknowledged by the standby"
         );
-        let all = writer.replica_store().read_all().unwrap();
-        assert_eq!(all.at, None, "no history");
+        let snapshot = writer.replica_store().read_all().unwrap();
+        assert_eq!(snapshot.at, None, "no history");
         writer.start_history(77);
         // Records from before the history are not replicated, so their tickets are durable.
         wait_for(&writer, second);
@@ -573,20 +573,20 @@ mod tests {
         while standby.committed.lock().unwrap().len() < 2 {
             std::thread::yield_now();
         }
-        let all = writer.replica_store().read_all().unwrap();
+        let snapshot = writer.replica_store().read_all().unwrap();
         let number = 3;
         let at = Position {
             epoch: 77,
             seq: number,
         };
-        assert_eq!((all.at, all.records.len()), (Some(at), 3));
-        let records = all.records;
+        assert_eq!((snapshot.at, snapshot.records.len()), (Some(at), 3));
+        let records = snapshot.records;
         wait_for(&writer, first);
         standby.acknowledged.store(number, Ordering::Relaxed);
         wait_for(&writer, third);
         assert!(second < third);
         drop(writer);
-        let other = StateDir::open(there.path()).unwrap().writer().unwrap();
+        let other = StateDir::open(remote_dir.path()).unwrap().writer().unwrap();
         other.set_accepting(false);
         let sent = other.submit(PersistRequest::Updates(vec![lid(9)])).unwrap();
         let warm = other.replica_store();
@@ -598,14 +598,14 @@ mod tests {
         wait_for(&other, sent);
         drop(other);
         assert!(warm.read_all().is_err(), "the thread has ended");
-        let there_now = ports(there.path());
+        let there_now = ports(remote_dir.path());
         assert_eq!(
             there_now,
             [1, 2, 3, 4],
             "records of the own SM are not accepted"
         );
         let numbers = |dir: &TempDir| StateDir::open(dir.path()).unwrap().last_batch().0;
-        assert_eq!((numbers(&here), numbers(&there)), (3, 4));
+        assert_eq!((numbers(&local_dir), numbers(&remote_dir)), (3, 4));
     }
 
     /// The store file is replaced by a directory while the writer runs.
@@ -694,8 +694,8 @@ mod tests {
         std::fs::rename(dir.path().join("away"), &file).unwrap();
         assert_eq!(position(&mut thread), None);
         let kinds = RecordKind::ALL.map(RecordChange::Clear).into_iter();
-        let all = kinds.chain([lid(1).to_change(0), lid(2).to_change(0), head()]);
-        assert!(apply(&mut thread, 9, all.collect()));
+        let all_changes = kinds.chain([lid(1).to_change(0), lid(2).to_change(0), head()]);
+        assert!(apply(&mut thread, 9, all_changes.collect()));
         assert_eq!(position(&mut thread), Some(Position { epoch: 5, seq: 9 }));
         drop(thread);
         let dir = StateDir::open(dir.path()).unwrap();

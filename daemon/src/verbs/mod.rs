@@ -323,8 +323,8 @@ mod tests {
     /// Works with and without hardware.
     #[test]
     fn devices_can_be_listed() {
-        let found = devices().unwrap();
-        println!("{} devices", found.len());
+        let available = devices().unwrap();
+        println!("{} devices", available.len());
         assert!(sys::Context::open("no-such-device").unwrap().is_none());
     }
 }

@@ -63,8 +63,8 @@ impl Context {
     /// Opens the device of this name; `None` if there is none.
     pub(super) fn open(name: &str) -> io::Result<Option<Self>> {
         let list = List::enumerate()?;
-        let found = list.iter().find(|device| device_name(*device) == name);
-        found.map(Self::open_device).transpose()
+        let matching = list.iter().find(|device| device_name(*device) == name);
+        matching.map(Self::open_device).transpose()
     }
 
     fn open_device(device: NonNull<ffi::ibv_device>) -> io::Result<Self> {

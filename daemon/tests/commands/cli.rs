@@ -76,7 +76,7 @@ fn usage_errors_have_their_own_exit_status() {
 /// A text that is neither a file nor a shape: a usage error of one line, and an example.
 #[test]
 fn unknown_fabric_is_a_usage_error_with_an_example() {
-    for (text, what, example) in [
+    for (text, description, example) in [
         ("torus:4,x", "Y is `x`", "torus:4,4,3,2"),
         ("fat-tree:5", "must be even", "fat-tree:8"),
         ("fat-tree:4;foo", "unknown option `foo`", "fat-tree:8;sharp"),
@@ -98,7 +98,9 @@ fn unknown_fabric_is_a_usage_error_with_an_example() {
             assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}: {err}");
             let lines: Vec<&str> = err.lines().collect();
             assert!(
-                lines.len() == 2 && lines[0].starts_with("ferrosm: ") && lines[0].contains(what),
+                lines.len() == 2
+                    && lines[0].starts_with("ferrosm: ")
+                    && lines[0].contains(description),
                 "{args:?}: {err}"
             );
             assert!(lines[1].contains(example), "{args:?}: {err}");
@@ -155,13 +157,13 @@ fn missing_port_error_names_the_demo() {
 fn demo_comes_up_and_prints_its_report() {
     let (code, out, err) = run_ferrosm(&["demo", "--once"]);
     assert_eq!(code, Some(0), "{err}");
-    for words in [
+    for text in [
         "the subnet is up",
         "128 channel adapters",
         "credit loops",
         "LinearForwardingTable",
     ] {
-        assert!(out.contains(words), "no `{words}` in\n{out}");
+        assert!(out.contains(text), "no `{text}` in\n{out}");
     }
     let (code, out, _) = run_ferrosm(&["demo", "torus:3,3,1", "--once", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -194,12 +196,12 @@ fn lids_persist_over_restarts() {
         (&first["top_lid"], &second["top_lid"]),
         (&15.into(), &15.into())
     );
-    let (same, all) = lids();
-    assert_eq!((same.len(), same), (15, persisted));
+    let (valid_lids, all_lids) = lids();
+    assert_eq!((valid_lids.len(), valid_lids), (15, persisted));
     // The LIDs come from the records.
-    let moved = all.replace("\"lid\":15,", "\"lid\":1000,");
-    assert_ne!(moved, all);
-    dir.file("moved.jsonl", &moved);
+    let changed_lids = all_lids.replace("\"lid\":15,", "\"lid\":1000,");
+    assert_ne!(changed_lids, all_lids);
+    dir.file("moved.jsonl", &changed_lids);
     let import = [
         "state",
         "import",
@@ -263,22 +265,23 @@ fn unreadable_store_is_reported_and_left_in_place() {
     std::fs::create_dir(&state).unwrap();
     dir.file("state/store.redb", "{ broken");
     let saved = dir.path("saved.jsonl");
-    for what in [
+    for command in [
         &["show"][..],
         &["show", "--json"],
         &["export"],
         &["export", &saved],
     ] {
-        let (code, out, err) = run_ferrosm(&[&["state", "--state-dir", &state][..], what].concat());
-        assert_eq!((code, out.as_str()), (Some(1), ""), "{what:?}");
+        let (code, out, err) =
+            run_ferrosm(&[&["state", "--state-dir", &state][..], command].concat());
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{command:?}");
         assert!(
             err.contains("store.redb: ") && err.contains("The file is unchanged"),
             "{err}"
         );
     }
-    let all = std::fs::read_dir(&state).unwrap();
-    let all: Vec<_> = all.map(|file| file.unwrap().file_name()).collect();
-    assert_eq!(all, ["store.redb"]);
+    let files = std::fs::read_dir(&state).unwrap();
+    let files: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(files, ["store.redb"]);
     assert!(!Path::new(&saved).exists());
     // `import` renames it with a warning.
     let lids = dir.file("guid2lid", "0x0000000000000007 0x0010 0x0010\n");
@@ -304,13 +307,13 @@ fn state_commands_do_not_read_input_files() {
         ),
     );
     assert_eq!(run_ferrosm(&["config", "check", &file]).0, Some(78));
-    let of = |fabric: &str, args: &[&str]| {
+    let run_for = |fabric: &str, args: &[&str]| {
         run_ferrosm(&[args, &["--config", &file, "--fabric", fabric]].concat())
     };
-    let (code, out, err) = of("a", &["state", "show"]);
+    let (code, out, err) = run_for("a", &["state", "show"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("no persisted state"), "{out}");
-    let (code, _, err) = of("b", &["state", "show"]);
+    let (code, _, err) = run_for("b", &["state", "show"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains(&path("none")), "{err}");
     let none = format!(
@@ -318,11 +321,11 @@ fn state_commands_do_not_read_input_files() {
         path("state")
     );
     for command in ["sweep", "handover", "takeover"] {
-        let (code, _, err) = of("a", &[command]);
+        let (code, _, err) = run_for("a", &[command]);
         assert_eq!(code, Some(1), "{err}");
         assert!(err.contains(&none), "{err}");
     }
-    assert_eq!(of("c", &["handover"]).0, Some(2));
+    assert_eq!(run_for("c", &["handover"]).0, Some(2));
 }
 
 #[test]
@@ -366,8 +369,8 @@ fn opensm_state_is_imported_completely_or_not_at_all() {
     // A locked directory is not read.
     let lock = File::open(dir.path("state/lock")).unwrap();
     lock.lock().unwrap();
-    for what in ["show", "export"] {
-        let (code, _, err) = run_ferrosm(&["state", what, "--state-dir", &state]);
+    for command in ["show", "export"] {
+        let (code, _, err) = run_ferrosm(&["state", command, "--state-dir", &state]);
         assert_eq!(code, Some(1));
         assert!(
             err.starts_with("ferrosm: another ferrosm uses state directory"),
@@ -527,16 +530,16 @@ fn vls_are_dumped_and_read_back() {
         &sl2vl,
     ];
     let file = [&from[..], &file].concat();
-    let given = ["--path-sl-file", &path_sl, "--dump-dir", &two];
-    let (code, _, err) = run_ferrosm(&[&file[..], &given].concat());
+    let arguments = ["--path-sl-file", &path_sl, "--dump-dir", &two];
+    let (code, _, err) = run_ferrosm(&[&file[..], &arguments].concat());
     assert_eq!(code, Some(0), "{err}");
     let read = |dir: &str, file: &str| std::fs::read_to_string(format!("{dir}/{file}")).unwrap();
     for name in files {
         assert!(read(&one, name) == read(&two, name), "{name}");
     }
     let sls = read(&one, files[2]).replace(" : 1\n", " : 0\n");
-    let spoiled = dir.file("spoiled", &sls);
-    let (code, _, err) = run_ferrosm(&[&file[..], &["--path-sl-file", &spoiled]].concat());
+    let invalid = dir.file("spoiled", &sls);
+    let (code, _, err) = run_ferrosm(&[&file[..], &["--path-sl-file", &invalid]].concat());
     assert_eq!(code, Some(1));
     assert!(err.contains("credit loop of "), "{err}");
 }
@@ -560,7 +563,7 @@ fn invalid_input_file_is_reported_with_position() {
 #[test]
 fn paths_are_explained() {
     let explain =
-        |more: &[&str]| run_ferrosm(&[&["explain", "--from", "ring:5,1"][..], more].concat());
+        |further: &[&str]| run_ferrosm(&[&["explain", "--from", "ring:5,1"][..], further].concat());
     let (code, out, err) = explain(&[]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("Routed by "), "{out}");
@@ -622,8 +625,9 @@ fn one_plane_is_routed_with_a_warning() {
         )
     };
     let first_hop = |port: &str| {
-        let more = ["--node", port, "host-0-0-0", "host-3-1-1"];
-        let (code, out, err) = run_ferrosm(&[&["explain", "--json"][..], &from, &more].concat());
+        let arguments = ["--node", port, "host-0-0-0", "host-3-1-1"];
+        let (code, out, err) =
+            run_ferrosm(&[&["explain", "--json"][..], &from, &arguments].concat());
         assert_eq!(code, Some(0), "{err}");
         guid(port, &serde_json::from_str(&out).unwrap())
     };
@@ -658,9 +662,12 @@ fn recording_replays_to_the_same_outputs() {
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("role changed to Master"), "{out}");
     assert!(out.ends_with("all outputs are the same\n"), "{out}");
-    let (code, all, _) = run_ferrosm(&["replay", "--outputs", name]);
+    let (code, outputs, _) = run_ferrosm(&["replay", "--outputs", name]);
     assert_eq!(code, Some(0));
-    assert!(all.lines().count() > 10 * out.lines().count(), "{all}");
+    assert!(
+        outputs.lines().count() > 10 * out.lines().count(),
+        "{outputs}"
+    );
 
     // An existing recording is not replaced.
     let (code, _, err) = run_ferrosm(run);

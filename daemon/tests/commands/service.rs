@@ -41,16 +41,16 @@ fn signal(child: &Child, name: &str) {
 }
 
 /// Reads standard error until a line contains `wanted`.
-fn wait_for(lines: &mut impl BufRead, wanted: &str) -> String {
+fn wait_for(lines: &mut impl BufRead, expected: &str) -> String {
     let mut output = String::new();
     loop {
         let mut line = String::new();
         assert!(
             lines.read_line(&mut line).unwrap() > 0,
-            "no line with `{wanted}`:\n{output}"
+            "no line with `{expected}`:\n{output}"
         );
         output.push_str(&line);
-        if line.contains(wanted) {
+        if line.contains(expected) {
             return line;
         }
     }
@@ -94,8 +94,8 @@ fn open_when_read(child: &mut Child, pipe: &str) -> File {
         if let Ok(pipe) = open.write(true).custom_flags(NONBLOCK).open(pipe) {
             return pipe;
         }
-        let ended = child.try_wait().unwrap();
-        assert!(ended.is_none(), "the program ended: {ended:?}");
+        let exit_status = child.try_wait().unwrap();
+        assert!(exit_status.is_none(), "the program ended: {exit_status:?}");
         let timed_out = since.elapsed() > Duration::from_secs(20);
         assert!(!timed_out, "the program does not read {pipe}");
         std::thread::sleep(Duration::from_millis(2));
@@ -144,8 +144,8 @@ fn added_fabric_needs_a_restart() {
     let mut child = demo(&["--config", &file]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     wait_for(&mut err, "sweep complete");
-    let more = [fabric("b", 2), fabric("c", 3)].concat();
-    dir.file("f.toml", &(fabric("a", 1) + &more));
+    let added_fabrics = [fabric("b", 2), fabric("c", 3)].concat();
+    dir.file("f.toml", &(fabric("a", 1) + &added_fabrics));
     signal(&child, "HUP");
     let line = wait_for(&mut err, "added fabrics need a restart");
     assert!(line.contains("b, c"), "{line}");

@@ -404,10 +404,10 @@ impl LinkRate {
 
 impl core::fmt::Display for LinkRate {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let (gbps, rest) = (self.mbps() / 1000, self.mbps() % 1000 / 100);
+        let (gbps, tenths) = (self.mbps() / 1000, self.mbps() % 1000 / 100);
         write!(f, "{}X {} {gbps}", self.width.0, self.speed.name())?;
-        if rest != 0 {
-            write!(f, ".{rest}")?;
+        if tenths != 0 {
+            write!(f, ".{tenths}")?;
         }
         f.write_str(" Gb/s")
     }

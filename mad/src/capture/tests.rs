@@ -65,7 +65,7 @@ fn tapped_mads_are_captured() {
         Received::TimedOut
     );
 
-    let file = tap.with(|capture| capture.writer.out.clone());
+    let file = tap.with_capture(|capture| capture.writer.out.clone());
     let blocks = blocks(&file);
     let types: Vec<usize> = blocks.iter().map(|(t, _)| *t).collect();
     assert_eq!(types, [0x0A0D_0D0A, 1, 6, 6]);

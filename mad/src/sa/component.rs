@@ -50,25 +50,25 @@ impl Template {
 
     /// The selected components of `wanted`. Undefined component bits are ignored.
     #[must_use]
-    pub fn new<R: SaRecord>(component_mask: u64, wanted: &[u8]) -> Self {
-        Self::from_fields(R::COMPONENTS, component_mask, wanted)
+    pub fn new<R: SaRecord>(component_mask: u64, requested: &[u8]) -> Self {
+        Self::from_fields(R::COMPONENTS, component_mask, requested)
     }
 
     /// As [`Self::new`], for any table of components.
     #[must_use]
-    pub fn from_fields(components: &[Field], component_mask: u64, wanted: &[u8]) -> Self {
+    pub fn from_fields(components: &[Field], component_mask: u64, requested: &[u8]) -> Self {
         let mut template = Self::ANY;
         for field in components {
             if field.component_mask & component_mask != 0 {
-                template.select(field, wanted);
+                template.select(field, requested);
             }
         }
         template
     }
 
-    fn select(&mut self, field: &Field, wanted: &[u8]) {
+    fn select(&mut self, field: &Field, requested: &[u8]) {
         let end = (field.bit + field.width).div_ceil(8);
-        if end > RECORD_LEN_MAX || end > wanted.len() {
+        if end > RECORD_LEN_MAX || end > requested.len() {
             return;
         }
         self.len = self.len.max(end);
@@ -76,7 +76,7 @@ impl Template {
         while at < field.bit + field.width {
             let width = (field.bit + field.width - at).min(64);
             set_bits(&mut self.mask, at, width, u64::MAX);
-            let bits = get_bits(wanted, at, width);
+            let bits = get_bits(requested, at, width);
             set_bits(&mut self.value, at, width, bits);
             at += width;
         }
@@ -123,25 +123,25 @@ mod tests {
 
     #[test]
     fn only_selected_components_are_compared() {
-        let mut wanted = [0u8; 24];
-        wanted[0] = 0x5A;
-        wanted[1] = 0xBC;
-        wanted[8..24].fill(7);
-        let mut record = wanted;
+        let mut requested = [0u8; 24];
+        requested[0] = 0x5A;
+        requested[1] = 0xBC;
+        requested[8..24].fill(7);
+        let mut record = requested;
         record[2] = 0xFF;
-        assert!(Template::from_fields(FIELDS, 0b111, &wanted).matches(&record));
+        assert!(Template::from_fields(FIELDS, 0b111, &requested).matches(&record));
         record[0] = 0x6A;
-        assert!(!Template::from_fields(FIELDS, 0b001, &wanted).matches(&record));
-        assert!(Template::from_fields(FIELDS, 0b110, &wanted).matches(&record));
+        assert!(!Template::from_fields(FIELDS, 0b001, &requested).matches(&record));
+        assert!(Template::from_fields(FIELDS, 0b110, &requested).matches(&record));
         record[23] = 8;
-        assert!(!Template::from_fields(FIELDS, 0b100, &wanted).matches(&record));
-        assert!(Template::from_fields(FIELDS, 0b010, &wanted).matches(&record));
+        assert!(!Template::from_fields(FIELDS, 0b100, &requested).matches(&record));
+        assert!(Template::from_fields(FIELDS, 0b010, &requested).matches(&record));
     }
 
     #[test]
     fn undefined_components_are_ignored() {
-        let any = Template::from_fields(FIELDS, 1 << 40, &[0xFF; 24]);
-        assert!(any.is_any() && any.matches(&[]));
+        let unconstrained = Template::from_fields(FIELDS, 1 << 40, &[0xFF; 24]);
+        assert!(unconstrained.is_any() && unconstrained.matches(&[]));
     }
 
     #[test]

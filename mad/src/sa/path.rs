@@ -251,9 +251,9 @@ mod tests {
     #[test]
     fn rates_ascend() {
         let gbps = |r: &RateCode| r.name().and_then(|n| n.parse::<f64>().ok());
-        let all: Vec<_> = RateCode::ASCENDING.iter().map(gbps).collect();
-        assert!(all.iter().all(Option::is_some));
-        assert!(all.is_sorted());
+        let rates: Vec<_> = RateCode::ASCENDING.iter().map(gbps).collect();
+        assert!(rates.iter().all(Option::is_some));
+        assert!(rates.is_sorted());
         for code in 2..=25 {
             assert!(RateCode(code).rank().is_some(), "{code}");
         }

@@ -413,11 +413,11 @@ fn comparisons(ibmad: &Ibmad) -> Vec<(String, usize, usize, c_uint)> {
     }
     list.into_iter()
         .filter(|(.., number, _)| {
-            let known = ibmad.has_xdr || !XDR.contains(number);
-            if !known {
+            let is_known = ibmad.has_xdr || !XDR.contains(number);
+            if !is_known {
                 println!("not compared: field {number} (XDR) is newer than the installed libibmad");
             }
-            known
+            is_known
         })
         .map(|(name, bit, width, number, base)| (name, bit + 8 * base, width, number))
         .collect()
@@ -430,9 +430,9 @@ fn every_field_is_listed_once() {
         let mut listed: Vec<&str> = layout.matching.iter().map(|(name, _)| *name).collect();
         listed.extend(layout.other);
         listed.sort_unstable();
-        let mut ours: Vec<&str> = layout.fields.iter().map(|f| f.name).collect();
-        ours.sort_unstable();
-        assert_eq!(listed, ours, "{}", layout.name);
+        let mut own_names: Vec<&str> = layout.fields.iter().map(|f| f.name).collect();
+        own_names.sort_unstable();
+        assert_eq!(listed, own_names, "{}", layout.name);
     }
 }
 
@@ -446,8 +446,8 @@ fn fields_decode_as_in_libibmad() {
         .run(&bytes, |bytes| {
             let mut bytes: Bytes = bytes.try_into().unwrap();
             for (name, bit, width, number) in &list {
-                let theirs = ibmad.get(&mut bytes, *number, *width);
-                prop_assert_eq!(get_bits(&bytes, *bit, *width), theirs, "{}", name);
+                let ibmad_value = ibmad.get(&mut bytes, *number, *width);
+                prop_assert_eq!(get_bits(&bytes, *bit, *width), ibmad_value, "{}", name);
             }
             Ok(())
         })
@@ -469,10 +469,10 @@ fn fields_encode_as_in_libibmad() {
                 } else {
                     value & ((1 << width) - 1)
                 };
-                let (mut ours, mut theirs) = (bytes, bytes);
-                set_bits(&mut ours, *bit, *width, value);
-                ibmad.set(&mut theirs, *number, *width, value);
-                prop_assert_eq!(ours, theirs, "{}", name);
+                let (mut own_bytes, mut ibmad_bytes) = (bytes, bytes);
+                set_bits(&mut own_bytes, *bit, *width, value);
+                ibmad.set(&mut ibmad_bytes, *number, *width, value);
+                prop_assert_eq!(own_bytes, ibmad_bytes, "{}", name);
             }
             Ok(())
         })

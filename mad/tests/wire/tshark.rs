@@ -158,12 +158,13 @@ fn compare(attr: AttrId, base: usize, prefix: &str, fields: &[Field], renamed: &
     let names: Vec<(String, &Field)> = fields
         .iter()
         .filter_map(|f| {
-            let theirs = renamed
+            let tshark_name = renamed
                 .iter()
-                .find(|(ours, _)| *ours == f.name)
-                .map(|(_, theirs)| *theirs);
-            let theirs = theirs.map_or_else(|| f.name.replace('_', ""), ToOwned::to_owned);
-            (!theirs.is_empty()).then(|| (format!("{prefix}.{theirs}"), f))
+                .find(|(own_name, _)| *own_name == f.name)
+                .map(|(_, tshark_name)| *tshark_name);
+            let tshark_name =
+                tshark_name.map_or_else(|| f.name.replace('_', ""), ToOwned::to_owned);
+            (!tshark_name.is_empty()).then(|| (format!("{prefix}.{tshark_name}"), f))
         })
         .collect();
     let requested: Vec<String> = names.iter().map(|(name, _)| name.clone()).collect();
@@ -174,11 +175,16 @@ fn compare(attr: AttrId, base: usize, prefix: &str, fields: &[Field], renamed: &
     for (packet, row) in packets.iter().zip(&rows) {
         for (name, field) in &names {
             // A packet contains the layouts of its kind of SMP only.
-            let Some(theirs) = row[name].first() else {
+            let Some(tshark_text) = row[name].first() else {
                 continue;
             };
-            let ours = get_bits(&packet.mad.as_bytes()[base..], field.bit, field.width);
-            assert_eq!(ours, number(theirs), "{name}: {theirs}, {:?}", packet.mad);
+            let own_value = get_bits(&packet.mad.as_bytes()[base..], field.bit, field.width);
+            assert_eq!(
+                own_value,
+                number(tshark_text),
+                "{name}: {tshark_text}, {:?}",
+                packet.mad
+            );
             *seen.entry(name).or_default() += 1;
         }
     }
@@ -210,10 +216,10 @@ fn packet_headers() {
     for (i, (packet, row)) in packets.iter().zip(&rows).enumerate() {
         let value = |name: &str| number(&row[name][0]);
         let directed = packet.remote.lid == Lid::PERMISSIVE;
-        let own = if directed { Lid::PERMISSIVE } else { OWN_LID };
+        let source_lid = if directed { Lid::PERMISSIVE } else { OWN_LID };
         let (flag, slid, dlid) = match packet.direction {
-            CaptureDirection::Inbound => (1, packet.remote.lid, own),
-            CaptureDirection::Outbound => (2, own, packet.remote.lid),
+            CaptureDirection::Inbound => (1, packet.remote.lid, source_lid),
+            CaptureDirection::Outbound => (2, source_lid, packet.remote.lid),
         };
         assert_eq!(value("frame.packet_flags_direction"), flag);
         assert_eq!(
@@ -352,10 +358,10 @@ fn linear_forwarding_table() {
     let name = "infiniband.linearforwardingtable.port".to_owned();
     let rows = dissect(&capture("lft", &packets), std::slice::from_ref(&name));
     for (packet, row) in packets.iter().zip(&rows) {
-        let ours = LftBlock::decode(smp::data(&packet.mad))
+        let own_entries = LftBlock::decode(smp::data(&packet.mad))
             .ports
             .map(|p| u64::from(p.0));
-        let theirs: Vec<u64> = row[&name].iter().map(|v| number(v)).collect();
-        assert_eq!(theirs, ours);
+        let tshark_entries: Vec<u64> = row[&name].iter().map(|v| number(v)).collect();
+        assert_eq!(tshark_entries, own_entries);
     }
 }

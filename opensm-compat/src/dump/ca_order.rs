@@ -17,15 +17,18 @@ const ENGINES: [&str; 2] = ["dmodc", "ftree"];
 
 /// Whether the routing has such an order.
 pub(super) fn applies(view: &FabricView) -> bool {
-    let engine = view.routing.as_ref().map(|of| of.run.routing.engine);
+    let engine = view
+        .routing
+        .as_ref()
+        .map(|routing| routing.run.routing.engine);
     engine.is_some_and(|e| ENGINES.contains(&e))
 }
 
 pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let Some(of) = &view.routing else {
+    let Some(routing) = &view.routing else {
         return Ok(());
     };
-    let topo = &*of.run.topo;
+    let topo = &*routing.run.topo;
     let Ok(tree) = tree(topo, &Hints::default()) else {
         return Ok(());
     };
@@ -33,21 +36,21 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
         .leaves
         .iter()
         .map(|&leaf| {
-            let ends = topo.end_ports(leaf).iter();
-            let hosts = ends.filter(|e| !tree.is_service(topo, leaf, e.port));
-            let named = hosts.filter_map(|e| {
+            let end_ports = topo.end_ports(leaf).iter();
+            let hosts = end_ports.filter(|e| !tree.is_service(topo, leaf, e.port));
+            let host_names = hosts.filter_map(|e| {
                 let node = &view.nodes[owners.owner(e.lid)?.node];
                 (node.kind == NodeType::Ca).then(|| (e.lid.0, node.name()))
             });
-            named.collect()
+            host_names.collect()
         })
         .collect();
-    let most = leaves.iter().map(Vec::len).max().unwrap_or(0);
+    let max_hosts = leaves.iter().map(Vec::len).max().unwrap_or(0);
     for leaf in &leaves {
         for (lid, name) in leaf {
             writeln!(out, "0x{lid:04x}\t{name}")?;
         }
-        for _ in leaf.len()..most {
+        for _ in leaf.len()..max_hosts {
             writeln!(out, "0xFFFF\tDUMMY")?;
         }
     }

@@ -123,12 +123,17 @@ mod tests {
     #[test]
     fn detours_are_reported_with_the_shorter_path() {
         let mut view = ring();
-        let ends = view.link_ends();
+        let link_ends = view.link_ends();
         let switches: Vec<usize> = (0..view.nodes.len())
             .filter(|n| view.nodes[*n].is_switch())
             .collect();
         let (from, to) = (switches[0], switches[1]);
-        let port_to = |n: usize| ends[from].iter().find(|e| e.peer.node == n).map(|e| e.port);
+        let port_to = |n: usize| {
+            link_ends[from]
+                .iter()
+                .find(|e| e.peer.node == n)
+                .map(|e| e.port)
+        };
         let (short, long) = (port_to(to).unwrap(), port_to(switches[3]).unwrap());
         let lid = view.nodes[to].end_ports[0].lid;
         let mut lft = Lft::drop_all(Lid(8));

@@ -31,9 +31,9 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
             node.guid,
             node.name()
         )?;
-        for (lid, what) in &destinations {
+        for (lid, comment) in &destinations {
             if let Some(port) = entry(node, *lid) {
-                writeln!(out, "0x{:04x} {:03} {what}", lid.0, port.0)?;
+                writeln!(out, "0x{:04x} {:03} {comment}", lid.0, port.0)?;
             }
         }
         writeln!(out, "{top} lids dumped")?;

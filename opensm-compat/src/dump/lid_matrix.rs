@@ -21,35 +21,35 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     // Destinations by LID, with the hops from every switch.
     let mut rows: Vec<(u16, String, usize, Vec<u8>)> = Vec::new();
     for (s, node) in switches.iter().enumerate() {
-        let end = node.end_port(PortNum::ZERO);
-        if end.lid.is_unicast() {
-            let what = format!(" # portguid {}\n", end.guid);
+        let end_port = node.end_port(PortNum::ZERO);
+        if end_port.lid.is_unicast() {
+            let comment = format!(" # portguid {}\n", end_port.guid);
             // Hop counts above 254 count as no path.
             let hops = |d: u16| u8::try_from(d).unwrap_or(NONE);
             let hops = graph.distances(s).into_iter().map(hops).collect();
-            rows.push((end.lid.0, what, s, hops));
+            rows.push((end_port.lid.0, comment, s, hops));
         }
     }
     rows.sort_by_key(|(lid, ..)| *lid);
     let mut line = String::new();
     for ((s, node), neighbours) in switches.iter().enumerate().zip(&graph.neighbours) {
         writeln!(out, "Switch: guid {}", node.guid)?;
-        for (lid, what, to, distance) in &rows {
+        for (lid, comment, to, distance) in &rows {
             if distance[s] == NONE {
                 continue;
             }
             line.clear();
-            let own = *to == s;
+            let is_own = *to == s;
             // The entry of port 0 is the minimum of the row.
             line.push_str(&format!("0x{lid:04x}: {:02x}", distance[s]));
             for peer in neighbours.iter().skip(1) {
                 let hops = match peer {
-                    Some(peer) if !own && *peer != s => distance[*peer].saturating_add(1),
+                    Some(peer) if !is_own && *peer != s => distance[*peer].saturating_add(1),
                     Some(_) | None => NONE,
                 };
                 push_hex(&mut line, hops);
             }
-            line.push_str(what);
+            line.push_str(comment);
             out.write_all(line.as_bytes())?;
         }
     }
@@ -73,11 +73,11 @@ mod tests {
     fn lone_switch_reaches_only_itself() {
         let view = star();
         let node = &view.nodes[2];
-        let others = " ff".repeat(usize::from(node.num_ports));
+        let other_ports = " ff".repeat(usize::from(node.num_ports));
         assert_eq!(
             text(render, &view),
             format!(
-                "Switch: guid {}\n0x0002: 00{others} # portguid {}\n",
+                "Switch: guid {}\n0x0002: 00{other_ports} # portguid {}\n",
                 node.guid, node.end_ports[0].guid
             )
         );
@@ -99,11 +99,11 @@ mod tests {
                 .filter(|h| *h != NONE)
                 .collect()
         };
-        let mut all: Vec<Vec<u8>> = rows.iter().map(|r| hops(r)).collect();
-        all.iter_mut().for_each(|h| h.sort_unstable());
-        all.sort();
+        let mut hops_by_lid: Vec<Vec<u8>> = rows.iter().map(|r| hops(r)).collect();
+        hops_by_lid.iter_mut().for_each(|h| h.sort_unstable());
+        hops_by_lid.sort();
         let expected = [vec![0], vec![1, 1, 3], vec![2, 2, 2]];
-        let counts = expected.map(|e| all.iter().filter(|h| **h == e).count());
+        let counts = expected.map(|e| hops_by_lid.iter().filter(|h| **h == e).count());
         assert_eq!(counts, [4, 8, 4], "{text}");
     }
 }

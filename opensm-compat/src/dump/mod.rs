@@ -149,14 +149,14 @@ impl LidOwners {
     fn new(view: &FabricView) -> Self {
         let mut by_lid: Vec<Option<PortLocation>> = Vec::new();
         for (index, node) in view.nodes.iter().enumerate() {
-            for end in node.end_ports.iter().filter(|e| e.lid.is_unicast()) {
-                let first = usize::from(end.lid.0);
-                let end_lid = first + (1 << end.lmc.0.min(7));
+            for end_port in node.end_ports.iter().filter(|e| e.lid.is_unicast()) {
+                let first = usize::from(end_port.lid.0);
+                let end_lid = first + (1 << end_port.lmc.0.min(7));
                 by_lid.resize(by_lid.len().max(end_lid), None);
                 for owner in &mut by_lid[first..end_lid] {
                     owner.get_or_insert(PortLocation {
                         node: index,
-                        port: end.port,
+                        port: end_port.port,
                     });
                 }
             }
@@ -225,13 +225,13 @@ mod tests {
     }
 
     fn link(a: (usize, u8), b: (usize, u8)) -> FabricLink {
-        let end = |(node, port)| PortLocation {
+        let location = |(node, port)| PortLocation {
             node,
             port: PortNum(port),
         };
         FabricLink {
-            a: end(a),
-            b: end(b),
+            a: location(a),
+            b: location(b),
             width: Some(LinkWidth(4)),
             speed: Some(LinkSpeed::Hdr),
             state: None,
@@ -320,9 +320,9 @@ mod tests {
             let dump = FabricDump::new(view);
             DumpFile::ALL.map(|file| dump.applies(file))
         };
-        let always = [true, true, true, true, false, false, false];
-        assert_eq!(applies(&star()), always);
-        assert_eq!(applies(&star_with_vls(1)), always);
+        let written = [true, true, true, true, false, false, false];
+        assert_eq!(applies(&star()), written);
+        assert_eq!(applies(&star_with_vls(1)), written);
         let with_vls = [true, true, true, true, true, true, false];
         assert_eq!(applies(&star_with_vls(2)), with_vls);
     }

@@ -25,9 +25,9 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
             sources.entry(s).or_default().push((index, PortNum::ZERO));
             continue;
         }
-        for end in ends.iter().filter(|_| !node.is_switch()) {
-            if let Some(s) = routing.switch(end.peer.node) {
-                sources.entry(s).or_default().push((index, end.port));
+        for link_end in ends.iter().filter(|_| !node.is_switch()) {
+            if let Some(s) = routing.switch(link_end.peer.node) {
+                sources.entry(s).or_default().push((index, link_end.port));
             }
         }
     }
@@ -36,8 +36,8 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
         write_sls(routing, *s, None, &mut lines)?;
         for &(index, port) in ports {
             let node = &view.nodes[index];
-            let end = node.end_port(port);
-            if !end.lid.is_unicast() {
+            let end_port = node.end_port(port);
+            if !end_port.lid.is_unicast() {
                 continue;
             }
             if node.kind == NodeType::Router {
@@ -49,8 +49,8 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
                 out,
                 "{} {}, base LID {}, \"{}\"\n# LID : SL",
                 kind(node),
-                end.guid,
-                end.lid,
+                end_port.guid,
+                end_port.lid,
                 node.name()
             )?;
             out.write_all(&lines)?;

@@ -12,12 +12,12 @@ const HEAD: &str = "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15";
 const RULE: &str = "#--------------------------------------------------------";
 
 pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let Some(of) = &view.routing else {
+    let Some(routing) = &view.routing else {
         return Ok(());
     };
-    let (topo, vl_plan) = (&*of.run.topo, &of.run.routing.vl_plan);
+    let (topo, vl_plan) = (&*routing.run.topo, &routing.run.routing.vl_plan);
     for (index, (node, ends)) in view.nodes.iter().zip(view.link_ends()).enumerate() {
-        if let Some(s) = of.switch(index) {
+        if let Some(s) = routing.switch(index) {
             head(view, index, PortNum::ZERO, out)?;
             let cabled = || ends.iter().filter(|e| e.peer.node != index).map(|e| e.port);
             for output in cabled() {
@@ -28,10 +28,10 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
             writeln!(out, "{RULE}\n")?;
             continue;
         }
-        for end in ends.iter().filter(|_| !node.is_switch()) {
-            if let Some(s) = of.switch(end.peer.node) {
-                head(view, index, end.port, out)?;
-                let map = vl_plan.end_port_map(topo.vls(s, end.peer.port));
+        for link_end in ends.iter().filter(|_| !node.is_switch()) {
+            if let Some(s) = routing.switch(link_end.peer.node) {
+                head(view, index, link_end.port, out)?;
+                let map = vl_plan.end_port_map(topo.vls(s, link_end.peer.port));
                 row((PortNum::ZERO, PortNum::ZERO), &map, out)?;
                 writeln!(out, "{RULE}\n")?;
             }
@@ -42,13 +42,13 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
 
 fn head(view: &FabricView, node: usize, port: PortNum, out: &mut dyn Write) -> io::Result<()> {
     let node = &view.nodes[node];
-    let end = node.end_port(port);
+    let end_port = node.end_port(port);
     writeln!(
         out,
         "{} {}, base LID {}, \"{}\"\n{HEAD}\n{RULE}",
         kind(node),
-        end.guid,
-        end.lid,
+        end_port.guid,
+        end_port.lid,
         node.name()
     )
 }

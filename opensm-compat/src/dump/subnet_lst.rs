@@ -16,25 +16,25 @@ enum Half {
 }
 
 pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    for (index, ends) in view.link_ends().iter().enumerate() {
-        for end in ends {
+    for (index, link_ends) in view.link_ends().iter().enumerate() {
+        for link_end in link_ends {
             half(
                 view,
                 PortLocation {
                     node: index,
-                    port: end.port,
+                    port: link_end.port,
                 },
                 Half::Here,
                 out,
             )?;
             out.write_all(b" ")?;
-            half(view, end.peer, Half::Peer, out)?;
+            half(view, link_end.peer, Half::Peer, out)?;
             writeln!(
                 out,
                 " PHY={} LOG={} SPD={}",
-                width(end.link),
-                state(end.link),
-                speed(end.link)
+                width(link_end.link),
+                state(link_end.link),
+                speed(link_end.link)
             )?;
         }
     }
@@ -43,17 +43,17 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
 
 fn half(view: &FabricView, at: PortLocation, half: Half, out: &mut dyn Write) -> io::Result<()> {
     let node = &view.nodes[at.node];
-    let end = node.end_port(at.port);
+    let end_port = node.end_port(at.port);
     let kind = match node.kind {
         NodeType::Switch => "SW",
         NodeType::Router => "Rt",
         NodeType::Ca => "CA",
         _ => "**",
     };
-    let own = PortNum(if node.is_switch() { 0 } else { at.port.0 });
+    let end_port_num = PortNum(if node.is_switch() { 0 } else { at.port.0 });
     let sm = if view
         .sm
-        .is_some_and(|sm| sm.node == at.node && (node.is_switch() || sm.port == own))
+        .is_some_and(|sm| sm.node == at.node && (node.is_switch() || sm.port == end_port_num))
     {
         "-SM"
     } else {
@@ -62,7 +62,7 @@ fn half(view: &FabricView, at: PortLocation, half: Half, out: &mut dyn Write) ->
     write!(
         out,
         "{{ {kind}{sm} Ports:{:02X} SystemGUID:{:016x} NodeGUID:{:016x} PortGUID:{:016x} ",
-        node.num_ports, node.system_image_guid.0, node.guid.0, end.guid.0
+        node.num_ports, node.system_image_guid.0, node.guid.0, end_port.guid.0
     )?;
     match half {
         Half::Here => write!(
@@ -82,7 +82,7 @@ fn half(view: &FabricView, at: PortLocation, half: Half, out: &mut dyn Write) ->
     write!(
         out,
         "Rev:{:08X} {{{name}}} LID:{:04X} PN:{:02X} }}",
-        node.revision, end.lid.0, at.port.0
+        node.revision, end_port.lid.0, at.port.0
     )
 }
 

@@ -94,18 +94,18 @@ pub fn port_order(text: &str) -> Result<Vec<(NodeGuid, Vec<PortNum>)>, Vec<Input
 struct Seen(std::collections::BTreeSet<(u64, u8)>);
 
 impl Seen {
-    fn new_switch(&mut self, line: &mut Line<'_>, what: &str) -> Parsed<NodeGuid> {
+    fn new_switch(&mut self, line: &mut Line<'_>, item: &str) -> Parsed<NodeGuid> {
         let guid = line.guid()?;
         if !self.0.insert((guid, 0)) {
-            return Err(line.error(0, format!("duplicate {what} for this switch")));
+            return Err(line.error(0, format!("duplicate {item} for this switch")));
         }
         Ok(NodeGuid(guid))
     }
 
-    fn new_port(&mut self, line: &mut Line<'_>, what: &str) -> Parsed<(NodeGuid, PortNum)> {
+    fn new_port(&mut self, line: &mut Line<'_>, item: &str) -> Parsed<(NodeGuid, PortNum)> {
         let (guid, port) = (line.guid()?, line.port()?);
         if !self.0.insert((guid, port.raw())) {
-            return Err(line.error(0, format!("duplicate {what} for this port")));
+            return Err(line.error(0, format!("duplicate {item} for this port")));
         }
         Ok((NodeGuid(guid), port))
     }

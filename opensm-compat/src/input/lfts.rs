@@ -20,7 +20,7 @@ pub type SwitchLfts = (Vec<(NodeGuid, Box<[u8]>)>, Vec<Option<PortGuid>>);
 /// Parser state.
 #[derive(Default)]
 struct LftsParser {
-    done: Vec<(NodeGuid, Box<[u8]>)>,
+    tables: Vec<(NodeGuid, Box<[u8]>)>,
     seen: std::collections::BTreeSet<u64>,
     /// The current switch and its LFT.
     table: Option<(NodeGuid, Vec<u8>)>,
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<SwitchLfts, Vec<InputError>> {
         }
     }
     parser.finish();
-    if errors.is_empty() && parser.done.is_empty() {
+    if errors.is_empty() && parser.tables.is_empty() {
         errors.push(InputError {
             position: None,
             message: "no forwarding table found: expected a file such as opensm-lfts.dump"
@@ -51,7 +51,7 @@ pub fn parse(text: &str) -> Result<SwitchLfts, Vec<InputError>> {
         });
     }
     if errors.is_empty() {
-        Ok((parser.done, parser.owners))
+        Ok((parser.tables, parser.owners))
     } else {
         Err(errors)
     }
@@ -60,12 +60,12 @@ pub fn parse(text: &str) -> Result<SwitchLfts, Vec<InputError>> {
 impl LftsParser {
     fn finish(&mut self) {
         if let Some((guid, table)) = self.table.take() {
-            self.done.push((guid, table.into_boxed_slice()));
+            self.tables.push((guid, table.into_boxed_slice()));
         }
     }
 
     fn line(&mut self, mut line: Line<'_>) -> Parsed<()> {
-        let whole = line.clone();
+        let full_line = line.clone();
         let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
@@ -86,7 +86,7 @@ impl LftsParser {
         if parse_digits(word, 10).is_some() && rest == [Some("lids"), Some("dumped")] {
             return Ok(());
         }
-        Err(whole.error(at, "expected `Unicast lids ...` or `0xLID PORT`"))
+        Err(full_line.error(at, "expected `Unicast lids ...` or `0xLID PORT`"))
     }
 
     fn switch(&mut self, mut line: Line<'_>) -> Parsed<()> {
@@ -120,7 +120,7 @@ impl LftsParser {
             })?;
         let Some((_, table)) = &mut self.table else {
             // After an invalid switch line, which was reported.
-            return if self.done.is_empty() && self.seen.is_empty() {
+            return if self.tables.is_empty() && self.seen.is_empty() {
                 Err(line.error(at, "no `Unicast lids ... guid ...` line before this entry"))
             } else {
                 Ok(())

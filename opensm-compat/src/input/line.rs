@@ -77,28 +77,28 @@ impl<'a> Line<'a> {
     }
 
     /// An error at a byte offset of the line.
-    pub(super) fn error(&self, at: usize, what: impl Into<String>) -> InputError {
+    pub(super) fn error(&self, at: usize, message: impl Into<String>) -> InputError {
         let before = self.text.get(..at).unwrap_or(self.text);
         InputError {
             position: Some((self.number, before.chars().count() + 1)),
-            message: what.into(),
+            message: message.into(),
         }
     }
 
     /// An error at the end of the line.
-    pub(super) fn missing(&self, what: &str) -> InputError {
-        self.error(self.text.len(), format!("{what} is missing"))
+    pub(super) fn missing(&self, item: &str) -> InputError {
+        self.error(self.text.len(), format!("{item} is missing"))
     }
 
     /// The next word as a number within bounds.
-    pub(super) fn number(&mut self, what: &str, low: u64, high: u64) -> Parsed<u64> {
-        let (at, word) = self.next_word().ok_or_else(|| self.missing(what))?;
+    pub(super) fn number(&mut self, item: &str, low: u64, high: u64) -> Parsed<u64> {
+        let (at, word) = self.next_word().ok_or_else(|| self.missing(item))?;
         parse_number(word)
             .filter(|v| (low..=high).contains(v))
             .ok_or_else(|| {
                 self.error(
                     at,
-                    format!("invalid {what} `{word}`: expected {low} to {high}"),
+                    format!("invalid {item} `{word}`: expected {low} to {high}"),
                 )
             })
     }
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(parse_number("017"), Some(15));
         assert_eq!((parse_number("0"), parse_number("42")), (Some(0), Some(42)));
         assert_eq!(parse_number("0xffffffffffffffff"), Some(u64::MAX));
-        for bad in ["", "0x", "08", "-1", "+1", "1x", "0x1ffffffffffffffff"] {
-            assert_eq!(parse_number(bad), None, "{bad}");
+        for invalid in ["", "0x", "08", "-1", "+1", "1x", "0x1ffffffffffffffff"] {
+            assert_eq!(parse_number(invalid), None, "{invalid}");
         }
     }
 

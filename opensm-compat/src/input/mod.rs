@@ -132,7 +132,7 @@ fn read<T>(
     let Some(path) = path else { return };
     match read_file(path, parse) {
         Ok(value) => store(value),
-        Err(found) => errors.extend(found),
+        Err(further) => errors.extend(further),
     }
 }
 

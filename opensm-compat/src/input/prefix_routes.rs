@@ -26,22 +26,22 @@ pub fn parse(text: &str) -> Result<Vec<PrefixRoute>, Vec<InputError>> {
 }
 
 /// `*`, or a hexadecimal number with or without `0x`; 0 means `*`.
-fn hex(line: &mut Line<'_>, what: &str) -> Parsed<Option<u64>> {
+fn hex(line: &mut Line<'_>, item: &str) -> Parsed<Option<u64>> {
     let (at, word) = line
         .next_word()
-        .ok_or_else(|| line.missing(&format!("the {what}")))?;
+        .ok_or_else(|| line.missing(&format!("the {item}")))?;
     if word == "*" {
         return Ok(None);
     }
-    let bare = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
-    let value = Some(bare.unwrap_or(word))
+    let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
+    let value = Some(digits.unwrap_or(word))
         .filter(|bare| !bare.is_empty())
         .and_then(|bare| parse_digits(bare, 16));
     let value = value.ok_or_else(|| {
-        let what = format!(
-            "invalid {what} `{word}`: expected 16 hexadecimal digits such as 0xfec0000000000001, or `*`"
+        let message = format!(
+            "invalid {item} `{word}`: expected 16 hexadecimal digits such as 0xfec0000000000001, or `*`"
         );
-        line.error(at, what)
+        line.error(at, message)
     })?;
     Ok((value != 0).then_some(value))
 }

@@ -48,7 +48,7 @@ impl SourceText {
     /// The parts between separators.
     pub(super) fn split(&self, separator: char) -> impl Iterator<Item = Span<'_>> {
         Span {
-            all: &self.plain,
+            text_of_file: &self.plain,
             from: 0,
             to: self.plain.len(),
         }
@@ -59,19 +59,19 @@ impl SourceText {
 /// A part of a text.
 #[derive(Debug, Clone)]
 pub(super) struct Span<'a> {
-    all: &'a str,
+    text_of_file: &'a str,
     from: usize,
     to: usize,
 }
 
 impl<'a> Span<'a> {
     fn raw(&self) -> &'a str {
-        &self.all[self.from..self.to]
+        &self.text_of_file[self.from..self.to]
     }
 
-    fn part(&self, from: usize, to: usize) -> Self {
+    fn subspan(&self, from: usize, to: usize) -> Self {
         Self {
-            all: self.all,
+            text_of_file: self.text_of_file,
             from: self.from + from,
             to: self.from + to,
         }
@@ -88,7 +88,7 @@ impl<'a> Span<'a> {
 
     /// An empty span at the same position.
     pub(super) fn empty(&self) -> Self {
-        self.part(0, 0)
+        self.subspan(0, 0)
     }
 
     /// Offset of the first word.
@@ -103,8 +103,11 @@ impl<'a> Span<'a> {
 
     /// Whether the span starts on the line on which `other` ends.
     pub(super) fn begins_on_line_of(&self, other: &Self) -> bool {
-        let between = self.all.get(other.start()..self.from).unwrap_or_default();
-        !between.contains('\n')
+        let gap = self
+            .text_of_file
+            .get(other.start()..self.from)
+            .unwrap_or_default();
+        !gap.contains('\n')
     }
 
     fn into_split(self, separator: char) -> impl Iterator<Item = Span<'a>> {
@@ -112,7 +115,7 @@ impl<'a> Span<'a> {
         self.raw().split(separator).map(move |part| {
             let from = at;
             at += part.len() + separator.len_utf8();
-            self.part(from, from + part.len())
+            self.subspan(from, from + part.len())
         })
     }
 
@@ -126,7 +129,7 @@ impl<'a> Span<'a> {
         let raw = self.raw();
         let at = raw.find(separator)?;
         let after = at + separator.len_utf8();
-        Some((self.part(0, at), self.part(after, raw.len())))
+        Some((self.subspan(0, at), self.subspan(after, raw.len())))
     }
 
     /// The parts before and after the last separator.
@@ -134,7 +137,7 @@ impl<'a> Span<'a> {
         let raw = self.raw();
         let at = raw.rfind(separator)?;
         let after = at + separator.len_utf8();
-        Some((self.part(0, at), self.part(after, raw.len())))
+        Some((self.subspan(0, at), self.subspan(after, raw.len())))
     }
 
     /// The first word, and the rest.
@@ -142,7 +145,7 @@ impl<'a> Span<'a> {
         let from = self.start() - self.from;
         let word = self.text().split_whitespace().next().unwrap_or_default();
         let to = from + word.len();
-        (self.part(from, to), self.part(to, self.raw().len()))
+        (self.subspan(from, to), self.subspan(to, self.raw().len()))
     }
 
     /// The items of a comma-separated list; commas within double quotes do not separate.
@@ -151,11 +154,11 @@ impl<'a> Span<'a> {
         for (at, c) in self.raw().char_indices() {
             quoted ^= c == '"';
             if c == ',' && !quoted {
-                items.push(self.part(from, at));
+                items.push(self.subspan(from, at));
                 from = at + 1;
             }
         }
-        items.push(self.part(from, self.raw().len()));
+        items.push(self.subspan(from, self.raw().len()));
         items
     }
 
@@ -168,7 +171,7 @@ impl<'a> Span<'a> {
 
     /// Line number, from 1.
     pub(super) fn line(&self) -> usize {
-        self.all[..self.start()].matches('\n').count() + 1
+        self.text_of_file[..self.start()].matches('\n').count() + 1
     }
 
     /// The first item, and the rest.
@@ -197,15 +200,15 @@ impl<'a> Span<'a> {
     }
 
     /// An error at the start of this span.
-    pub(super) fn error(&self, what: impl Into<String>) -> InputError {
-        let before = &self.all[..self.start()];
+    pub(super) fn error(&self, message: impl Into<String>) -> InputError {
+        let before = &self.text_of_file[..self.start()];
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
         InputError {
             position: Some((
                 before.matches('\n').count() + 1,
                 before[line_start..].chars().count() + 1,
             )),
-            message: what.into(),
+            message: message.into(),
         }
     }
 }

@@ -85,7 +85,7 @@ impl TorusParser {
         let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
-        let position = |words: &[&str]| words.iter().position(|w| *w == word);
+        let position = |candidates: &[&str]| candidates.iter().position(|w| *w == word);
         if self.shape.is_none() && position(&["torus", "mesh"]).is_none() {
             return Err(line.error(at, format!("`{word}` before `torus` or `mesh`")));
         }
@@ -99,21 +99,23 @@ impl TorusParser {
             "torus" | "mesh" => self.shape(&mut line, at, word == "torus")?,
             "next_seed" => self.next_seed(),
             "portgroup_max_ports" => {
-                let most = line.number("number of ports", 1, 255)?;
-                self.portgroup_max_ports = u16::try_from(most).unwrap_or(u16::MAX);
+                let max_ports = line.number("number of ports", 1, 255)?;
+                self.portgroup_max_ports = u16::try_from(max_ports).unwrap_or(u16::MAX);
             }
             "port_order" => self.port_order(line)?,
             "max_changes" => {
                 line.number("number", 0, u64::from(u32::MAX))?;
             }
             _ => {
-                let all = LINKS
+                let keywords = LINKS
                     .iter()
                     .chain(&DATELINES)
                     .chain(&OTHER_KEYWORDS)
                     .copied();
-                let hint = crate::keyword::nearest_keyword(word, all)
-                    .map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
+                let hint = crate::keyword::nearest_keyword(word, keywords)
+                    .map_or_else(String::new, |suggestion| {
+                        format!(": did you mean `{suggestion}`?")
+                    });
                 return Err(line.error(at, format!("unknown keyword `{word}`{hint}")));
             }
         }
@@ -163,30 +165,30 @@ impl TorusParser {
         }
         let other = self.seed.links.iter().flatten().find(|(f, _)| *f != from);
         if let Some((first, _)) = other {
-            let what = format!(
+            let message = format!(
                 "all links of a seed must start at one switch: this seed starts at {first}"
             );
-            return Err(line.error(at, what));
+            return Err(line.error(at, message));
         }
         self.seed.links[direction] = Some((from, to));
         Ok(())
     }
 
     fn dateline(&mut self, line: &mut Line<'_>, dimension: usize) -> Parsed<()> {
-        let most = self.shape.map_or(1, |(radix, _)| radix[dimension]);
+        let max = self.shape.map_or(1, |(radix, _)| radix[dimension]);
         let (at, word) = line.next_word().ok_or_else(|| line.missing("a number"))?;
         let (negative, digits) = match word.strip_prefix('-') {
             Some(digits) => (true, digits),
             None => (false, word),
         };
         let value = line::parse_number(digits)
-            .filter(|n| *n < u64::from(most))
+            .filter(|n| *n < u64::from(max))
             .and_then(|n| i16::try_from(n).ok());
         let value = value.ok_or_else(|| {
-            let most = most - 1;
+            let max = max - 1;
             line.error(
                 at,
-                format!("invalid number `{word}`: expected -{most} to {most}"),
+                format!("invalid number `{word}`: expected -{max} to {max}"),
             )
         })?;
         self.seed.dateline[dimension] = if negative { -value } else { value };

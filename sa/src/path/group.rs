@@ -25,33 +25,36 @@ pub fn answer(
     let Some(client) = view.by_lid(request.from.lid) else {
         return SaReply::error(Status::REQ_INVALID);
     };
-    let mut found = ReplyRecords::new(request, PathRecord::LEN);
+    let mut records = ReplyRecords::new(request, PathRecord::LEN);
     if let Some(group) = groups.get(requested.dgid)
         && view.is_partition_member(client, group.parameters.pkey)
         && matches_group(request, requested, group)
         && source_is_member(view, request, requested, group)
     {
-        found.push(&record(request, requested, group).encode());
+        records.push(&record(request, requested, group).encode());
     }
-    SaReply::from_records(request, found)
+    SaReply::from_records(request, records)
 }
 
 /// Whether the components of the query match the group.
 fn matches_group(request: &SaRequest<'_>, requested: &PathRecord, group: &MulticastGroup) -> bool {
-    let has = &group.parameters;
-    let same = |components: u64, yes: bool| !request.has(components) || yes;
-    same(component::DLID, requested.dlid == group.mlid)
-        && same(
+    let parameters = &group.parameters;
+    let matches = |components: u64, is_equal: bool| !request.has(components) || is_equal;
+    matches(component::DLID, requested.dlid == group.mlid)
+        && matches(
             component::PKEY,
-            partition_number(requested.pkey) == partition_number(has.pkey),
+            partition_number(requested.pkey) == partition_number(parameters.pkey),
         )
-        && same(component::SL, requested.sl == has.sl)
-        && same(
+        && matches(component::SL, requested.sl == parameters.sl)
+        && matches(
             component::FLOW_LABEL,
-            requested.flow_label == has.flow_label,
+            requested.flow_label == parameters.flow_label,
         )
-        && same(component::HOP_LIMIT, requested.hop_limit == has.hop_limit)
-        && same(component::TCLASS, requested.tclass == has.tclass)
+        && matches(
+            component::HOP_LIMIT,
+            requested.hop_limit == parameters.hop_limit,
+        )
+        && matches(component::TCLASS, requested.tclass == parameters.tclass)
 }
 
 /// Only members send to a group.
@@ -69,28 +72,28 @@ fn source_is_member(
 }
 
 fn record(request: &SaRequest<'_>, requested: &PathRecord, group: &MulticastGroup) -> PathRecord {
-    let has = &group.parameters;
+    let parameters = &group.parameters;
     PathRecord {
         dgid: requested.dgid,
         sgid: component_value(request, component::SGID, requested.sgid).unwrap_or_default(),
         dlid: group.mlid,
         slid: component_value(request, component::SLID, requested.slid).unwrap_or_default(),
-        flow_label: has.flow_label,
-        hop_limit: if has.scope > LINK_LOCAL {
+        flow_label: parameters.flow_label,
+        hop_limit: if parameters.scope > LINK_LOCAL {
             HOP_LIMIT_WIDE
         } else {
-            has.hop_limit
+            parameters.hop_limit
         },
-        tclass: has.tclass,
+        tclass: parameters.tclass,
         numb_path: 1,
-        pkey: has.pkey,
-        sl: has.sl,
+        pkey: parameters.pkey,
+        sl: parameters.sl,
         mtu_selector: Selector::Exact,
-        mtu: has.mtu,
+        mtu: parameters.mtu,
         rate_selector: Selector::Exact,
-        rate: has.rate,
+        rate: parameters.rate,
         packet_life_time_selector: Selector::Exact,
-        packet_life_time: has.packet_life_time,
+        packet_life_time: parameters.packet_life_time,
         ..PathRecord::default()
     }
 }

@@ -60,13 +60,13 @@ impl PathLimits {
 }
 
 /// The largest value up to `actual` that satisfies the limit: a path may be used with a lower MTU.
-fn largest(actual: u8, limit: ComponentLimit<u8>, least: u8) -> Option<u8> {
+fn largest(actual: u8, limit: ComponentLimit<u8>, min: u8) -> Option<u8> {
     match limit {
         None => Some(actual),
         Some((Selector::Greater, v)) => (actual > v).then_some(actual),
         Some((Selector::Less, v)) => {
-            let most = actual.min(v.checked_sub(1)?);
-            (most >= least).then_some(most)
+            let max = actual.min(v.checked_sub(1)?);
+            (max >= min).then_some(max)
         }
         Some((Selector::Exact, v)) => (actual >= v).then_some(v),
         Some(_) => Some(actual),
@@ -80,8 +80,8 @@ fn rate(actual: RateCode, limit: ComponentLimit<RateCode>) -> Option<RateCode> {
         None => Some(actual),
         Some((Selector::Greater, v)) => (rank > v.rank()?).then_some(actual),
         Some((Selector::Less, v)) => {
-            let most = v.rank()?.checked_sub(1)?;
-            slower(rank.min(most))
+            let max = v.rank()?.checked_sub(1)?;
+            slower(rank.min(max))
         }
         // A lower rate is not reported: the link's rate must be equal.
         Some((Selector::Exact, v)) => (actual == v).then_some(actual),

@@ -46,7 +46,7 @@ type NamedPort = (EndPortIdx, PortGuid);
 /// A path and the switches and links that it uses.
 #[derive(Debug)]
 struct Candidate {
-    ends: PathEnds,
+    path_ends: PathEnds,
     path: Path,
     /// Switches (as port 0) and exit ports.
     through: BTreeSet<(u32, PortNum)>,
@@ -104,8 +104,8 @@ impl MultiScan {
             return Err(Status::INSUFFICIENT_COMPONENTS);
         }
         let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
-        let wanted = MultiPathRecord::decode(request.data);
-        let (sources, destinations) = decode_gids(request, &wanted)?;
+        let requested = MultiPathRecord::decode(request.data);
+        let (sources, destinations) = decode_gids(request, &requested)?;
         let resolve = |gids: Vec<Gid>| {
             let port = |gid: &Gid| {
                 let at = view.by_gid(*gid).ok_or(Status::INVALID_GID)?;
@@ -118,7 +118,7 @@ impl MultiScan {
             Ok::<Vec<NamedPort>, Status>(visible.collect())
         };
         let (sources, destinations) = (resolve(sources)?, resolve(destinations)?);
-        let constraints = decode_constraints(request, &wanted);
+        let constraints = decode_constraints(request, &requested);
         if !constraints.limits.are_valid() {
             return Err(Status::REQ_INVALID);
         }
@@ -126,9 +126,9 @@ impl MultiScan {
             constraints,
             sources,
             destinations,
-            raw_traffic: wanted.raw_traffic,
+            raw_traffic: requested.raw_traffic,
             paths_wanted: if request.has(component::NUMB_PATH) {
-                usize::from(wanted.numb_path)
+                usize::from(requested.numb_path)
             } else {
                 PATHS_MAX
             },
@@ -148,7 +148,7 @@ impl MultiScan {
         budget: usize,
     ) -> QueryProgress {
         let limit = self.work_done.saturating_add(budget);
-        while let Some(ends) = self.next_pair() {
+        while let Some(path_ends) = self.next_pair() {
             if self.work_done >= SCAN_PAIRS_MAX {
                 return QueryProgress::Done(path_reply(SaReply::error(Status::NO_RESOURCES)));
             }
@@ -157,8 +157,8 @@ impl MultiScan {
             }
             self.next_index += 1;
             let candidates = &mut self.candidates;
-            self.work_done += for_each_path(view, &ends, &self.constraints, &mut |path| {
-                candidates.push(candidate(view, ends, *path));
+            self.work_done += for_each_path(view, &path_ends, &self.constraints, &mut |path| {
+                candidates.push(candidate(view, path_ends, *path));
                 candidates.len() < CANDIDATES_MAX
             });
         }
@@ -173,12 +173,18 @@ impl MultiScan {
             self.work_done += self.candidates.len();
             self.choose();
         }
-        let mut found = ReplyRecords::new(request, PathRecord::LEN);
+        let mut records = ReplyRecords::new(request, PathRecord::LEN);
         for chosen in &self.chosen {
-            let record = record(view, &chosen.ends, &chosen.path, None, self.raw_traffic);
-            found.push(&record.encode());
+            let record = record(
+                view,
+                &chosen.path_ends,
+                &chosen.path,
+                None,
+                self.raw_traffic,
+            );
+            records.push(&record.encode());
         }
-        QueryProgress::Done(path_reply(SaReply::from_records(request, found)))
+        QueryProgress::Done(path_reply(SaReply::from_records(request, records)))
     }
 
     fn next_pair(&self) -> Option<PathEnds> {
@@ -200,20 +206,20 @@ impl MultiScan {
 
     /// Moves the candidate that shares the least with the chosen paths.
     fn choose(&mut self) {
-        let all = self.candidates.iter().enumerate();
+        let candidates = self.candidates.iter().enumerate();
         // Shared end ports weigh more than shared switches and links.
-        let best = all.min_by_key(|(index, c)| (c.shared_end_ports, c.shared_hops, *index));
+        let best = candidates.min_by_key(|(index, c)| (c.shared_end_ports, c.shared_hops, *index));
         let Some((best, _)) = best else { return };
         let chosen = self.candidates.remove(best);
-        let used = &mut self.used;
+        let used_links = &mut self.used;
         let new: Vec<_> = chosen
             .through
             .iter()
-            .filter(|hop| used.insert(**hop))
+            .filter(|hop| used_links.insert(**hop))
             .collect();
         for c in &mut self.candidates {
-            c.shared_end_ports += usize::from(chosen.ends.from == c.ends.from);
-            c.shared_end_ports += usize::from(chosen.ends.to == c.ends.to);
+            c.shared_end_ports += usize::from(chosen.path_ends.from == c.path_ends.from);
+            c.shared_end_ports += usize::from(chosen.path_ends.to == c.path_ends.to);
             c.shared_hops += new.iter().filter(|hop| c.through.contains(hop)).count();
         }
         self.chosen.push(chosen);
@@ -231,11 +237,11 @@ fn path_reply(reply: SaReply) -> SaReply {
 /// The GIDs that follow the fixed part of the record.
 fn decode_gids(
     request: &SaRequest<'_>,
-    wanted: &MultiPathRecord,
+    requested: &MultiPathRecord,
 ) -> Result<(Vec<Gid>, Vec<Gid>), Status> {
     let (sources, destinations) = (
-        usize::from(wanted.sgid_count),
-        usize::from(wanted.dgid_count),
+        usize::from(requested.sgid_count),
+        usize::from(requested.dgid_count),
     );
     if sources == 0 || destinations == 0 {
         return Err(Status::REQ_INVALID);
@@ -244,44 +250,51 @@ fn decode_gids(
     let (first, _) = request.data[MultiPathRecord::LEN..].as_chunks();
     let (more, _) = request.tail.as_chunks();
     let gids = first.iter().chain(more).copied().map(Gid);
-    let all: Vec<Gid> = gids.take(sources + destinations).collect();
-    if all.len() < sources + destinations {
+    let decoded_gids: Vec<Gid> = gids.take(sources + destinations).collect();
+    if decoded_gids.len() < sources + destinations {
         return Err(Status::REQ_INVALID);
     }
-    let (sources, destinations) = all.split_at(sources);
+    let (sources, destinations) = decoded_gids.split_at(sources);
     Ok((sources.to_vec(), destinations.to_vec()))
 }
 
-fn decode_constraints(request: &SaRequest<'_>, wanted: &MultiPathRecord) -> PathConstraints {
-    let service_id = u64::from(wanted.service_id_high) << 56 | wanted.service_id_low;
+fn decode_constraints(request: &SaRequest<'_>, requested: &MultiPathRecord) -> PathConstraints {
+    let service_id = u64::from(requested.service_id_high) << 56 | requested.service_id_low;
     PathConstraints {
         limits: PathLimits {
-            mtu: component_value(request, component::MTU, (wanted.mtu_selector, wanted.mtu)),
+            mtu: component_value(
+                request,
+                component::MTU,
+                (requested.mtu_selector, requested.mtu),
+            ),
             rate: component_value(
                 request,
                 component::RATE,
-                (wanted.rate_selector, wanted.rate),
+                (requested.rate_selector, requested.rate),
             ),
             packet_life_time: component_value(
                 request,
                 component::PACKET_LIFE_TIME,
-                (wanted.packet_life_time_selector, wanted.packet_life_time),
+                (
+                    requested.packet_life_time_selector,
+                    requested.packet_life_time,
+                ),
             ),
         },
-        pkey: component_value(request, component::PKEY, wanted.pkey),
-        sl: component_value(request, component::SL, wanted.sl),
-        reversible: request.has(component::REVERSIBLE) && wanted.reversible,
+        pkey: component_value(request, component::PKEY, requested.pkey),
+        sl: component_value(request, component::SL, requested.sl),
+        reversible: request.has(component::REVERSIBLE) && requested.reversible,
         qos: QosQuery {
-            qos_class: component_value(request, component::QOS_CLASS, wanted.qos_class),
+            qos_class: component_value(request, component::QOS_CLASS, requested.qos_class),
             service_id: component_value(request, component::SERVICE_ID, service_id),
-            pkey: component_value(request, component::PKEY, wanted.pkey),
+            pkey: component_value(request, component::PKEY, requested.pkey),
         },
     }
 }
 
-fn candidate(view: &View, ends: PathEnds, path: Path) -> Candidate {
+fn candidate(view: &View, path_ends: PathEnds, path: Path) -> Candidate {
     let mut through = BTreeSet::new();
-    follow_route(view, ends.from, ends.to, path.dlid, |hop| {
+    follow_route(view, path_ends.from, path_ends.to, path.dlid, |hop| {
         if view.node(hop.node).switch.is_some() {
             through.insert((hop.node, PortNum::ZERO));
         }
@@ -290,7 +303,7 @@ fn candidate(view: &View, ends: PathEnds, path: Path) -> Candidate {
         }
     });
     Candidate {
-        ends,
+        path_ends,
         path,
         through,
         shared_end_ports: 0,

@@ -65,19 +65,21 @@ const OFF_DIAGONAL_PREFERENCE: u8 = 2;
 /// least 1.
 pub fn for_each_path(
     view: &View,
-    ends: &PathEnds,
+    path_ends: &PathEnds,
     constraints: &PathConstraints,
     visit: &mut dyn FnMut(&Path) -> bool,
 ) -> usize {
-    let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
-    let level = view.qos_level(ends, &constraints.qos).map(|level| &**level);
-    let Some(pkey) = pkey(view, ends, constraints, level) else {
+    let (from, to) = (view.end_port(path_ends.from), view.end_port(path_ends.to));
+    let level = view
+        .qos_level(path_ends, &constraints.qos)
+        .map(|level| &**level);
+    let Some(pkey) = pkey(view, path_ends, constraints, level) else {
         return 1;
     };
     let mut evaluated = 0;
     let allowed =
         |bits, port: &EndPort| level.is_none_or(|l| l.allows_path_bits(bits, port.lids()));
-    let (sources, destinations) = (lids(from, ends.slid), lids(to, ends.dlid));
+    let (sources, destinations) = (lids(from, path_ends.slid), lids(to, path_ends.dlid));
     let mut offer = |i: u16, j: u16, preference: u8| {
         evaluated += 1;
         let (slid, dlid) = (Lid(sources.0 + i), Lid(destinations.0 + j));
@@ -86,13 +88,13 @@ pub fn for_each_path(
         {
             return true;
         }
-        match path(view, ends, constraints, level, (slid, dlid), pkey) {
+        match path(view, path_ends, constraints, level, (slid, dlid), pkey) {
             Some(path) => visit(&Path { preference, ..path }),
             None => true,
         }
     };
-    let both = sources.1.min(destinations.1);
-    for i in 0..both {
+    let lid_pairs = sources.1.min(destinations.1);
+    for i in 0..lid_pairs {
         if !offer(i, i, 0) {
             return evaluated;
         }
@@ -108,18 +110,18 @@ pub fn for_each_path(
 }
 
 /// First LID and number of LIDs to use.
-fn lids(port: &EndPort, only: Option<Lid>) -> (u16, u16) {
-    only.map_or_else(|| (port.lid.0, port.lids()), |lid| (lid.0, 1))
+fn lids(port: &EndPort, requested: Option<Lid>) -> (u16, u16) {
+    requested.map_or_else(|| (port.lid.0, port.lids()), |lid| (lid.0, 1))
 }
 
 /// The P_Key of a path; `None` if the ends share no partition, or not the requested one (docs/sm-behaviour.md 11.10).
 fn pkey(
     view: &View,
-    ends: &PathEnds,
+    path_ends: &PathEnds,
     constraints: &PathConstraints,
     level: Option<&QosLevel>,
 ) -> Option<PKey> {
-    let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
+    let (from, to) = (view.end_port(path_ends.from), view.end_port(path_ends.to));
     let allowed = |key| level.is_none_or(|l| l.allows_pkey(key));
     if constraints.pkey.is_some_and(|wanted| !allowed(wanted)) {
         return None;
@@ -137,7 +139,7 @@ fn pkey(
 
 fn path(
     view: &View,
-    ends: &PathEnds,
+    path_ends: &PathEnds,
     constraints: &PathConstraints,
     level: Option<&QosLevel>,
     (slid, dlid): (Lid, Lid),
@@ -148,21 +150,22 @@ fn path(
         let values = level.map_or(values, |l| l.apply(values));
         constraints.limits.apply(values)
     };
-    let values = follow_route(view, ends.from, ends.to, dlid, |_| {}).and_then(limited)?;
-    let back = follow_route(view, ends.to, ends.from, slid, |_| {}).and_then(limited);
-    let reversible = back.is_some();
+    let values =
+        follow_route(view, path_ends.from, path_ends.to, dlid, |_| {}).and_then(limited)?;
+    let reverse = follow_route(view, path_ends.to, path_ends.from, slid, |_| {}).and_then(limited);
+    let reversible = reverse.is_some();
     if constraints.reversible && !reversible {
         return None;
     }
-    let (assigned, any) = view.path_sl(ends.from, dlid);
+    let (assigned, any_sl) = view.path_sl(path_ends.from, dlid);
     // With one VL all SLs are free of deadlock: the QoS policy selects the SL, then the client, then the partition.
-    let (assigned, any) = match level {
-        Some(level) if any => (level.sl, false),
-        None if any => (view.settings.partition_sl(pkey), true),
-        _ => (assigned, any),
+    let (assigned, any_sl) = match level {
+        Some(level) if any_sl => (level.sl, false),
+        None if any_sl => (view.settings.partition_sl(pkey), true),
+        _ => (assigned, any_sl),
     };
     let sl = match constraints.sl {
-        Some(wanted) if any || wanted == assigned => wanted,
+        Some(wanted) if any_sl || wanted == assigned => wanted,
         Some(_) => return None,
         None => assigned,
     };

@@ -20,28 +20,28 @@ impl View {
     /// The level of a path, if there is a policy.
     pub(super) fn qos_level(
         &self,
-        ends: &PathEnds,
+        path_ends: &PathEnds,
         requested: &QosQuery,
     ) -> Option<&Arc<QosLevel>> {
         let policy = self.settings.qos.as_ref()?;
         Some(policy.select(
-            &self.qos_port(ends.from),
-            &self.qos_port(ends.to),
+            &self.qos_port(path_ends.from),
+            &self.qos_port(path_ends.to),
             requested,
         ))
     }
 
     fn qos_port(&self, at: EndPortIdx) -> QosPort<'_> {
-        let end = self.end_port(at);
-        let node = self.node(end.node);
+        let end_port = self.end_port(at);
+        let node = self.node(end_port.node);
         let description = &node.description;
         let len = description.iter().position(|b| *b == 0);
         QosPort {
-            guid: end.guid,
+            guid: end_port.guid,
             node_type: node.node_type,
             description: &description[..len.unwrap_or(description.len())],
-            num: self.port(end.port).num,
-            keys: end.pkeys.as_ref(),
+            num: self.port(end_port.port).num,
+            keys: end_port.pkeys.as_ref(),
             is_sm_port: self.local == Some(at),
         }
     }
@@ -79,8 +79,8 @@ impl QosLevel {
         if self.pkeys.is_empty() {
             return from.common_pkey(to);
         }
-        let mut all = from.as_slice().iter().copied();
-        all.find(|key| self.allows_pkey(*key) && from.shares_pkey(to, *key))
+        let mut pkeys = from.as_slice().iter().copied();
+        pkeys.find(|key| self.allows_pkey(*key) && from.shares_pkey(to, *key))
     }
 
     /// The P_Key of a path between ports with unknown P_Keys.

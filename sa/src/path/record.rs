@@ -66,22 +66,22 @@ pub fn is_to_group(request: &SaRequest<'_>) -> bool {
 /// Answers a query without slices; `None` if the destination is a multicast group.
 #[must_use]
 pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
-    let wanted = PathRecord::decode(request.data);
-    if request.has(component::DGID) && wanted.dgid.is_multicast() {
+    let requested = PathRecord::decode(request.data);
+    if request.has(component::DGID) && requested.dgid.is_multicast() {
         return None;
     }
-    let reply = resolve(view, request, &wanted).and_then(|(query, client, from, to)| {
+    let reply = resolve(view, request, &requested).and_then(|(query, client, from, to)| {
         let (QueryEnd::Port(from, slid), QueryEnd::Port(to, dlid)) = (from, to) else {
             return Ok(
                 PathScan::from_ends(view, request, query, client, from, to)?.run(view, request)
             );
         };
         // Most queries name both ends.
-        let mut found = ReplyRecords::new(request, PathRecord::LEN);
+        let mut records = ReplyRecords::new(request, PathRecord::LEN);
         if view.share_partition(client, from) && view.share_partition(client, to) {
-            query.find(view, (from, slid), (to, dlid), &mut found);
+            query.find(view, (from, slid), (to, dlid), &mut records);
         }
-        Ok(SaReply::from_records(request, found))
+        Ok(SaReply::from_records(request, records))
     });
     Some(reply.unwrap_or_else(|status| error_reply(request, status)))
 }
@@ -118,7 +118,7 @@ pub struct PathScan {
     next: (usize, usize),
     /// LID pairs evaluated so far.
     evaluated: usize,
-    found: ReplyRecords,
+    records: ReplyRecords,
 }
 
 /// The end ports of one end that are visible to the client.
@@ -166,37 +166,37 @@ impl EndPorts {
 fn resolve(
     view: &View,
     request: &SaRequest<'_>,
-    wanted: &PathRecord,
+    requested: &PathRecord,
 ) -> Result<(Query, EndPortIdx, QueryEnd, QueryEnd), Status> {
     let service = request.component_mask & component::SERVICE_ID;
     if service != 0 && service != component::SERVICE_ID {
         return Err(Status::INSUFFICIENT_COMPONENTS);
     }
-    let constraints = decode_constraints(request, wanted);
+    let constraints = decode_constraints(request, requested);
     if !constraints.limits.are_valid() {
         return Err(Status::REQ_INVALID);
     }
     let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
-    let sgid = component_value(request, component::SGID, wanted.sgid);
+    let sgid = component_value(request, component::SGID, requested.sgid);
     let from = resolve_end(
         view,
         sgid,
-        component_value(request, component::SLID, wanted.slid),
+        component_value(request, component::SLID, requested.slid),
     )?;
-    let dgid = component_value(request, component::DGID, wanted.dgid);
+    let dgid = component_value(request, component::DGID, requested.dgid);
     let routed = dgid.filter(|gid| !view.is_local_prefix(gid.prefix()));
     let to = match routed {
         Some(gid) => resolve_router(view, gid, from)?,
         None => resolve_end(
             view,
             dgid,
-            component_value(request, component::DLID, wanted.dlid),
+            component_value(request, component::DLID, requested.dlid),
         )?,
     };
     let paths_per_pair = if !request.wants_table() {
         1
     } else if request.has(component::NUMB_PATH) {
-        usize::from(wanted.numb_path)
+        usize::from(requested.numb_path)
     } else {
         usize::MAX
     };
@@ -205,7 +205,7 @@ fn resolve(
         sgid,
         dgid,
         routed,
-        raw_traffic: request.has(component::RAW_TRAFFIC) && wanted.raw_traffic,
+        raw_traffic: request.has(component::RAW_TRAFFIC) && requested.raw_traffic,
         paths_per_pair,
     };
     Ok((query, client, from, to))
@@ -218,9 +218,9 @@ impl Query {
         view: &View,
         (from, slid): (EndPortIdx, Option<Lid>),
         (to, dlid): (EndPortIdx, Option<Lid>),
-        found: &mut ReplyRecords,
+        records: &mut ReplyRecords,
     ) -> usize {
-        let ends = PathEnds {
+        let path_ends = PathEnds {
             from,
             to,
             slid,
@@ -228,14 +228,14 @@ impl Query {
             source: requested_guid(view, from, self.sgid),
             destination: requested_guid(view, to, self.dgid),
         };
-        let mut left = self.paths_per_pair;
-        for_each_path(view, &ends, &self.constraints, &mut |path| {
-            if left == 0 {
+        let mut paths_left = self.paths_per_pair;
+        for_each_path(view, &path_ends, &self.constraints, &mut |path| {
+            if paths_left == 0 {
                 return false;
             }
-            left -= 1;
-            found.push(&record(view, &ends, path, self.routed, self.raw_traffic).encode());
-            left > 0
+            paths_left -= 1;
+            records.push(&record(view, &path_ends, path, self.routed, self.raw_traffic).encode());
+            paths_left > 0
         })
     }
 }
@@ -246,8 +246,8 @@ impl PathScan {
     /// # Errors
     /// The reply to a query that is invalid, names an unknown end, or would exceed [`SCAN_PAIRS_MAX`].
     pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
-        let wanted = PathRecord::decode(request.data);
-        let scan = resolve(view, request, &wanted).and_then(|(query, client, from, to)| {
+        let requested = PathRecord::decode(request.data);
+        let scan = resolve(view, request, &requested).and_then(|(query, client, from, to)| {
             Self::from_ends(view, request, query, client, from, to)
         });
         scan.map_err(|status| error_reply(request, status))
@@ -273,7 +273,7 @@ impl PathScan {
             destinations,
             next: (0, 0),
             evaluated: 0,
-            found: ReplyRecords::new(request, PathRecord::LEN),
+            records: ReplyRecords::new(request, PathRecord::LEN),
         })
     }
 
@@ -301,15 +301,17 @@ impl PathScan {
             }
             self.next.1 += 1;
             let (from, to) = ((from, slid), (to, dlid));
-            self.evaluated += self.query.find(view, from, to, &mut self.found);
+            self.evaluated += self.query.find(view, from, to, &mut self.records);
             // A Get returns the first path (docs/sm-behaviour.md 11.1).
-            if self.found.is_full() || !request.wants_table() && self.found.count() > 0 {
+            if self.records.is_full() || !request.wants_table() && self.records.count() > 0 {
                 break;
             }
         }
-        let found =
-            core::mem::replace(&mut self.found, ReplyRecords::new(request, PathRecord::LEN));
-        QueryProgress::Done(SaReply::from_records(request, found))
+        let owner = core::mem::replace(
+            &mut self.records,
+            ReplyRecords::new(request, PathRecord::LEN),
+        );
+        QueryProgress::Done(SaReply::from_records(request, owner))
     }
 
     fn run(mut self, view: &View, request: &SaRequest<'_>) -> SaReply {
@@ -321,25 +323,25 @@ impl PathScan {
     }
 }
 
-fn decode_constraints(request: &SaRequest<'_>, wanted: &PathRecord) -> PathConstraints {
+fn decode_constraints(request: &SaRequest<'_>, requested: &PathRecord) -> PathConstraints {
     let limit = |components, selector: Selector| component_value(request, components, selector);
     PathConstraints {
         limits: PathLimits {
-            mtu: limit(component::MTU, wanted.mtu_selector).map(|s| (s, wanted.mtu)),
-            rate: limit(component::RATE, wanted.rate_selector).map(|s| (s, wanted.rate)),
+            mtu: limit(component::MTU, requested.mtu_selector).map(|s| (s, requested.mtu)),
+            rate: limit(component::RATE, requested.rate_selector).map(|s| (s, requested.rate)),
             packet_life_time: limit(
                 component::PACKET_LIFE_TIME,
-                wanted.packet_life_time_selector,
+                requested.packet_life_time_selector,
             )
-            .map(|s| (s, wanted.packet_life_time)),
+            .map(|s| (s, requested.packet_life_time)),
         },
-        pkey: component_value(request, component::PKEY, wanted.pkey),
-        sl: component_value(request, component::SL, wanted.sl),
-        reversible: request.has(component::REVERSIBLE) && wanted.reversible,
+        pkey: component_value(request, component::PKEY, requested.pkey),
+        sl: component_value(request, component::SL, requested.sl),
+        reversible: request.has(component::REVERSIBLE) && requested.reversible,
         qos: QosQuery {
-            qos_class: component_value(request, component::QOS_CLASS, wanted.qos_class),
-            service_id: component_value(request, component::SERVICE_ID, wanted.service_id),
-            pkey: component_value(request, component::PKEY, wanted.pkey),
+            qos_class: component_value(request, component::QOS_CLASS, requested.qos_class),
+            service_id: component_value(request, component::SERVICE_ID, requested.service_id),
+            pkey: component_value(request, component::PKEY, requested.pkey),
         },
     }
 }
@@ -407,14 +409,14 @@ fn resolve_router(view: &View, gid: Gid, from: QueryEnd) -> Result<QueryEnd, Sta
 /// The record of a path.
 pub(super) fn record(
     view: &View,
-    ends: &PathEnds,
+    path_ends: &PathEnds,
     path: &Path,
     routed: Option<Gid>,
     raw: bool,
 ) -> PathRecord {
     PathRecord {
-        dgid: routed.unwrap_or_else(|| Gid::new(view.settings.prefix, ends.destination)),
-        sgid: Gid::new(view.settings.prefix, ends.source),
+        dgid: routed.unwrap_or_else(|| Gid::new(view.settings.prefix, path_ends.destination)),
+        sgid: Gid::new(view.settings.prefix, path_ends.source),
         dlid: path.dlid,
         slid: path.slid,
         raw_traffic: raw,

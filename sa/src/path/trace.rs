@@ -38,18 +38,18 @@ fn trace(view: &View, request: &SaRequest<'_>) -> Result<SaReply, Status> {
         component_value(request, component::DLID, query.dlid),
     )?;
     let ((from, _), (to, dlid)) = from.zip(to).ok_or(Status::INSUFFICIENT_COMPONENTS)?;
-    let all = [(client, from), (client, to), (from, to)];
-    if !all.iter().all(|(a, b)| view.share_partition(*a, *b)) {
+    let pairs = [(client, from), (client, to), (from, to)];
+    if !pairs.iter().all(|(a, b)| view.share_partition(*a, *b)) {
         return Err(Status::NO_RECORDS);
     }
     let dlid = dlid.unwrap_or_else(|| view.end_port(to).lid);
     let mut hops = Vec::new();
     follow_route(view, from, to, dlid, |hop| hops.push(hop)).ok_or(Status::NO_RECORDS)?;
-    let mut found = ReplyRecords::new(request, TraceRecord::LEN);
+    let mut records = ReplyRecords::new(request, TraceRecord::LEN);
     for hop in &hops {
-        found.push(&record(view, hop).encode());
+        records.push(&record(view, hop).encode());
     }
-    Ok(SaReply::from_records(request, found))
+    Ok(SaReply::from_records(request, records))
 }
 
 fn record(view: &View, hop: &RouteHop) -> TraceRecord {

@@ -159,10 +159,10 @@ impl QosRule {
     }
 
     fn matches(&self, from: &QosPort<'_>, to: &QosPort<'_>, requested: &QosQuery) -> bool {
-        let accepts = |wanted: &RangeSet, value: Option<u64>| {
-            wanted.is_empty() || value.is_some_and(|n| wanted.contains(n))
+        let accepts = |range: &RangeSet, value: Option<u64>| {
+            range.is_empty() || value.is_some_and(|n| range.contains(n))
         };
-        let has = |groups: &[Arc<QosPortGroup>], port: &QosPort<'_>| {
+        let contains_port = |groups: &[Arc<QosPortGroup>], port: &QosPort<'_>| {
             groups.iter().any(|group| group.contains(port))
         };
         accepts(&self.qos_class, requested.qos_class.map(u64::from))
@@ -171,9 +171,11 @@ impl QosRule {
                 &self.pkey,
                 requested.pkey.map(|k| u64::from(k.0 & PARTITION_MASK)),
             )
-            && (self.source.is_empty() || has(&self.source, from))
-            && (self.destination.is_empty() || has(&self.destination, to))
-            && (self.either.is_empty() || has(&self.either, from) || has(&self.either, to))
+            && (self.source.is_empty() || contains_port(&self.source, from))
+            && (self.destination.is_empty() || contains_port(&self.destination, to))
+            && (self.either.is_empty()
+                || contains_port(&self.either, from)
+                || contains_port(&self.either, to))
     }
 }
 
@@ -206,8 +208,8 @@ impl QosPortGroup {
     fn matches_partition(&self, port: &QosPort<'_>) -> bool {
         !self.pkeys.is_empty()
             && port.keys.is_some_and(|keys| {
-                let mut all = keys.as_slice().iter();
-                all.any(|key| self.pkeys.contains(u64::from(key.0 & PARTITION_MASK)))
+                let mut pkeys = keys.as_slice().iter();
+                pkeys.any(|key| self.pkeys.contains(u64::from(key.0 & PARTITION_MASK)))
             })
     }
 }

@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn ranges_may_end_at_the_maximum() {
-        let all = RangeSet::new([(u64::MAX, 0)]);
-        assert!(all.contains(0) && all.contains(u64::MAX));
+        let full_range = RangeSet::new([(u64::MAX, 0)]);
+        assert!(full_range.contains(0) && full_range.contains(u64::MAX));
         let last = RangeSet::new([(u64::MAX, u64::MAX), (u64::MAX, u64::MAX)]);
         assert!(last.contains(u64::MAX) && !last.contains(u64::MAX - 1));
         assert!(RangeSet::default().is_empty() && !RangeSet::default().contains(0));

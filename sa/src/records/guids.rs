@@ -13,33 +13,33 @@ const BLOCK_NUM: u64 = 1 << 1;
 
 pub(super) fn answer(search: &Search<'_>) -> SaReply {
     // The LID was resolved by the index; any LID of a port selects it.
-    let mut found = search.matches_in::<GuidInfoRecord>(search.request.component_mask & !LID);
+    let mut matches = search.matches_in::<GuidInfoRecord>(search.request.component_mask & !LID);
     let requested = GuidInfoRecord::decode(search.request.data);
     let one = search.request.has(BLOCK_NUM).then_some(requested.block_num);
-    'ports: for at in ends(search, &requested).filter(|at| search.is_visible(*at)) {
-        let all = 0..blocks(search.view, at);
-        let wanted = match one {
-            Some(block) if all.contains(&block) => block..block + 1,
+    'ports: for at in select_end_ports(search, &requested).filter(|at| search.is_visible(*at)) {
+        let all_blocks = 0..blocks(search.view, at);
+        let blocks = match one {
+            Some(block) if all_blocks.contains(&block) => block..block + 1,
             Some(_) => 0..0,
-            None => all,
+            None => all_blocks,
         };
-        for block_num in wanted {
-            let end = search.view.end_port(at);
+        for block_num in blocks {
+            let end_port = search.view.end_port(at);
             let record = GuidInfoRecord {
-                lid: end.lid,
+                lid: end_port.lid,
                 block_num,
-                guids: search.view.aliases().block(end.guid, block_num),
+                guids: search.view.aliases().block(end_port.guid, block_num),
             };
-            if found.push_if_match(&record.encode()) {
+            if matches.push_if_match(&record.encode()) {
                 break 'ports;
             }
         }
     }
-    search.reply(found)
+    search.reply(matches)
 }
 
 /// End ports that can match: by LID, by a requested GUID, or all.
-fn ends<'a>(
+fn select_end_ports<'a>(
     search: &'a Search<'_>,
     requested: &GuidInfoRecord,
 ) -> impl Iterator<Item = EndPortIdx> + use<'a> {
@@ -49,15 +49,17 @@ fn ends<'a>(
         .filter(|i| search.lid().is_none() && search.request.has(component(*i)))
         .map(|i| requested.guids[i])
         .find(|guid| *guid != EMPTY);
-    let named = guid.map(|guid| {
+    let by_guid = guid.map(|guid| {
         // The view may lag behind the alias tables: a GUID may briefly be both a port GUID and an alias.
-        let (own, alias) = (view.by_guid(guid), view.aliases().owner(guid));
+        let (guid_owner, alias) = (view.by_guid(guid), view.aliases().owner(guid));
         let alias = alias.and_then(|owner| view.by_guid(owner));
-        own.into_iter().chain(alias.filter(|a| Some(*a) != own))
+        guid_owner
+            .into_iter()
+            .chain(alias.filter(|a| Some(*a) != guid_owner))
     });
-    let all = named.is_none().then(|| search.end_ports());
-    let named = named.into_iter().flatten();
-    named.chain(all.into_iter().flatten())
+    let end_ports = by_guid.is_none().then(|| search.end_ports());
+    let by_guid = by_guid.into_iter().flatten();
+    by_guid.chain(end_ports.into_iter().flatten())
 }
 
 /// Number of entries in an end port's table, at least the port GUID.

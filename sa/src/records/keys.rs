@@ -13,24 +13,24 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     if !search.request.is_trusted() {
         return SaReply::error(Status::REQ_INVALID);
     }
-    let mut found = search.matches::<PKeyTableRecord>();
-    'ports: for (end, port) in search.ports() {
+    let mut matches = search.matches::<PKeyTableRecord>();
+    'ports: for (end_port, port) in search.ports() {
         // The tables of switch ports without enforcement have no effect.
-        let is_switch = search.view.node(end.node).switch.is_some();
+        let is_switch = search.view.node(end_port.node).switch.is_some();
         if is_switch && port.num != PortNum::ZERO && !port.enforces_partitions {
             continue;
         }
         for (block_num, keys) in port.pkeys.iter() {
             let record = PKeyTableRecord {
-                lid: end.lid,
+                lid: end_port.lid,
                 block_num,
                 port_num: port.num,
                 table: PKeyBlock { keys: *keys }.encode(),
             };
-            if found.push_if_match(&record.encode()) {
+            if matches.push_if_match(&record.encode()) {
                 break 'ports;
             }
         }
     }
-    search.reply(found)
+    search.reply(matches)
 }

@@ -13,7 +13,7 @@ const TO_PORT: u64 = 1 << 2;
 const TO_LID: u64 = 1 << 3;
 
 pub(super) fn answer(search: &Search<'_>) -> SaReply {
-    let mut found =
+    let mut matches =
         search.matches_in::<LinkRecord>(search.request.component_mask & !(LID | TO_LID));
     let view = search.view;
     let requested = LinkRecord::decode(search.request.data);
@@ -41,7 +41,7 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
                 to_lid: view.end_port(b).lid,
             }
             .encode();
-            return found.push_if_match(&record);
+            return matches.push_if_match(&record);
         }
         false
     };
@@ -50,14 +50,14 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
         if let Some(far_end) = far_end {
             let _ = links(search, far_end, to_port).any(|(to, from)| add(from, to));
         }
-        return search.reply(found);
+        return search.reply(matches);
     }
     for at in search.end_ports() {
         if links(search, at, from_port).any(|(from, to)| add(from, to)) {
             break;
         }
     }
-    search.reply(found)
+    search.reply(matches)
 }
 
 /// Links as (port, peer) pairs: the link of a CA or router port, or all links of a switch. With `num`, only the link of that port.
@@ -66,9 +66,9 @@ fn links<'a>(
     at: EndPortIdx,
     num: Option<PortNum>,
 ) -> impl Iterator<Item = (PortIdx, PortIdx)> + use<'a> {
-    let end = search.view.end_port(at);
-    let is_switch = search.view.node(end.node).switch.is_some();
-    let (end_port, node) = (end.port, end.node);
+    let port_at = search.view.end_port(at);
+    let is_switch = search.view.node(port_at.node).switch.is_some();
+    let (end_port, node) = (port_at.port, port_at.node);
     let view = search.view;
     let (single, all) = match num {
         Some(num) => (view.port_by_num(node, num), None),

@@ -129,12 +129,12 @@ impl Search<'_> {
     fn matches_in<R: SaRecord>(&self, component_mask: u64) -> Matches {
         Matches {
             template: Template::new::<R>(component_mask, self.request.data),
-            found: ReplyRecords::new(self.request, R::STRIDE),
+            records: ReplyRecords::new(self.request, R::STRIDE),
         }
     }
 
     fn reply(&self, matches: Matches) -> SaReply {
-        SaReply::from_records(self.request, matches.found)
+        SaReply::from_records(self.request, matches.records)
     }
 
     /// Whether records about an end port are visible to the client.
@@ -174,11 +174,11 @@ impl Search<'_> {
     fn ports_by(&self, other: Option<Lid>) -> impl Iterator<Item = (&EndPort, &PortView)> {
         let visible = self.end_ports_by(other).filter(|at| self.is_visible(*at));
         visible.flat_map(|at| {
-            let end = self.view.end_port(at);
-            let is_switch = self.view.node(end.node).switch.is_some();
-            let ports = self.view.ports_of_node(end.node);
-            let of_lid = ports.filter(move |(port, _)| is_switch || *port == end.port);
-            of_lid.map(move |(_, port)| (end, port))
+            let end_port = self.view.end_port(at);
+            let is_switch = self.view.node(end_port.node).switch.is_some();
+            let ports = self.view.ports_of_node(end_port.node);
+            let of_lid = ports.filter(move |(port, _)| is_switch || *port == end_port.port);
+            of_lid.map(move |(_, port)| (end_port, port))
         })
     }
 }
@@ -186,22 +186,22 @@ impl Search<'_> {
 /// Matching records.
 struct Matches {
     template: Template,
-    found: ReplyRecords,
+    records: ReplyRecords,
 }
 
 impl Matches {
     /// Adds a record if it matches. Returns whether the search may stop.
     fn push_if_match(&mut self, record: &[u8]) -> bool {
         if self.template.matches(record) {
-            self.found.push(record);
+            self.records.push(record);
         }
-        self.found.is_enough()
+        self.records.is_enough()
     }
 }
 
 /// SMInfoRecords (docs/sm-behaviour.md 7.15).
 fn sm_infos(search: &Search<'_>) -> SaReply {
-    let mut found = search.matches::<SmInfoRecord>();
+    let mut matches = search.matches::<SmInfoRecord>();
     let view = search.view;
     let is_selected = |at: Lid| {
         let requested = search.lid();
@@ -211,9 +211,9 @@ fn sm_infos(search: &Search<'_>) -> SaReply {
     };
     for sm in view.sms.iter().filter(|m| is_selected(m.lid)) {
         let visible = view.by_lid(sm.lid).is_none_or(|at| search.is_visible(at));
-        if visible && found.push_if_match(&sm.encode()) {
+        if visible && matches.push_if_match(&sm.encode()) {
             break;
         }
     }
-    search.reply(found)
+    search.reply(matches)
 }

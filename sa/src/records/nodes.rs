@@ -17,9 +17,9 @@ const PORT_GUID: (u64, usize) = (1 << 8, 192);
 pub(super) const INDEXED: u64 = SYSTEM_IMAGE_GUID.0 | NODE_GUID.0 | PORT_GUID.0;
 
 pub(super) fn answer(search: &Search<'_>) -> SaReply {
-    let mut found = search.matches::<NodeRecord>();
+    let mut matches = search.matches::<NodeRecord>();
     let mut add =
-        |at: EndPortIdx| search.is_visible(at) && found.push_if_match(&record(search.view, at));
+        |at: EndPortIdx| search.is_visible(at) && matches.push_if_match(&record(search.view, at));
     let requested = |(component, bit): (u64, usize)| {
         search
             .request
@@ -40,22 +40,22 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     } else {
         let _ = search.end_ports().any(&mut add);
     }
-    search.reply(found)
+    search.reply(matches)
 }
 
 fn record(view: &View, at: EndPortIdx) -> [u8; NodeRecord::LEN] {
-    let end = view.end_port(at);
-    let node = view.node(end.node);
+    let end_port = view.end_port(at);
+    let node = view.node(end_port.node);
     let mut info = [0; 64];
     info[..node.info.len()].copy_from_slice(&node.info);
     let mut info = NodeInfo::decode(&info);
-    info.port_guid = end.guid;
+    info.port_guid = end_port.guid;
     // For a switch this is port 0, not the port by which it was discovered.
-    info.local_port_num = view.port(end.port).num;
+    info.local_port_num = view.port(end_port.port).num;
     let mut node_info = [0; 40];
     node_info.copy_from_slice(&info.encode()[..40]);
     NodeRecord {
-        lid: end.lid,
+        lid: end_port.lid,
         node_info,
         node_description: node.description,
     }

@@ -18,18 +18,18 @@ const PORT_LID: (u64, usize) = (1 << 5, 160);
 
 pub(super) fn answer(search: &Search<'_>) -> SaReply {
     let query = PortQuery::new(search);
-    let mut found = search.matches_in::<PortInfoRecord>(query.component_mask);
+    let mut matches = search.matches_in::<PortInfoRecord>(query.component_mask);
     for (owner, port) in search
         .ports_by(port_lid(search))
         .filter(|(_, port)| port.has_port_info)
     {
         if let Some(record) = query.record(owner, port)
-            && found.push_if_match(&record)
+            && matches.push_if_match(&record)
         {
             break;
         }
     }
-    search.reply(found)
+    search.reply(matches)
 }
 
 /// The LID to match in PortInfo. Only end ports have one, so the index by LID applies; switch ports have 0.

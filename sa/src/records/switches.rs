@@ -15,10 +15,10 @@ const BLOCK_NUM: u64 = 1 << 1;
 /// Calls `visit` with the LID of each visible switch that can match, until it returns `true`.
 fn for_each_switch<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -> bool) {
     for at in search.end_ports() {
-        let end = search.view.end_port(at);
-        if let Some(switch) = &search.view.node(end.node).switch
+        let end_port = search.view.end_port(at);
+        if let Some(switch) = &search.view.node(end_port.node).switch
             && search.is_visible(at)
-            && visit(end.lid, switch)
+            && visit(end_port.lid, switch)
         {
             return;
         }
@@ -26,20 +26,20 @@ fn for_each_switch<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a Sw
 }
 
 pub(super) fn infos(search: &Search<'_>) -> SaReply {
-    let mut found = search.matches::<SwitchInfoRecord>();
+    let mut matches = search.matches::<SwitchInfoRecord>();
     for_each_switch(search, |lid, switch| {
         let record = SwitchInfoRecord {
             lid,
             switch_info: switch.info,
         }
         .encode();
-        found.push_if_match(&record)
+        matches.push_if_match(&record)
     });
-    search.reply(found)
+    search.reply(matches)
 }
 
 pub(super) fn lfts(search: &Search<'_>) -> SaReply {
-    let mut found = search.matches::<LftRecord>();
+    let mut matches = search.matches::<LftRecord>();
     let requested = LftRecord::decode(search.request.data);
     for_each_switch(search, |lid, switch| {
         let Some(lft) = &switch.lft else {
@@ -57,18 +57,18 @@ pub(super) fn lfts(search: &Search<'_>) -> SaReply {
                 table: lft.block(block_num),
             }
             .encode();
-            if found.push_if_match(&record) {
+            if matches.push_if_match(&record) {
                 return true;
             }
         }
         false
     });
-    search.reply(found)
+    search.reply(matches)
 }
 
 /// Blocks up to the last one with an entry.
 pub(super) fn mfts(search: &Search<'_>) -> SaReply {
-    let mut found = search.matches::<MftRecord>();
+    let mut matches = search.matches::<MftRecord>();
     for_each_switch(search, |lid, switch| {
         let last_used = switch
             .mft
@@ -90,11 +90,11 @@ pub(super) fn mfts(search: &Search<'_>) -> SaReply {
                 table: MftBlock { masks: *masks }.encode(),
             }
             .encode();
-            if found.push_if_match(&record) {
+            if matches.push_if_match(&record) {
                 return true;
             }
         }
         false
     });
-    search.reply(found)
+    search.reply(matches)
 }

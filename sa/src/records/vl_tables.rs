@@ -55,17 +55,17 @@ pub fn answer(view: &View, request: &SaRequest<'_>, unknown: UnknownTables) -> O
 pub fn missing(
     view: &View,
     request: &SaRequest<'_>,
-    most: usize,
+    max: usize,
 ) -> BTreeSet<(NodeGuid, VlTableId)> {
-    let mut found = BTreeSet::new();
+    let mut tables = BTreeSet::new();
     if let Ok(search) = Search::new(view, request) {
         let mut missing = |node, table| {
-            found.insert((node, table));
-            found.len() < most
+            tables.insert((node, table));
+            tables.len() < max
         };
         let _ = for_each_table(&search, &mut missing);
     }
-    found
+    tables
 }
 
 /// Called for each unknown table; returns whether to continue.
@@ -82,48 +82,55 @@ fn for_each_table(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
 fn sl_to_vl_records(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
     // Components that were resolved are not compared again.
     let resolved = LID | INPUT_PORT | OUTPUT_PORT;
-    let mut found = search.matches_in::<SlToVlRecord>(search.request.component_mask & !resolved);
+    let mut matches = search.matches_in::<SlToVlRecord>(search.request.component_mask & !resolved);
     let requested = SlToVlRecord::decode(search.request.data);
     for at in search.end_ports().filter(|at| search.is_visible(*at)) {
-        let end = search.view.end_port(at);
-        let node = search.view.node(end.node);
+        let end_port = search.view.end_port(at);
+        let node = search.view.node(end_port.node);
         let mut offer = |input: PortNum, output: PortNum| {
-            offer_sl_to_vl(search, end, node, (input, output), &mut found, missing)
+            offer_sl_to_vl(
+                search,
+                end_port,
+                node,
+                (input, output),
+                &mut matches,
+                missing,
+            )
         };
         let continues = if node.switch.is_some() {
             let ports = |component: u64, requested: PortNum| {
-                let all = search
+                let all_ports = search
                     .view
-                    .ports_of_node(end.node)
+                    .ports_of_node(end_port.node)
                     .map(|(_, port)| port.num);
-                all.filter(move |num| !search.request.has(component) || *num == requested)
+                all_ports.filter(move |num| !search.request.has(component) || *num == requested)
             };
             ports(OUTPUT_PORT, requested.output_port).all(|output| {
                 ports(INPUT_PORT, requested.input_port).all(|input| offer(input, output))
             })
         } else {
-            let num = search.view.port(end.port).num;
+            let num = search.view.port(end_port.port).num;
             offer(num, num)
         };
         if !continues {
             break;
         }
     }
-    search.reply(found)
+    search.reply(matches)
 }
 
 /// Adds one table. Returns whether to continue.
 fn offer_sl_to_vl(
     search: &Search<'_>,
-    end: &EndPort,
+    end_port: &EndPort,
     node: &NodeView,
     (input, output): (PortNum, PortNum),
-    found: &mut Matches,
+    matches: &mut Matches,
     missing: Missing<'_>,
 ) -> bool {
     let written = |at: SlToVlSelector| node.sl_to_vl.get(&at).copied();
     let is_switch = node.switch.is_some();
-    let known = if is_switch {
+    let known_table = if is_switch {
         written(SlToVlSelector::Pair(input, output))
             .or_else(|| written(SlToVlSelector::Output(output)))
     } else {
@@ -135,7 +142,7 @@ fn offer_sl_to_vl(
             .read_vl_tables()
             .sl_to_vl(node.guid, input, output)
     };
-    let Some(table) = known.or_else(read) else {
+    let Some(table) = known_table.or_else(read) else {
         return missing(node.guid, VlTableId::SlToVl(input, output));
     };
     let (input_port, output_port) = if is_switch {
@@ -144,26 +151,26 @@ fn offer_sl_to_vl(
         (PortNum::ZERO, PortNum::ZERO)
     };
     let record = SlToVlRecord {
-        lid: end.lid,
+        lid: end_port.lid,
         input_port,
         output_port,
         table,
     };
-    !found.push_if_match(&record.encode())
+    !matches.push_if_match(&record.encode())
 }
 
 fn vl_arbitration_records(search: &Search<'_>, missing: Missing<'_>) -> SaReply {
     let resolved = LID | ARBITRATED_PORT | BLOCK_NUM;
-    let mut found = search.matches_in::<VlArbRecord>(search.request.component_mask & !resolved);
+    let mut matches = search.matches_in::<VlArbRecord>(search.request.component_mask & !resolved);
     let requested = VlArbRecord::decode(search.request.data);
-    let is_selected = |end: &EndPort, port: &PortView| {
-        let by_lid = search.view.node(end.node).switch.is_none();
+    let is_selected = |end_port: &EndPort, port: &PortView| {
+        let by_lid = search.view.node(end_port.node).switch.is_none();
         by_lid || !search.request.has(ARBITRATED_PORT) || port.num == requested.output_port
     };
     let block = |num: &u8| !search.request.has(BLOCK_NUM) || *num == requested.block_num;
-    for (end, port) in search.ports().filter(|(end, port)| is_selected(end, port)) {
+    for (end_port, port) in search.ports().filter(|(end, port)| is_selected(end, port)) {
         for block_num in BLOCKS.filter(block) {
-            let node = search.view.node(end.node).guid;
+            let node = search.view.node(end_port.node).guid;
             let mut written = port.vl_arbitration.iter();
             let written = written.find_map(|(b, table)| (*b == block_num).then_some(*table));
             let read = || {
@@ -175,19 +182,19 @@ fn vl_arbitration_records(search: &Search<'_>, missing: Missing<'_>) -> SaReply 
             let enough = match written.or_else(read) {
                 Some(table) => {
                     let record = VlArbRecord {
-                        lid: end.lid,
+                        lid: end_port.lid,
                         output_port: port.num,
                         block_num,
                         table,
                     };
-                    found.push_if_match(&record.encode())
+                    matches.push_if_match(&record.encode())
                 }
                 None => !missing(node, VlTableId::VlArbitration(port.num, block_num)),
             };
             if enough {
-                return search.reply(found);
+                return search.reply(matches);
             }
         }
     }
-    search.reply(found)
+    search.reply(matches)
 }

@@ -70,20 +70,20 @@ impl AliasRegistry {
         let requested = decode_request(view, request)?;
         for &index in &requested.indices {
             let present = self.tables.get(requested.port, index);
-            let wanted = match requested.record.guids[index % BLOCK_LEN] {
+            let requested_guid = match requested.record.guids[index % BLOCK_LEN] {
                 EMPTY if present != EMPTY => present,
                 EMPTY => self
                     .generate_guid(view, requested.port, index)
                     .ok_or(Status::NO_RESOURCES)?,
                 guid => guid,
             };
-            if wanted == present || self.is_taken(view, wanted) {
+            if requested_guid == present || self.is_taken(view, requested_guid) {
                 continue;
             }
             if present != EMPTY {
                 groups.remove_port(present);
             }
-            self.set_entry(requested.port, index, wanted);
+            self.set_entry(requested.port, index, requested_guid);
         }
         Ok(self.reply(&requested))
     }
@@ -100,8 +100,8 @@ impl AliasRegistry {
     ) -> Result<GuidInfoRecord, Status> {
         let requested = decode_request(view, request)?;
         let present = |index: &usize| self.tables.get(requested.port, *index);
-        let joined = |guid: PortGuid| guid != EMPTY && groups.is_member(guid);
-        if requested.indices.iter().any(|i| joined(present(i))) {
+        let has_joined = |guid: PortGuid| guid != EMPTY && groups.is_member(guid);
+        if requested.indices.iter().any(|i| has_joined(present(i))) {
             return Err(Status::DENIED);
         }
         for &index in &requested.indices {
@@ -132,8 +132,8 @@ impl AliasRegistry {
             index,
             alias: self.tables.get(port, usize::from(index)),
         };
-        let all = indices.filter(|index| *index > 0).map(alias);
-        all.filter(|saved| saved.alias != EMPTY)
+        let aliases = indices.filter(|index| *index > 0).map(alias);
+        aliases.filter(|saved| saved.alias != EMPTY)
     }
 
     /// Appends the changes since the last call.

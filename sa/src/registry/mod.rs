@@ -218,15 +218,15 @@ impl Registry {
     /// Removes the memberships, aliases, subscriptions and pending reports of a port that left the subnet (docs/sm-behaviour.md 1.23, 10.18).
     /// Returns whether the port had registrations that its host must repeat if it returns.
     pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) -> bool {
-        let mut any = self.groups.remove_port(gid.guid());
+        let mut was_removed = self.groups.remove_port(gid.guid());
         for alias in self.aliases.remove_port(gid.guid()) {
             self.groups.remove_port(alias);
-            any = true;
+            was_removed = true;
         }
         any |= self.subscriptions.remove(gid);
         self.reports.remove_subscriber(gid);
         self.report_group_events(view, now);
-        any
+        was_removed
     }
 
     /// Takes the MLIDs whose members changed.

@@ -57,9 +57,9 @@ pub struct ReportQueue {
 impl ReportQueue {
     /// Queues a notice for a subscriber; the first transmission is due at once.
     pub fn enqueue(&mut self, (gid, to): (Gid, Peer), notice: &Notice, issuer: Gid, now: Instant) {
-        let own = self.by_subscriber.entry(gid).or_default();
-        if own.len() >= PENDING_PER_SUBSCRIBER_MAX
-            && let Some(oldest) = own.first().copied()
+        let queue = self.by_subscriber.entry(gid).or_default();
+        if queue.len() >= PENDING_PER_SUBSCRIBER_MAX
+            && let Some(oldest) = queue.first().copied()
         {
             self.abandoned += 1;
             self.remove(oldest);
@@ -144,9 +144,9 @@ impl ReportQueue {
             return;
         };
         self.due.remove(&(report.due, number));
-        if let Some(own) = self.by_subscriber.get_mut(&report.gid) {
-            own.remove(&number);
-            if own.is_empty() {
+        if let Some(queue) = self.by_subscriber.get_mut(&report.gid) {
+            queue.remove(&number);
+            if queue.is_empty() {
                 self.by_subscriber.remove(&report.gid);
             }
         }

@@ -108,8 +108,8 @@ impl Services {
         if let Some(present) = self.services.get(&rid) {
             check_may_change(view, request, client, present, &record)?;
         } else {
-            let own = self.count_by_port.get(&by).copied().unwrap_or_default();
-            if self.services.len() >= SERVICES_MAX || own >= SERVICES_PER_PORT_MAX {
+            let own_count = self.count_by_port.get(&by).copied().unwrap_or_default();
+            if self.services.len() >= SERVICES_MAX || own_count >= SERVICES_PER_PORT_MAX {
                 return Err(Status::NO_RESOURCES);
             }
         }
@@ -159,7 +159,7 @@ impl Services {
         };
         let requested = ServiceRecord::decode(request.data);
         let template = Template::new::<ServiceRecord>(request.component_mask, request.data);
-        let mut found = ReplyRecords::new(request, ServiceRecord::STRIDE);
+        let mut records = ReplyRecords::new(request, ServiceRecord::STRIDE);
         for service in self.candidates(request, &requested) {
             let mut record = service.record;
             let pkey = record.service_pkey;
@@ -175,12 +175,12 @@ impl Services {
             if !request.is_trusted() {
                 record.service_key = [0; 16];
             }
-            found.push(&record.encode());
-            if found.is_enough() {
+            records.push(&record.encode());
+            if records.is_enough() {
                 break;
             }
         }
-        SaReply::from_records(request, found)
+        SaReply::from_records(request, records)
     }
 
     /// Services that can match, found by the most selective index.
@@ -259,7 +259,7 @@ impl Services {
         for service in saved.iter().take(SERVICES_MAX) {
             let left_s = service
                 .lease_remaining_s
-                .map(|left| u32::try_from(left).unwrap_or(u32::MAX - 1));
+                .map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX - 1));
             let record = ServiceRecord {
                 service_lease_s: left_s.unwrap_or(ServiceRecord::FOREVER),
                 ..service.record
@@ -310,9 +310,9 @@ impl Services {
         }
         self.by_gid.remove(&(service.record.service_gid, rid));
         self.by_name.remove(&(service.record.service_name, rid));
-        if let Some(own) = self.count_by_port.get_mut(&service.registered_by) {
-            *own -= 1;
-            if *own == 0 {
+        if let Some(own_count) = self.count_by_port.get_mut(&service.registered_by) {
+            *own_count -= 1;
+            if *own_count == 0 {
                 self.count_by_port.remove(&service.registered_by);
             }
         }
@@ -333,11 +333,15 @@ fn check_may_change(
     requested: &ServiceRecord,
 ) -> Result<(), Status> {
     let key = present.record.service_key;
-    let may = request.is_trusted()
+    let is_permitted = request.is_trusted()
         || view.end_port(client).guid == present.registered_by
         || view.by_gid(present.record.service_gid) == Some(client)
         || key != [0; 16] && key == requested.service_key;
-    if may { Ok(()) } else { Err(Status::DENIED) }
+    if is_permitted {
+        Ok(())
+    } else {
+        Err(Status::DENIED)
+    }
 }
 
 const fn rid(record: &ServiceRecord) -> Rid {
@@ -395,21 +399,21 @@ mod tests {
             data: &data,
             tail: &[],
         };
-        let has = |component, same: bool| mask & component == 0 || same;
-        let plain = |r: &&ServiceRecord| {
-            has(SERVICE_ID, r.service_id == requested.service_id)
-                && has(SERVICE_GID, r.service_gid == requested.service_gid)
-                && (has(SERVICE_NAME, r.service_name == requested.service_name)
+        let matches = |component, is_equal: bool| mask & component == 0 || is_equal;
+        let matches_all = |r: &&ServiceRecord| {
+            matches(SERVICE_ID, r.service_id == requested.service_id)
+                && matches(SERVICE_GID, r.service_gid == requested.service_gid)
+                && (matches(SERVICE_NAME, r.service_name == requested.service_name)
                     // The index by GID is not split by name, because few services share a GID.
                     || mask & SERVICE_GID != 0)
         };
-        let all = services.services.values().map(|s| &s.record);
-        let mut scan: Vec<Rid> = all.filter(plain).map(rid).collect();
-        let found = services.candidates(&request, requested);
-        let mut found: Vec<Rid> = found.map(|s| rid(&s.record)).collect();
+        let records = services.services.values().map(|s| &s.record);
+        let mut scan: Vec<Rid> = records.filter(matches_all).map(rid).collect();
+        let candidates = services.candidates(&request, requested);
+        let mut candidates: Vec<Rid> = candidates.map(|s| rid(&s.record)).collect();
         scan.sort_unstable();
-        found.sort_unstable();
-        assert_eq!(found, scan, "mask {mask:#x}");
+        candidates.sort_unstable();
+        assert_eq!(candidates, scan, "mask {mask:#x}");
     }
 
     proptest! {
@@ -460,9 +464,9 @@ mod tests {
                         prop_assert!(false, "{update:?}");
                     }
                 }
-                let all = services.registrations(now).into_iter();
-                let all = all.map(|s| (rid(&s.record), ending(s))).collect();
-                prop_assert_eq!(&persisted, &all, "updates reproduce the registry, and leases keep their end");
+                let services_by_id = services.registrations(now).into_iter();
+                let services_by_id = services_by_id.map(|s| (rid(&s.record), ending(s))).collect();
+                prop_assert_eq!(&persisted, &services_by_id, "updates reproduce the registry, and leases keep their end");
                 let len = services.len();
                 prop_assert_eq!((services.by_gid.len(), services.by_name.len()), (len, len));
             }

@@ -66,8 +66,12 @@ impl Subscriptions {
         // Without a QPN, reports go to the queue pair of the request: srp_daemon sets the QPN only to unsubscribe
         // (docs/sm-behaviour.md 6.9).
         if info.qpn == Qpn(0) {
-            let own = request.from.qpn;
-            info.qpn = if own == Qpn(0) { Qpn(1) } else { own };
+            let source_qpn = request.from.qpn;
+            info.qpn = if source_qpn == Qpn(0) {
+                Qpn(1)
+            } else {
+                source_qpn
+            };
         }
         let is_same = |s: &Subscription| is_same_subscription(&s.info, &info);
         let present = self
@@ -105,7 +109,7 @@ impl Subscriptions {
             return SaReply::error(Status::REQ_INVALID);
         };
         let template = Template::new::<InformInfoRecord>(request.component_mask, request.data);
-        let mut found = ReplyRecords::new(request, InformInfoRecord::STRIDE);
+        let mut records = ReplyRecords::new(request, InformInfoRecord::STRIDE);
         let (first, last) = if request.has(SUBSCRIBER_GID) {
             let requested = InformInfoRecord::decode(request.data).subscriber_gid;
             (requested, requested)
@@ -126,12 +130,12 @@ impl Subscriptions {
             if !visible || !template.matches(&record) {
                 continue;
             }
-            found.push(&record);
-            if found.is_enough() {
+            records.push(&record);
+            if records.is_enough() {
                 break;
             }
         }
-        SaReply::from_records(request, found)
+        SaReply::from_records(request, records)
     }
 
     /// Subscriptions that match a notice. `pkey` is the group's P_Key for notices 66 and 67.
@@ -161,9 +165,9 @@ impl Subscriptions {
 
     /// Removes all subscriptions of a subscriber. Returns whether there were any.
     pub fn remove(&mut self, gid: Gid) -> bool {
-        let own: Vec<_> = self.of_subscriber(gid).map(|(key, _)| key).collect();
-        let any = !own.is_empty();
-        for key in own {
+        let keys: Vec<_> = self.of_subscriber(gid).map(|(key, _)| key).collect();
+        let any = !keys.is_empty();
+        for key in keys {
             self.by_subscriber.remove(&key);
             self.unsaved.insert(key);
         }
@@ -198,8 +202,9 @@ impl Subscriptions {
 
     /// All subscriptions as registrations.
     pub(super) fn registrations(&self) -> Vec<RegisteredSubscription> {
-        let all = self.by_subscriber.iter();
-        all.map(|((_, number), s)| s.to_registration(*number))
+        let subscriptions = self.by_subscriber.iter();
+        subscriptions
+            .map(|((_, number), s)| s.to_registration(*number))
             .collect()
     }
 
@@ -271,14 +276,14 @@ impl Subscriptions {
             return None;
         }
         let taken = self.of_subscriber(gid).map(|((_, number), _)| number);
-        let mut free = 0;
+        let mut enumerator = 0;
         for number in taken {
-            if number != free {
+            if number != enumerator {
                 break;
             }
-            free += 1;
+            enumerator += 1;
         }
-        Some((gid, free))
+        Some((gid, enumerator))
     }
 }
 
@@ -306,12 +311,12 @@ fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
         true
     } else {
         // LIDRangeEnd 0 selects one LID (docs/sm-behaviour.md 6.15).
-        let end = if info.lid_range_end == Lid(0) {
+        let last_lid = if info.lid_range_end == Lid(0) {
             info.lid_range_begin
         } else {
             info.lid_range_end
         };
-        (info.lid_range_begin..=end).contains(&notice.issuer_lid)
+        (info.lid_range_begin..=last_lid).contains(&notice.issuer_lid)
     };
     let notice_type = u16::from(notice.notice_type.0);
     from && (info.is_generic != 0) == notice.is_generic

@@ -28,13 +28,13 @@ struct KnownPKeys {
 
 impl PKeyTable {
     fn known_blocks(&self) -> &[(u16, PKeyBlock)] {
-        self.0.as_ref().map_or(&[], |known| &known.blocks)
+        self.0.as_ref().map_or(&[], |table| &table.blocks)
     }
 
     fn change(&mut self, change: impl FnOnce(&mut KnownPKeys)) {
-        let known = Arc::make_mut(self.0.get_or_insert_default());
-        change(known);
-        if *known == KnownPKeys::default() {
+        let table = Arc::make_mut(self.0.get_or_insert_default());
+        change(table);
+        if *table == KnownPKeys::default() {
             self.0 = None;
         }
     }
@@ -49,15 +49,15 @@ impl PKeyTable {
     /// A block; `None` if unknown.
     #[must_use]
     pub fn block(&self, block: u16) -> Option<&PKeyBlock> {
-        let known = self.known_blocks();
-        let at = known.binary_search_by_key(&block, |(b, _)| *b).ok()?;
-        Some(&known[at].1)
+        let blocks = self.known_blocks();
+        let at = blocks.binary_search_by_key(&block, |(b, _)| *b).ok()?;
+        Some(&blocks[at].1)
     }
 
     /// Known blocks in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &PKeyBlock)> {
-        let known = self.known_blocks().iter();
-        known.map(|(block, keys)| (*block, keys))
+        let blocks = self.known_blocks().iter();
+        blocks.map(|(block, keys)| (*block, keys))
     }
 
     /// Sets the contents of a block.
@@ -66,11 +66,11 @@ impl PKeyTable {
             return;
         }
         self.change(
-            |known| match known.blocks.binary_search_by_key(&block, |(b, _)| *b) {
-                Ok(at) => known.blocks[at].1 = keys,
+            |table| match table.blocks.binary_search_by_key(&block, |(b, _)| *b) {
+                Ok(at) => table.blocks[at].1 = keys,
                 Err(at) => {
-                    known.blocks.reserve_exact(1);
-                    known.blocks.insert(at, (block, keys));
+                    table.blocks.reserve_exact(1);
+                    table.blocks.insert(at, (block, keys));
                 }
             },
         );
@@ -79,10 +79,10 @@ impl PKeyTable {
     /// Marks a block as unknown, from sending a Set until its response.
     pub fn invalidate_block(&mut self, block: u16) {
         if self.0.is_some() {
-            self.change(|known| {
-                known.blocks.retain(|(b, _)| *b != block);
+            self.change(|table| {
+                table.blocks.retain(|(b, _)| *b != block);
                 // A block that became unknown may not be empty.
-                known.unread_empty &= block != 0;
+                table.unread_empty &= block != 0;
             });
         }
     }
@@ -99,16 +99,16 @@ impl PKeyTable {
     }
 
     /// Sets whether unread blocks are known to be empty.
-    pub fn set_unread_empty(&mut self, yes: bool) {
-        if self.is_unread_empty() != yes {
-            self.change(|known| known.unread_empty = yes);
+    pub fn set_unread_empty(&mut self, is_empty: bool) {
+        if self.is_unread_empty() != is_empty {
+            self.change(|table| table.unread_empty = is_empty);
         }
     }
 
     /// Whether unread blocks are known to be empty.
     #[must_use]
     pub fn is_unread_empty(&self) -> bool {
-        self.0.as_ref().is_some_and(|known| known.unread_empty)
+        self.0.as_ref().is_some_and(|table| table.unread_empty)
     }
 
     /// Unknown blocks of a table with `entries` entries.
@@ -124,14 +124,14 @@ impl PKeyTable {
         if self.unknown_blocks(entries).next().is_some() {
             return None;
         }
-        let mut all = vec![PKey(0); usize::from(entries)];
+        let mut flat_keys = vec![PKey(0); usize::from(entries)];
         for (block, keys) in self.known_blocks() {
             let first = usize::from(*block) * PKEY_BLOCK_LEN;
-            for (entry, key) in all.iter_mut().skip(first).zip(keys) {
+            for (entry, key) in flat_keys.iter_mut().skip(first).zip(keys) {
                 *entry = *key;
             }
         }
-        Some(all)
+        Some(flat_keys)
     }
 
     /// A block of the table with these entries.
@@ -158,9 +158,9 @@ mod tests {
         table.set_block(0, block);
         assert_eq!(table.entries(70), None);
         table.set_unread_empty(true);
-        let mut all = vec![PKey(0); 70];
-        all[0] = PKey::DEFAULT_FULL;
-        assert_eq!(table.entries(70), Some(all));
+        let mut keys = vec![PKey(0); 70];
+        keys[0] = PKey::DEFAULT_FULL;
+        assert_eq!(table.entries(70), Some(keys));
         assert_eq!(table.entries(3).map(|t| t.len()), Some(3));
         table.invalidate_block(0);
         assert_eq!(table.entries(3), None);

@@ -13,8 +13,8 @@ pub struct VlArbitrationBlocks(Option<Arc<Vec<VlArbitrationBlock>>>);
 impl VlArbitrationBlocks {
     /// Stores a block.
     pub fn insert(&mut self, block: u8, table: [u8; 64]) {
-        let others = self.iter().filter(|(b, _)| *b != block).copied();
-        *self = others.chain([(block, table)]).collect();
+        let other_blocks = self.iter().filter(|(b, _)| *b != block).copied();
+        *self = other_blocks.chain([(block, table)]).collect();
     }
 
     /// Discards a block.

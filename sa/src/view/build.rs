@@ -24,7 +24,7 @@ use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::tables::vl_arbitration::VlArbitrationBlocks;
-use crate::vl_tables::ReadVlTables;
+use crate::vl_tables::VlTableCache;
 
 /// A node as the SM observed it.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ pub struct ViewExtras {
     /// Alias GUIDs.
     pub aliases: Arc<AliasTables>,
     /// VL tables that were read on behalf of clients.
-    pub read_vl_tables: Arc<ReadVlTables>,
+    pub read_vl_tables: Arc<VlTableCache>,
 }
 
 /// Builds a view from the fabric and the previous view.
@@ -178,10 +178,10 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         let mut end_ports = EndPortTable::with_capacity(nodes.len());
         for node in self.fabric.nodes() {
             end_ports.insert_node(node.info.node_guid, node.slot);
-            let mut add = |end: EndPort| {
+            let mut add = |end_port: EndPort| {
                 // If two ports have the same GUID, the fabric's index decides which one it refers to.
-                let is_indexed = self.fabric.port_by_guid(end.guid) == Some(end.port);
-                end_ports.push(end, is_indexed);
+                let is_indexed = self.fabric.port_by_guid(end_port.guid) == Some(end_port.port);
+                end_ports.push(end_port, is_indexed);
             };
             match self.previous {
                 Some(previous) if self.is_unchanged(&node) => {
@@ -281,8 +281,8 @@ fn has_same_ports<'n>(node: &ObservedNode<'n, impl Ports<'n>>, previous: &[PortV
             && port.peer.unwrap_or(PortIdx::NONE) == previous_port.peer
     };
     let mut ports = node.ports.clone();
-    let mut each = previous.iter();
-    each.all(|previous_port| {
+    let mut previous_nodes = previous.iter();
+    previous_nodes.all(|previous_port| {
         ports
             .next()
             .is_some_and(|port| is_unchanged(port, previous_port))

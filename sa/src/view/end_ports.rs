@@ -23,7 +23,7 @@ pub struct GidChanges {
 #[derive(Debug, Default)]
 pub(super) struct EndPortTable {
     /// In the order of their ports.
-    all: Vec<EndPort>,
+    ports: Vec<EndPort>,
     /// Index of the end port of each LID; `u32::MAX` for none.
     by_lid: Vec<u32>,
     by_guid: FxHashMap<PortGuid, EndPortIdx>,
@@ -35,11 +35,11 @@ pub(super) struct EndPortTable {
 impl EndPortTable {
     /// An empty table with capacity for `nodes` nodes.
     pub(super) fn with_capacity(nodes: usize) -> Self {
-        let mut ends = Self::default();
-        ends.all.reserve(nodes);
-        ends.by_guid.reserve(nodes);
-        ends.by_node_guid.reserve(nodes);
-        ends
+        let mut table = Self::default();
+        table.ports.reserve(nodes);
+        table.by_guid.reserve(nodes);
+        table.by_node_guid.reserve(nodes);
+        table
     }
 
     pub(super) fn insert_node(&mut self, guid: NodeGuid, slot: u32) {
@@ -47,24 +47,24 @@ impl EndPortTable {
     }
 
     /// Appends an end port; `is_indexed` if the index by GUID shall refer to it.
-    pub(super) fn push(&mut self, end: EndPort, is_indexed: bool) {
-        let idx = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-        if end.lid.is_unicast() {
-            let from = usize::from(end.lid.0);
-            let to = from + usize::from(end.lids());
+    pub(super) fn push(&mut self, end_port: EndPort, is_indexed: bool) {
+        let idx = u32::try_from(self.ports.len()).unwrap_or(u32::MAX);
+        if end_port.lid.is_unicast() {
+            let from = usize::from(end_port.lid.0);
+            let to = from + usize::from(end_port.lids());
             if self.by_lid.len() < to {
                 self.by_lid.resize(to, u32::MAX);
             }
             self.by_lid[from..to].fill(idx);
         }
         if is_indexed {
-            self.by_guid.insert(end.guid, EndPortIdx(idx));
+            self.by_guid.insert(end_port.guid, EndPortIdx(idx));
         }
-        self.all.push(end);
+        self.ports.push(end_port);
     }
 
     pub(super) fn as_slice(&self) -> &[EndPort] {
-        &self.all
+        &self.ports
     }
 
     pub(super) fn by_lid(&self, lid: Lid) -> Option<EndPortIdx> {
@@ -82,15 +82,15 @@ impl EndPortTable {
 
     /// The end port of a port. End ports are sorted by port.
     pub(super) fn at_port(&self, at: PortIdx) -> Option<EndPortIdx> {
-        let found = self.all.binary_search_by_key(&at, |e| e.port).ok()?;
-        u32::try_from(found).ok().map(EndPortIdx)
+        let index = self.ports.binary_search_by_key(&at, |e| e.port).ok()?;
+        u32::try_from(index).ok().map(EndPortIdx)
     }
 
     /// The end ports of the node in a slot.
     pub(super) fn of_node(&self, slot: u32) -> &[EndPort] {
-        let from = self.all.partition_point(|e| e.node < slot);
-        let len = self.all[from..].partition_point(|e| e.node == slot);
-        &self.all[from..from + len]
+        let from = self.ports.partition_point(|e| e.node < slot);
+        let len = self.ports[from..].partition_point(|e| e.node == slot);
+        &self.ports[from..from + len]
     }
 }
 

@@ -29,7 +29,7 @@ use super::aliases::AliasTables;
 use super::message::partition_number;
 use super::pkey_set::PKeySet;
 use super::settings::SaSettings;
-use super::vl_tables::ReadVlTables;
+use super::vl_tables::VlTableCache;
 use crate::routing_origin::RoutingOrigin;
 use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
@@ -203,7 +203,7 @@ pub struct View {
     /// Origin of the installed routing; `None` in a restored view.
     origin: Option<Arc<RoutingOrigin>>,
     aliases: Arc<AliasTables>,
-    read_vl_tables: Arc<ReadVlTables>,
+    read_vl_tables: Arc<VlTableCache>,
     /// [`ObservedFabric::guids_revision`] of the fabric.
     guids_revision: u64,
 }
@@ -237,8 +237,8 @@ impl View {
             let Some(at) = self.by_node_guid(guid) else {
                 continue;
             };
-            let has = view.node(at).switch.as_ref().map(|s| &s.mft);
-            if has.is_none_or(|mft| Arc::ptr_eq(mft, blocks)) {
+            let mft_of_node = view.node(at).switch.as_ref().map(|s| &s.mft);
+            if mft_of_node.is_none_or(|mft| Arc::ptr_eq(mft, blocks)) {
                 continue;
             }
             let slot = &mut Arc::make_mut(&mut view.nodes)[at as usize];
@@ -260,7 +260,7 @@ impl View {
 
     /// A copy with additional VL tables that were read.
     #[must_use]
-    pub fn with_read_vl_tables(&self, read_vl_tables: Arc<ReadVlTables>) -> Self {
+    pub fn with_read_vl_tables(&self, read_vl_tables: Arc<VlTableCache>) -> Self {
         Self {
             read_vl_tables,
             ..self.clone()
@@ -310,7 +310,7 @@ impl View {
 
     /// VL tables that were read on behalf of clients.
     #[must_use]
-    pub fn read_vl_tables(&self) -> &ReadVlTables {
+    pub fn read_vl_tables(&self) -> &VlTableCache {
         &self.read_vl_tables
     }
 
@@ -406,8 +406,8 @@ impl View {
     /// The end port with this GUID or alias GUID.
     #[must_use]
     pub fn by_guid(&self, guid: PortGuid) -> Option<EndPortIdx> {
-        let own = self.end_ports.by_guid(guid);
-        own.or_else(|| self.end_ports.by_guid(self.aliases.owner(guid)?))
+        let owner = self.end_ports.by_guid(guid);
+        owner.or_else(|| self.end_ports.by_guid(self.aliases.owner(guid)?))
     }
 
     /// The node with this GUID.
@@ -489,8 +489,8 @@ impl View {
     /// deadlock.
     #[must_use]
     pub fn path_sl(&self, from: EndPortIdx, to: Lid) -> (Sl, bool) {
-        if let Some(same) = self.service_levels.uniform() {
-            return same;
+        if let Some(uniform_sl) = self.service_levels.uniform() {
+            return uniform_sl;
         }
         let port = self.end_port(from).port;
         let enters = if self.is_switch(port.node()) {
@@ -505,7 +505,7 @@ impl View {
     /// Whether multicast packets may have this SL: any with one VL, otherwise the SL that the trees were verified for.
     #[must_use]
     pub fn allows_multicast_sl(&self, sl: Sl) -> bool {
-        self.multicast_sl().is_none_or(|only| only == sl)
+        self.multicast_sl().is_none_or(|group_sl| group_sl == sl)
     }
 
     /// The SL that multicast packets must have; `None` if any is allowed.

@@ -12,24 +12,26 @@ const AT: core::ops::Range<usize> = 4..12;
 #[derive(Debug)]
 pub(super) struct SystemImageIndex {
     /// SystemImageGUID and slot of each node, sorted.
-    all: Vec<(u64, u32)>,
+    nodes_by_image: Vec<(u64, u32)>,
 }
 
 impl SystemImageIndex {
     fn new(view: &View) -> Self {
         let slots = (0u32..).zip(view.nodes.iter());
         let occupied = slots.filter(|(_, p)| !p.ports.is_empty());
-        let mut all: Vec<(u64, u32)> = occupied
+        let mut pairs: Vec<(u64, u32)> = occupied
             .map(|(at, p)| (system_image_guid(&p.node), at))
             .collect();
-        all.sort_unstable();
-        Self { all }
+        pairs.sort_unstable();
+        Self {
+            nodes_by_image: pairs,
+        }
     }
 
     fn nodes_of(&self, image: u64) -> &[(u64, u32)] {
-        let from = self.all.partition_point(|(i, _)| *i < image);
-        let len = self.all[from..].partition_point(|(i, _)| *i == image);
-        &self.all[from..from + len]
+        let from = self.nodes_by_image.partition_point(|(i, _)| *i < image);
+        let len = self.nodes_by_image[from..].partition_point(|(i, _)| *i == image);
+        &self.nodes_by_image[from..from + len]
     }
 }
 

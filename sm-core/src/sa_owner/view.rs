@@ -14,7 +14,7 @@ use crate::sa::View;
 use crate::sa::aliases::AliasTables;
 use crate::sa::pkey_set::PKeySet;
 use crate::sa::view::{ObservedFabric, ObservedNode, ObservedPort, PortIdx, ViewExtras};
-use crate::sa::vl_tables::ReadVlTables;
+use crate::sa::vl_tables::VlTableCache;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
 /// What a view shows besides the fabric and the registrations.
@@ -47,9 +47,9 @@ pub(crate) fn build_view(
 }
 
 /// The SLtoVL and VLArb tables that were read on behalf of clients.
-pub(super) fn read_vl_tables(fabric: &Subnet) -> ReadVlTables {
+pub(super) fn read_vl_tables(fabric: &Subnet) -> VlTableCache {
     let nodes = fabric.nodes();
-    ReadVlTables::new(
+    VlTableCache::new(
         nodes.filter_map(|(_, n)| Some((n.info.node_guid, n.read_vl_tables.as_ref()?))),
     )
 }

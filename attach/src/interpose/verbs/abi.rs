@@ -425,17 +425,17 @@ mod tests {
     /// Sizes and offsets equal those that the C compiler computes from the header.
     #[test]
     fn layouts_match_the_header() {
-        let mut ours = Vec::new();
+        let mut own_offsets = Vec::new();
         let mut c = String::from(
             "#include <infiniband/verbs.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n",
         );
         macro_rules! compare {
             ($($ours:ty = $theirs:literal { $($field:ident = $name:literal),* })*) => {
                 $(
-                    ours.push(size_of::<$ours>());
+                    own_offsets.push(size_of::<$ours>());
                     c += concat!("printf(\"%zu\\n\", sizeof(struct ", $theirs, "));\n");
                     $(
-                        ours.push(offset_of!($ours, $field));
+                        own_offsets.push(offset_of!($ours, $field));
                         c += concat!("printf(\"%zu\\n\", offsetof(struct ", $theirs, ", ", $name, "));\n");
                     )*
                 )*
@@ -546,14 +546,15 @@ mod tests {
         assert!(built.unwrap().success(), "requires cc and libibverbs-dev");
         let reported = Command::new(&program).output().unwrap().stdout;
         std::fs::remove_dir_all(&dir).unwrap();
-        let theirs: Vec<usize> = String::from_utf8(reported)
+        let system_offsets: Vec<usize> = String::from_utf8(reported)
             .unwrap()
             .lines()
             .map(|line| line.parse().unwrap())
             .collect();
         let expressions: Vec<&str> = c.lines().filter(|line| line.contains("printf")).collect();
-        assert_eq!(theirs.len(), ours.len());
-        for ((ours, theirs), expression) in ours.iter().zip(&theirs).zip(expressions) {
+        assert_eq!(system_offsets.len(), own_offsets.len());
+        for ((ours, theirs), expression) in own_offsets.iter().zip(&system_offsets).zip(expressions)
+        {
             assert_eq!(ours, theirs, "{expression}");
         }
     }

@@ -24,8 +24,8 @@ fn listed_device(
     let mut listed_device = LISTED_DEVICES
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    let same = |device: &&&Device| device.index == index && device.attributes == attributes;
-    if let Some(device) = listed_device.iter().find(same) {
+    let is_same = |device: &&&Device| device.index == index && device.attributes == attributes;
+    if let Some(device) = listed_device.iter().find(is_same) {
         return device;
     }
     let device: &Device = Box::leak(Box::new(Device::new(index, attributes)));
@@ -78,12 +78,14 @@ unsafe fn port_into(
     error_number(context.port(port.into()).map(|port| {
         let attributes = port_attributes(&port);
         let from = std::ptr::from_ref(&attributes).cast::<u8>();
-        let whole = size_of::<abi::PortAttr>();
+        let full_size = size_of::<abi::PortAttr>();
         // SAFETY: the caller's buffer; bytes beyond the structure are zeroed.
         unsafe {
-            std::ptr::copy_nonoverlapping(from, out.cast(), len.min(whole));
-            if len > whole {
-                out.cast::<u8>().add(whole).write_bytes(0, len - whole);
+            std::ptr::copy_nonoverlapping(from, out.cast(), len.min(full_size));
+            if len > full_size {
+                out.cast::<u8>()
+                    .add(full_size)
+                    .write_bytes(0, len - full_size);
             }
         }
     }))
@@ -108,13 +110,13 @@ unsafe extern "C" fn query_device_ex(
     // SAFETY: an open context's device is one of ours.
     let device = unsafe { &*(*context).device.cast::<Device>() };
     let orig = device.attributes();
-    let whole = abi::DeviceAttrEx {
+    let full_attributes = abi::DeviceAttrEx {
         orig,
         extensions: [0; 20],
         xrc_odp_caps: 0,
         phys_port_cnt_ex: orig.phys_port_cnt.into(),
     };
-    let from = std::ptr::from_ref(&whole).cast::<u8>();
+    let from = std::ptr::from_ref(&full_attributes).cast::<u8>();
     if len < size_of::<abi::DeviceAttr>() {
         return Errno::INVAL.raw_os_error();
     }
@@ -152,21 +154,21 @@ replace! {
             // SAFETY: the program's arguments, as in all that follows.
             return unsafe { next(count) };
         };
-        let found = match devices(config) {
-            Ok(found) => found,
+        let found_devices = match devices(config) {
+            Ok(devices) => devices,
             Err(errno) => {
                 fail(errno);
                 return null_mut();
             }
         };
         // SAFETY: room for all entries and the terminator; freed by `ibv_free_device_list`.
-        let list = unsafe { libc::calloc(found.len() + 1, size_of::<*mut abi::IbvDevice>()) }
+        let list = unsafe { libc::calloc(found_devices.len() + 1, size_of::<*mut abi::IbvDevice>()) }
             .cast::<*mut abi::IbvDevice>();
         if list.is_null() {
             return list;
         }
         let mut n = 0;
-        for attributes in found {
+        for attributes in found_devices {
             let device = std::ptr::from_ref(listed_device(n, attributes)).cast_mut().cast();
             // SAFETY: within the list.
             unsafe { list.add(n as usize).write(device) };
@@ -303,8 +305,8 @@ replace! {
             return error_number(Err(Errno::INVAL));
         }
         // SAFETY: an open context.
-        let found = unsafe { gid(context, port, index) };
-        let found = found.and_then(|gid| {
+        let gid_result = unsafe { gid(context, port, index) };
+        let found = gid_result.and_then(|gid| {
             let is_set = gid.iter().any(|byte| *byte != 0);
             if is_set { Ok(entry(port, index, gid)) } else { Err(Errno::NODATA) }
         });
@@ -314,11 +316,11 @@ replace! {
 
     /// Queries all non-empty GID table entries of all ports.
     fn _ibv_query_gid_table(
-        next; context: *mut abi::IbvContext, out: *mut abi::GidEntry, most: usize, flags: u32, size: usize
+        next; context: *mut abi::IbvContext, out: *mut abi::GidEntry, max: usize, flags: u32, size: usize
     ) -> ssize_t, else -1; {
         if config().is_none() {
             // SAFETY: passed on.
-            return unsafe { next(context, out, most, flags, size) };
+            return unsafe { next(context, out, max, flags, size) };
         }
         if size != size_of::<abi::GidEntry>() || flags != 0 {
             return -(libc::EINVAL as ssize_t);
@@ -332,7 +334,7 @@ replace! {
                 continue;
             };
             for (index, gid) in (0..).zip(attributes.gids) {
-                if count < most && gid.iter().any(|byte| *byte != 0) {
+                if count < max && gid.iter().any(|byte| *byte != 0) {
                     // SAFETY: room for `most` entries.
                     unsafe { out.add(count).write(entry(port, index, gid)) };
                     count += 1;
@@ -349,12 +351,12 @@ replace! {
             return unsafe { next(context, port, index, out) };
         }
         // SAFETY: an open context.
-        let found = unsafe { context_of(context) }.port(port.into()).and_then(|attributes| {
+        let result = unsafe { context_of(context) }.port(port.into()).and_then(|attributes| {
             let index = usize::try_from(index).unwrap_or(usize::MAX);
             attributes.pkeys.get(index).copied().ok_or(Errno::INVAL)
         });
         // SAFETY: room for a P_Key.
-        minus_one_with_errno(found.map(|pkey| unsafe { out.write(pkey.to_be()) }))
+        minus_one_with_errno(result.map(|pkey| unsafe { out.write(pkey.to_be()) }))
     }
 
     /// The index of a P_Key.

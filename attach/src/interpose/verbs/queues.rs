@@ -81,12 +81,12 @@ unsafe fn buffer_list(list: *const abi::Sge, count: c_int) -> BufferList {
 }
 
 pub(super) unsafe extern "C" fn poll_cq(cq: *mut abi::Cq, most: c_int, out: *mut Wc) -> c_int {
-    let most = usize::try_from(most).unwrap_or(0);
+    let max = usize::try_from(most).unwrap_or(0);
     // SAFETY: a completion queue, and room for `most` completions.
     unsafe {
-        let found = completions(cq).poll(most);
-        std::ptr::copy_nonoverlapping(found.as_ptr(), out, found.len());
-        c_int::try_from(found.len()).unwrap_or(c_int::MAX)
+        let completed = completions(cq).poll(max);
+        std::ptr::copy_nonoverlapping(completed.as_ptr(), out, completed.len());
+        c_int::try_from(completed.len()).unwrap_or(c_int::MAX)
     }
 }
 
@@ -140,8 +140,8 @@ pub(super) unsafe extern "C" fn post_send(
     while !next.is_null() {
         // SAFETY: a queue pair, its completion queue, and a chain of work requests.
         unsafe {
-            let (wr, own) = (&*next, &*qp.cast::<Qp>());
-            let state = own.endpoint.parameters().state;
+            let (wr, queue_pair) = (&*next, &*qp.cast::<Qp>());
+            let state = queue_pair.endpoint.parameters().state;
             if state != state::RTS && state != state::ERR {
                 bad.write(next);
                 return error_number(Err(Errno::INVAL));
@@ -149,15 +149,18 @@ pub(super) unsafe extern "C" fn post_send(
             let status = if state == state::ERR {
                 status::WR_FLUSH_ERR
             } else {
-                message(wr).map_or_else(|status| status, |message| own.endpoint.send(&message))
+                message(wr).map_or_else(
+                    |status| status,
+                    |message| queue_pair.endpoint.send(&message),
+                )
             };
-            let is_signalled = own.signals_all || wr.send_flags & abi::SEND_SIGNALED != 0;
+            let is_signalled = queue_pair.signals_all || wr.send_flags & abi::SEND_SIGNALED != 0;
             if is_signalled || status != status::SUCCESS {
-                completions(own.ibv.send_cq).push(Wc {
+                completions(queue_pair.ibv.send_cq).push(Wc {
                     wr_id: wr.wr_id,
                     status,
                     opcode: abi::WC_SEND,
-                    qp_num: own.ibv.qp_num,
+                    qp_num: queue_pair.ibv.qp_num,
                     ..Wc::default()
                 });
             }
@@ -273,16 +276,18 @@ unsafe fn sender_address(
     if wc.wc_flags & abi::WC_GRH != 0 {
         // SAFETY: promised by the caller.
         let grh = unsafe { &*grh.cast::<[u8; 40]>() };
-        let half = |at: usize| grh[at..].first_chunk::<16>().copied().unwrap_or_default();
+        let gid_at = |at: usize| grh[at..].first_chunk::<16>().copied().unwrap_or_default();
         // SAFETY: promised by the caller.
         let gids = unsafe { context_of(context) }.port(port.into())?.gids;
-        let own = gids.iter().position(|gid| *gid == half(24));
+        let gid_index = gids.iter().position(|gid| *gid == gid_at(24));
         let first = u32::from_be_bytes([grh[0], grh[1], grh[2], grh[3]]);
         attr.is_global = 1;
         attr.grh = abi::IbvGlobalRoute {
-            dgid: abi::gid_words(half(8)),
+            dgid: abi::gid_words(gid_at(8)),
             flow_label: first & 0xF_FFFF,
-            sgid_index: own.and_then(|i| u8::try_from(i).ok()).ok_or(Errno::INVAL)?,
+            sgid_index: gid_index
+                .and_then(|i| u8::try_from(i).ok())
+                .ok_or(Errno::INVAL)?,
             hop_limit: 0xFF,
             traffic_class: (first >> 20 & 0xFF) as u8,
         };
@@ -490,20 +495,20 @@ replace! {
         loop {
             // SAFETY: a channel of this library; its queues disconnect before they are destroyed.
             unsafe {
-                let own = &*channel.cast::<CompChannel>();
-                if let Some(name) = own.channel.ready() {
-                    let found = name.cast::<abi::Cq>();
-                    if completions(found).take_notification() {
-                        cq.write(found);
-                        cq_context.write((*found).cq_context);
+                let comp_channel = &*channel.cast::<CompChannel>();
+                if let Some(name) = comp_channel.channel.ready() {
+                    let completion_queue = name.cast::<abi::Cq>();
+                    if completions(completion_queue).take_notification() {
+                        cq.write(completion_queue);
+                        cq_context.write((*completion_queue).cq_context);
                         return 0;
                     }
                     continue;
                 }
-                if own.channel.is_nonblocking() {
+                if comp_channel.channel.is_nonblocking() {
                     return fail(Errno::AGAIN);
                 }
-                let mut fds = [pollfd { fd: own.ibv.fd, events: POLLIN, revents: 0 }];
+                let mut fds = [pollfd { fd: comp_channel.ibv.fd, events: POLLIN, revents: 0 }];
                 if libc::poll(fds.as_mut_ptr(), 1, -1) < 0 {
                     return -1;
                 }
@@ -544,8 +549,8 @@ replace! {
         let endpoint = unsafe { endpoint(qp) };
         // SAFETY: as above.
         let next = apply_attributes(endpoint.parameters(), unsafe { &*attr }, mask);
-        let done = endpoint.modify(next);
-        if done.is_ok() {
+        let result = endpoint.modify(next);
+        if result.is_ok() {
             // SAFETY: a queue pair.
             unsafe { (*qp).state = next.state.cast_signed() };
             if next.state == state::ERR {
@@ -554,7 +559,7 @@ replace! {
                 endpoint.flush().into_iter().for_each(|wc| completions.push(wc));
             }
         }
-        error_number(done)
+        error_number(result)
     }
 
     /// Queries the parameters of a queue pair.
@@ -567,25 +572,25 @@ replace! {
         }
         // SAFETY: a queue pair, and room for both structures.
         unsafe {
-            let own = &*qp.cast::<Qp>();
-            let parameters = own.endpoint.parameters();
+            let queue_pair = &*qp.cast::<Qp>();
+            let parameters = queue_pair.endpoint.parameters();
             attr.write(abi::QpAttr {
                 qp_state: parameters.state.cast_signed(),
                 cur_qp_state: parameters.state.cast_signed(),
                 qkey: parameters.q_key,
-                cap: own.cap,
+                cap: queue_pair.cap,
                 pkey_index: u16::try_from(parameters.pkey_index).unwrap_or(0),
                 port_num: u8::try_from(parameters.port).unwrap_or(0),
                 ..abi::QpAttr::default()
             });
             init.write(abi::QpInitAttr {
-                qp_context: own.ibv.qp_context,
-                send_cq: own.ibv.send_cq,
-                recv_cq: own.ibv.recv_cq,
+                qp_context: queue_pair.ibv.qp_context,
+                send_cq: queue_pair.ibv.send_cq,
+                recv_cq: queue_pair.ibv.recv_cq,
                 srq: null_mut(),
-                cap: own.cap,
-                qp_type: own.ibv.qp_type,
-                sq_sig_all: c_int::from(own.signals_all),
+                cap: queue_pair.cap,
+                qp_type: queue_pair.ibv.qp_type,
+                sq_sig_all: c_int::from(queue_pair.signals_all),
             });
         }
         0
@@ -626,9 +631,9 @@ replace! {
             return unsafe { next(context, port, wc, grh, attr) };
         }
         // SAFETY: the program's structures.
-        let found = unsafe { sender_address(context, port, &*wc, grh) };
+        let address = unsafe { sender_address(context, port, &*wc, grh) };
         // SAFETY: room for the address.
-        super::minus_one_with_errno(found.map(|found| unsafe { attr.write(found) }))
+        super::minus_one_with_errno(address.map(|found| unsafe { attr.write(found) }))
     }
 
     /// Creates an address handle for a message's sender.
@@ -640,9 +645,9 @@ replace! {
             return unsafe { next(pd, wc, grh, port) };
         }
         // SAFETY: the program's structures.
-        let found = unsafe { sender_address((*pd).context, port, &*wc, grh) };
+        let address = unsafe { sender_address((*pd).context, port, &*wc, grh) };
         // SAFETY: as above.
-        object(found.map(|attr| unsafe { address_handle(pd, attr) })).cast()
+        object(address.map(|attr| unsafe { address_handle(pd, attr) })).cast()
     }
 
     /// Destroys the object.

@@ -72,8 +72,8 @@ struct Link {
 
 /// `switch`, `ca` or `router`.
 #[must_use]
-pub const fn node_type_name(of: NodeType) -> &'static str {
-    match of {
+pub const fn node_type_name(node_type: NodeType) -> &'static str {
+    match node_type {
         NodeType::Switch => "switch",
         NodeType::Router => "router",
         _ => "ca",
@@ -83,7 +83,7 @@ pub const fn node_type_name(of: NodeType) -> &'static str {
 /// Builds the document.
 #[must_use]
 pub fn document(view: &FabricView) -> Document<'_> {
-    let end = |at: PortLocation| Endpoint {
+    let endpoint = |at: PortLocation| Endpoint {
         guid: view.nodes[at.node].guid,
         port: at.port.0,
     };
@@ -108,15 +108,15 @@ pub fn document(view: &FabricView) -> Document<'_> {
             .collect(),
     });
     let links = view.links.iter().map(|l| Link {
-        a: end(l.a),
-        b: end(l.b),
+        a: endpoint(l.a),
+        b: endpoint(l.b),
         width: l.width.map(|w| w.0),
         speed: l.speed.map(LinkSpeed::name),
         state: l.state.map(|s| s.to_string()),
     });
     Document {
         schema: super::SCHEMA,
-        sm: view.sm.map(end),
+        sm: view.sm.map(endpoint),
         nodes: nodes.collect(),
         links: links.collect(),
     }

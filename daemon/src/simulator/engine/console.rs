@@ -25,7 +25,7 @@ use crate::failure::Failure;
 /// # Errors
 /// The file cannot be read, or a line is invalid (with line and column).
 pub fn play(net: &mut Net, path: &Path) -> Result<(), Failure> {
-    let failure = |e: &dyn std::fmt::Display| Failure::job(format!("{}: {e}", path.display()));
+    let failure = |e: &dyn std::fmt::Display| Failure::runtime(format!("{}: {e}", path.display()));
     let text = fs::read_to_string(path).map_err(|e| failure(&e))?;
     let script = Script::parse(&text).map_err(|e| failure(&e))?;
     let plan = script
@@ -50,7 +50,7 @@ pub(in crate::simulator) fn run_line(
             }
             text + "ok\n"
         }
-        Err(why) => format!("error: {}\n", why.replace('\n', " ")),
+        Err(error) => format!("error: {}\n", error.replace('\n', " ")),
     }
 }
 
@@ -271,7 +271,7 @@ fn counters(fabric: &Fabric, target: Option<&ScenarioTarget>) -> Result<String, 
         let counters = fabric.port_counters(at);
         let nonzero: Vec<String> = PortCounter::ALL
             .iter()
-            .map(|&which| (which.name(), counters.get(which)))
+            .map(|&counter| (counter.name(), counters.get(counter)))
             .filter(|(_, value)| *value != 0)
             .map(|(name, value)| format!("{name} {value}"))
             .collect();

@@ -172,9 +172,9 @@ impl SimulatorEngine {
     }
 
     fn queue_pair(&self, conn: ConnId) -> Result<QpId, Errno> {
-        let mut all = self.verbs.queue_pairs.iter();
-        let found = all.find(|qp| qp.conn == conn);
-        found.map(|qp| qp.id).ok_or(Errno::EBADF)
+        let mut queue_pairs = self.verbs.queue_pairs.iter();
+        let existing = queue_pairs.find(|qp| qp.conn == conn);
+        existing.map(|qp| qp.id).ok_or(Errno::EBADF)
     }
 
     /// Takes datagrams from the programs, a burst from each; returns whether there were any.

@@ -204,12 +204,12 @@ impl GsiReceiver {
     fn try_receive(&mut self) -> io::Result<GmpReceived> {
         let header_len = self.shared.header_len;
         loop {
-            let got = match self
+            let received = match self
                 .shared
                 .lib
                 .try_recv_long(self.shared.fd, &mut self.message)
             {
-                Ok(got) => got,
+                Ok(received) => received,
                 Err(e) if e.kind() == io::ErrorKind::StorageFull => {
                     // Longer than any request: an unexpected response. It is received into a larger buffer and dropped, because
                     // it would block all following messages.
@@ -219,7 +219,7 @@ impl GsiReceiver {
                 }
                 Err(e) => return Err(e),
             };
-            let Some(len) = got else {
+            let Some(len) = received else {
                 return Ok(GmpReceived::TimedOut);
             };
             let bytes = &self.message[header_len..(header_len + len).min(self.message.len())];

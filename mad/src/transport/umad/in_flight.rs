@@ -17,7 +17,7 @@ const FORGET_AFTER: Duration = Duration::from_millis(50);
 /// Counter of messages in flight.
 pub(super) struct InFlightLimit {
     under_way: Mutex<usize>,
-    left: Condvar,
+    released: Condvar,
     forget_after: Duration,
 }
 
@@ -25,7 +25,7 @@ impl Default for InFlightLimit {
     fn default() -> Self {
         Self {
             under_way: Mutex::new(0),
-            left: Condvar::new(),
+            released: Condvar::new(),
             forget_after: FORGET_AFTER,
         }
     }
@@ -35,7 +35,7 @@ impl InFlightLimit {
     /// Counts a message; waits while the limit is reached.
     pub(super) fn enter(&self) {
         let (mut under_way, waited) = self
-            .left
+            .released
             .wait_timeout_while(self.lock(), self.forget_after, |n| *n >= WINDOW)
             .unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
@@ -48,7 +48,7 @@ impl InFlightLimit {
     pub(super) fn leave(&self) {
         let mut under_way = self.lock();
         if *under_way >= WINDOW {
-            self.left.notify_one();
+            self.released.notify_one();
         }
         *under_way = under_way.saturating_sub(1);
     }

@@ -384,12 +384,12 @@ impl UmadReceiver {
     /// If the device was removed.
     pub fn try_receive(&mut self) -> Result<Received, TransportError> {
         loop {
-            let got = self
+            let received_len = self
                 .shared
                 .lib
                 .try_recv(self.shared.fd, &mut self.message)
                 .map_err(failed)?;
-            let Some(len) = got else {
+            let Some(len) = received_len else {
                 return Ok(Received::TimedOut);
             };
             if let Some(in_flight) = &self.shared.in_flight {

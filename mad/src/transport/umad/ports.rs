@@ -115,14 +115,14 @@ impl PortSelection {
 
 impl fmt::Display for PortSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = [
+        let parts = [
             self.ca.as_ref().map(|ca| format!("device {ca}")),
             self.port.map(|port| format!("port {port}")),
             self.port_guid.map(|guid| format!("port GUID {guid}")),
         ];
-        let words: Vec<String> = words.into_iter().flatten().collect();
-        f.write_str(if words.is_empty() { "any port" } else { "" })?;
-        f.write_str(&words.join(", "))
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        f.write_str(if parts.is_empty() { "any port" } else { "" })?;
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -383,26 +383,26 @@ fn local_port(name: &str, ca: &sys::Ca, port: &sys::RawPort) -> LocalPort {
         ca: name.to_owned(),
         ca_type: ca.ca_type.clone(),
         fw_version: ca.fw_version.clone(),
-        node_type: NodeType(narrow(ca.node_type)),
+        node_type: NodeType(to_u8(ca.node_type)),
         node_guid: NodeGuid(u64::from_be(ca.node_guid_be)),
         system_image_guid: SystemImageGuid(u64::from_be(ca.system_guid_be)),
         port_num: PortNum(u8::try_from(port.port_num).unwrap_or(0)),
         port_guid: PortGuid(u64::from_be(port.port_guid_be)),
         gid_prefix: GidPrefix(u64::from_be(port.gid_prefix_be)),
-        state: PortState(narrow(port.state)),
-        phys_state: PhysState(narrow(port.phys_state)),
+        state: PortState(to_u8(port.state)),
+        phys_state: PhysState(to_u8(port.phys_state)),
         rate_gbps: port.rate,
         lid: Lid(u16::try_from(port.base_lid).unwrap_or(0)),
-        lmc: Lmc(narrow(port.lmc)),
+        lmc: Lmc(to_u8(port.lmc)),
         sm_lid: Lid(u16::try_from(port.sm_lid).unwrap_or(0)),
-        sm_sl: Sl(narrow(port.sm_sl)),
+        sm_sl: Sl(to_u8(port.sm_sl)),
         cap_mask: CapMask(u32::from_be(port.cap_mask_be)),
         link_layer,
     }
 }
 
 /// Values out of range are invalid in any case.
-fn narrow(v: u32) -> u8 {
+fn to_u8(v: u32) -> u8 {
     u8::try_from(v).unwrap_or(u8::MAX)
 }
 

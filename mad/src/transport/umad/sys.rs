@@ -143,12 +143,14 @@ impl Lib {
         unsafe {
             (*umad.get::<unsafe extern "C" fn() -> c_int>(b"umad_init\0")?)();
             let list = umad.get::<GetDeviceList>(b"umad_get_ca_device_list\0").ok();
-            let free = umad
+            let free_device_list = umad
                 .get::<FreeDeviceList>(b"umad_free_ca_device_list\0")
                 .ok();
             Ok(Self {
                 get_cas_names: *umad.get(b"umad_get_cas_names\0")?,
-                device_list: list.zip(free).map(|(list, free)| (*list, *free)),
+                device_list: list
+                    .zip(free_device_list)
+                    .map(|(list, free)| (*list, *free)),
                 get_ca: *umad.get(b"umad_get_ca\0")?,
                 release_ca: *umad.get(b"umad_release_ca\0")?,
                 get_issm_path: *umad.get(b"umad_get_issm_path\0")?,

@@ -75,11 +75,11 @@ const GROUP_FLAGS: [&str; 7] = ["mtu", "rate", "scope", "Q_Key", "TClass", "sl",
 /// The flag of which the word is a prefix.
 fn match_prefix<'a>(
     word: &Span<'_>,
-    all: &[&'a str],
+    candidates: &[&'a str],
     warnings: &mut Vec<InputError>,
 ) -> Option<&'a str> {
     let text = word.text();
-    let full = *all.iter().find(|full| full.starts_with(text))?;
+    let full = *candidates.iter().find(|full| full.starts_with(text))?;
     if full != text {
         warnings.push(word.error(format!("`{text}` read as `{full}`")));
     }
@@ -115,8 +115,8 @@ impl PartitionHeader {
                 match values::membership(word.text()).filter(|_| !word.is_blank()) {
                     Some((membership, exact)) => {
                         if !exact {
-                            let what = format!("`{}` read as `{membership}`", word.text());
-                            warnings.push(word.error(what));
+                            let message = format!("`{}` read as `{membership}`", word.text());
+                            warnings.push(word.error(message));
                         }
                         self.membership = membership;
                     }
@@ -127,8 +127,8 @@ impl PartitionHeader {
                 }
             }
             None => {
-                let what = format!("unknown partition flag `{}` ignored", name.text());
-                warnings.push(name.error(what));
+                let message = format!("unknown partition flag `{}` ignored", name.text());
+                warnings.push(name.error(message));
             }
         }
     }
@@ -154,8 +154,8 @@ impl GroupFlags {
             errors.push(name.error(format!("`{full}` needs a value")));
             return true;
         };
-        if let Err(what) = self.set(full, value.text(), scopes) {
-            errors.push(value.error(what));
+        if let Err(message) = self.set(full, value.text(), scopes) {
+            errors.push(value.error(message));
         }
         true
     }
@@ -216,10 +216,10 @@ impl GroupFlags {
         let mut qkey = self.qkey.unwrap_or(0);
         if is_ip {
             let key = number | FULL;
-            let given = gid.mgid_pkey().0;
-            if given != 0 && given | FULL != key {
+            let mgid_pkey = gid.mgid_pkey().0;
+            if mgid_pkey != 0 && mgid_pkey | FULL != key {
                 return Err(format!(
-                    "the MGID of an IP group must contain its partition's P_Key {key:#06x} (or 0), not {given:#06x}"
+                    "the MGID of an IP group must contain its partition's P_Key {key:#06x} (or 0), not {mgid_pkey:#06x}"
                 ));
             }
             [gid.0[4], gid.0[5]] = key.to_be_bytes();

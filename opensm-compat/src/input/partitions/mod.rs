@@ -92,28 +92,29 @@ impl PartitionsParser {
         Err(self.errors)
     }
 
-    fn fail(&mut self, at: &Span<'_>, what: impl Into<String>) {
-        self.errors.push(at.error(what));
+    fn fail(&mut self, at: &Span<'_>, message: impl Into<String>) {
+        self.errors.push(at.error(message));
     }
 
     /// `header : member, member, ...`
-    fn definition(&mut self, whole: &Span<'_>) {
-        let Some((head, body)) = whole.split_once(':') else {
-            let what = "missing `:` between partition and members";
-            return self.fail(whole, what);
+    fn definition(&mut self, text: &Span<'_>) {
+        let Some((head, body)) = text.split_once(':') else {
+            let message = "missing `:` between partition and members";
+            return self.fail(text, message);
         };
         if head.spans_lines() {
-            let what = "partition header (up to `:`) spans several lines: missing `;` before it?";
-            return self.fail(&head, what);
+            let message =
+                "partition header (up to `:`) spans several lines: missing `;` before it?";
+            return self.fail(&head, message);
         }
         let Some((at, header)) = self.header(&head) else {
             return;
         };
-        let mut rest = Some(body);
-        while let Some(items) = rest.take() {
+        let mut remaining = Some(body);
+        while let Some(items) = remaining.take() {
             let (item, more) = items.split_item();
-            rest = more;
-            self.item(&item, at, &header, &mut rest);
+            remaining = more;
+            self.item(&item, at, &header, &mut remaining);
         }
     }
 
@@ -176,37 +177,37 @@ impl PartitionsParser {
 
     /// Index of the partition with this number, or with this name if the header has no number. A missing partition is created.
     fn partition(&mut self, at: &Span<'_>, name: &str, number: Option<u16>) -> Option<usize> {
-        let found = self.partitions.iter().position(|p| match number {
+        let index = self.partitions.iter().position(|p| match number {
             Some(number) => p.number == number,
             None => !name.is_empty() && p.name == name,
         });
-        if let Some(found) = found {
-            let first = &self.partitions[found].name;
-            let is_assigned = self.assigned.contains(&self.partitions[found].number);
+        if let Some(index) = index {
+            let first = &self.partitions[index].name;
+            let is_assigned = self.assigned.contains(&self.partitions[index].number);
             if number.is_some() && name != first && is_assigned {
-                let what = format!(
+                let message = format!(
                     "this P_Key is already assigned to `{first}`, which is defined without a P_Key: add a P_Key to `{first}`"
                 );
-                self.fail(at, what);
+                self.fail(at, message);
                 return None;
             }
             if !name.is_empty() && name != first {
-                let what = format!(
+                let message = format!(
                     "`{name}` has the P_Key of `{first}`: both are one partition named `{first}`"
                 );
-                self.warnings.push(at.error(what));
+                self.warnings.push(at.error(message));
             }
-            return Some(found);
+            return Some(index);
         }
         let number = match number {
             Some(number) => number,
             None if name == "Default" => DEFAULT_PARTITION,
             None => {
                 let number = self.free_number(at)?;
-                let what = format!(
+                let message = format!(
                     "no P_Key: {number:#06x} assigned, which may change with the partitions before it"
                 );
-                self.warnings.push(at.error(what));
+                self.warnings.push(at.error(message));
                 self.assigned.push(number);
                 number
             }
@@ -226,12 +227,12 @@ impl PartitionsParser {
     /// The next unused number (docs/sm-behaviour.md 9.9).
     fn free_number(&mut self, at: &Span<'_>) -> Option<u16> {
         let taken = |n: u16| self.partitions.iter().any(|p| p.number == n);
-        let free = (self.last_assigned + 1..DEFAULT_PARTITION).find(|n| !taken(*n));
-        if free.is_none() {
+        let unassigned = (self.last_assigned + 1..DEFAULT_PARTITION).find(|n| !taken(*n));
+        if unassigned.is_none() {
             self.fail(at, "no free P_Key");
         }
-        self.last_assigned = free?;
-        free
+        self.last_assigned = unassigned?;
+        unassigned
     }
 
     /// A member or a group. The flags of a group end with its line.
@@ -277,17 +278,17 @@ impl PartitionsParser {
         match values::membership(value.text()) {
             Some((membership, exact)) => {
                 if !exact {
-                    let what = format!("`{}` read as `{membership}`", value.text());
-                    self.warnings.push(value.error(what));
+                    let message = format!("`{}` read as `{membership}`", value.text());
+                    self.warnings.push(value.error(message));
                 }
                 membership
             }
             None => {
-                let what = format!(
+                let message = format!(
                     "invalid membership `{}` (expected full, limited or both): read as `limited`",
                     value.text()
                 );
-                self.warnings.push(value.error(what));
+                self.warnings.push(value.error(message));
                 Membership::Limited
             }
         }
@@ -314,10 +315,10 @@ impl PartitionsParser {
         match parse_number(text).filter(|guid| *guid != 0) {
             Some(guid) => Some(Some(MemberSelector::Port(PortGuid(guid)))),
             None => {
-                let what = format!(
+                let message = format!(
                     "invalid member `{text}`: expected a port GUID, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS or SELF (missing `;`?)"
                 );
-                self.fail(word, what);
+                self.fail(word, message);
                 None
             }
         }
@@ -325,11 +326,11 @@ impl PartitionsParser {
 
     fn group(&mut self, mgid: &Span<'_>, flags: &[Span<'_>], at: usize, header: &PartitionHeader) {
         let Some(gid) = values::mgid(mgid.text()) else {
-            let what = format!(
+            let message = format!(
                 "invalid multicast GID `{}`: expected e.g. ff12:401b::16",
                 mgid.text()
             );
-            return self.fail(mgid, what);
+            return self.fail(mgid, message);
         };
         let mut group_flags = GroupFlags {
             tclass: None,
@@ -339,8 +340,8 @@ impl PartitionsParser {
         for flag in flags {
             if !group_flags.apply(flag, &mut scopes, &mut self.warnings, &mut self.errors) {
                 let (name, _) = flag.name_and_value();
-                let what = format!("unknown group flag `{}` ignored", name.text());
-                self.warnings.push(name.error(what));
+                let message = format!("unknown group flag `{}` ignored", name.text());
+                self.warnings.push(name.error(message));
             }
         }
         group_flags.scopes.extend(scopes);
@@ -352,7 +353,7 @@ impl PartitionsParser {
                     partition.groups.push(group);
                 }
             }
-            Err(what) => self.fail(mgid, what),
+            Err(message) => self.fail(mgid, message),
         }
     }
 }

@@ -9,8 +9,8 @@ use super::*;
 
 const PORT: fn(u64) -> MemberSelector = |guid| MemberSelector::Port(PortGuid(guid));
 
-fn good(text: &str) -> PartitionsConf {
-    parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"))
+fn parse_valid(text: &str) -> PartitionsConf {
+    parse(text).unwrap_or_else(|errors| panic!("{text}: {errors:?}"))
 }
 
 fn warnings(text: &str) -> Vec<String> {
@@ -18,7 +18,7 @@ fn warnings(text: &str) -> Vec<String> {
         let (line, column) = w.position.expect("a position");
         format!("{line}:{column}: {}", w.message)
     };
-    good(text).warnings.iter().map(messages).collect()
+    parse_valid(text).warnings.iter().map(messages).collect()
 }
 
 fn errors(text: &str) -> Vec<String> {
@@ -40,16 +40,16 @@ fn complete_file_is_parsed() {
         0x51 : ALL_SWITCHES=both, NONE,\n\
         \x20   mgid=ff12:401b::16,scope=2,scope=5,Q_Key=0x1234\n\
         ;\n";
-    let parsed = good(text);
+    let parsed = parse_valid(text);
     assert_eq!(parsed.warnings, []);
     let [default, storage, tests] = &parsed.partitions[..] else {
         panic!("{parsed:?}");
     };
     assert_eq!((default.number, default.name.as_str()), (0x7FFF, "Default"));
-    let own = (MemberSelector::Own, Membership::Full);
+    let sm_port = (MemberSelector::Own, Membership::Full);
     assert_eq!(
         default.members,
-        [(MemberSelector::All, Membership::Limited), own]
+        [(MemberSelector::All, Membership::Limited), sm_port]
     );
     let broadcast = default.groups[0];
     assert_eq!(
@@ -87,7 +87,7 @@ fn complete_file_is_parsed() {
 
 #[test]
 fn values_may_have_units() {
-    let parsed = good("a=1,ipoib,mtu=4096,rate=400G:ALL;");
+    let parsed = parse_valid("a=1,ipoib,mtu=4096,rate=400G:ALL;");
     let group = parsed.partitions[0].groups[0];
     assert_eq!(group.mtu, MtuCode::Mtu4096);
     assert_eq!(group.rate.name(), Some("400"));
@@ -96,7 +96,7 @@ fn values_may_have_units() {
 /// The SL of a partition applies to paths as well; a later line without SL does not change it.
 #[test]
 fn sl_applies_to_paths_and_groups() {
-    let parsed = good("a=1,ipoib,sl=4:ALL;\nb=2:ALL;\na=1:SELF;");
+    let parsed = parse_valid("a=1,ipoib,sl=4:ALL;\nb=2:ALL;\na=1:SELF;");
     let sls: Vec<(u16, u8)> = (parsed.partitions.iter().map(|p| (p.number, p.sl.0))).collect();
     assert_eq!(sls, [(1, 4), (2, 0)]);
     assert_eq!(parsed.partitions[0].groups[0].sl.0, 4);
@@ -105,7 +105,8 @@ fn sl_applies_to_paths_and_groups() {
 /// No final `;`, no whitespace, several lines, numbers in three bases, a partition defined twice.
 #[test]
 fn grammar_variants_are_accepted() {
-    let parsed = good("a=010:0x1,017=full,9;a=8:\n\t2 = both\n,\n;b=0x8008,defmember=both:3");
+    let parsed =
+        parse_valid("a=010:0x1,017=full,9;a=8:\n\t2 = both\n,\n;b=0x8008,defmember=both:3");
     let [a] = &parsed.partitions[..] else {
         panic!("{parsed:?}");
     };
@@ -128,7 +129,7 @@ fn grammar_variants_are_accepted() {
             .contains("both are one partition named")
     );
     // A defined name needs no P_Key; a new name without P_Key gets the next one.
-    let parsed = good("a=1:1; b:2; c:3; b:4; Default:ALL=full;");
+    let parsed = parse_valid("a=1:1; b:2; c:3; b:4; Default:ALL=full;");
     let numbers: Vec<u16> = parsed.partitions.iter().map(|p| p.number).collect();
     assert_eq!(numbers, [1, 2, 3, 0x7FFF]);
     assert_eq!(parsed.partitions[1].members.len(), 2);
@@ -138,7 +139,7 @@ fn grammar_variants_are_accepted() {
 #[test]
 fn group_flags_end_with_the_line() {
     let parsed =
-        good("a=5,rate=6:mgid=ff12:601b::1,sl=3,\nALL=full,mgid=ff12:1234::1,mtu=1,\n0x7;");
+        parse_valid("a=5,rate=6:mgid=ff12:601b::1,sl=3,\nALL=full,mgid=ff12:1234::1,mtu=1,\n0x7;");
     let a = &parsed.partitions[0];
     assert_eq!(
         a.members,
@@ -158,7 +159,7 @@ fn group_flags_end_with_the_line() {
 /// Each mistake that OpenSM silently accepts.
 #[test]
 fn probable_mistakes_are_warned_about() {
-    for (text, position, what) in [
+    for (text, position, message) in [
         ("a=1:0x1=f;", "1:9: ", "`f` read as `full`"),
         ("a=1:A=full;", "1:5: ", "`A` read as `ALL`"),
         ("a=1:ALL_S;", "1:5: ", "`ALL_S` read as `ALL_SWITCHES`"),
@@ -179,7 +180,7 @@ fn probable_mistakes_are_warned_about() {
         let messages = warnings(text);
         assert_eq!(messages.len(), 1, "{text}: {messages:?}");
         assert!(
-            messages[0].starts_with(position) && messages[0].contains(what),
+            messages[0].starts_with(position) && messages[0].contains(message),
             "{text}: {messages:?}"
         );
     }
@@ -227,14 +228,14 @@ fn errors_are_reported_with_positions() {
         ),
     ] {
         if expected.is_empty() {
-            good(text);
+            parse_valid(text);
             continue;
         }
         let messages = errors(text);
         assert!(messages[0].starts_with(expected), "{text}: {messages:?}");
     }
-    let both = errors("a=x:ALL;\nb=2:host;\n");
-    assert_eq!(both.len(), 2, "{both:?}");
+    let two_errors = errors("a=x:ALL;\nb=2:host;\n");
+    assert_eq!(two_errors.len(), 2, "{two_errors:?}");
     assert!(errors(&"x;\n".repeat(100)).len() <= ERRORS_MAX + 1);
     let long = format!("a=1:ALL;#{}\n", "x".repeat(5000));
     assert!(errors(&long)[0].starts_with("1:1: the line is longer"));

@@ -12,8 +12,8 @@ use crate::input::line::parse_number;
 /// A membership, and whether the word is complete: OpenSM accepts any prefix.
 #[must_use]
 pub fn membership(word: &str) -> Option<(Membership, bool)> {
-    let all = [Membership::Full, Membership::Limited, Membership::Both];
-    all.into_iter().find_map(|m| {
+    let memberships = [Membership::Full, Membership::Limited, Membership::Both];
+    memberships.into_iter().find_map(|m| {
         let full = m.to_string();
         full.starts_with(word).then_some((m, full == word))
     })
@@ -43,15 +43,18 @@ pub fn mtu(word: &str) -> Result<MtuCode, String> {
 /// The expected values.
 pub fn rate(word: &str) -> Result<RateCode, String> {
     if let Some(gbps) = word.strip_suffix(['G', 'g']) {
-        let named = RateCode::ASCENDING
+        let by_name = RateCode::ASCENDING
             .into_iter()
             .find(|code| code.name() == Some(gbps));
-        return named.ok_or_else(|| {
-            let all: Vec<String> = RateCode::ASCENDING
+        return by_name.ok_or_else(|| {
+            let names: Vec<String> = RateCode::ASCENDING
                 .iter()
                 .filter_map(|code| Some(format!("{}G", code.name()?)))
                 .collect();
-            format!("invalid rate `{word}`: expected one of {}", all.join(", "))
+            format!(
+                "invalid rate `{word}`: expected one of {}",
+                names.join(", ")
+            )
         });
     }
     let code = parse_number(word)
@@ -73,11 +76,11 @@ pub fn mgid(word: &str) -> Option<Gid> {
 ///
 /// # Errors
 /// The expected range.
-pub fn bounded(word: &str, what: &str, least: u64, most: u64) -> Result<u32, String> {
+pub fn bounded(word: &str, item: &str, min: u64, max: u64) -> Result<u32, String> {
     parse_number(word)
-        .filter(|v| (least..=most).contains(v))
+        .filter(|v| (min..=max).contains(v))
         .and_then(|v| u32::try_from(v).ok())
-        .ok_or_else(|| format!("invalid {what} `{word}`: expected {least} to {most:#x}"))
+        .ok_or_else(|| format!("invalid {item} `{word}`: expected {min} to {max:#x}"))
 }
 
 #[cfg(test)]

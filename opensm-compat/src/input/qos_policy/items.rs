@@ -105,13 +105,13 @@ fn apply_to_group(
         "partition" => {
             for item in value.items() {
                 let name = item.unquoted();
-                let named = partitions.iter().find(|p| p.name == name);
-                let number = match named {
+                let by_name = partitions.iter().find(|p| p.name == name);
+                let number = match by_name {
                     Some(partition) => partition.number,
                     None if name == "Default" => DEFAULT_PARTITION,
                     None => {
-                        let what = format!("unknown partition `{name}` ignored");
-                        warnings.push(item.error(what));
+                        let message = format!("unknown partition `{name}` ignored");
+                        warnings.push(item.error(message));
                         continue;
                     }
                 };
@@ -141,7 +141,7 @@ fn apply_to_group(
 
 impl LevelDraft {
     fn apply(&mut self, key: &str, value: &Span<'_>) -> Result<(), InputError> {
-        let error = |what| value.error(what);
+        let error = |message| value.error(message);
         let byte = |n: u64| u8::try_from(n).unwrap_or(u8::MAX);
         let level = &mut self.level;
         match key {
@@ -196,25 +196,25 @@ impl<'a> RuleDraft<'a> {
     /// Resolves the names of level and groups.
     pub(super) fn resolve(
         self,
-        named: &NameTable<'_>,
+        name_table: &NameTable<'_>,
         errors: &mut Vec<InputError>,
     ) -> Option<QosRule> {
         let mut groups = |names: &[Span<'a>]| -> Vec<Arc<QosPortGroup>> {
             names
                 .iter()
                 .filter_map(|name| {
-                    let found = named.group(name.unquoted());
-                    if found.is_none() {
-                        let what = format!("unknown port-group `{}`", name.unquoted());
-                        errors.push(name.error(what));
+                    let group = name_table.group(name.unquoted());
+                    if group.is_none() {
+                        let message = format!("unknown port-group `{}`", name.unquoted());
+                        errors.push(name.error(message));
                     }
-                    found
+                    group
                 })
                 .collect()
         };
         let (source, destination) = (groups(&self.source), groups(&self.destination));
         let name = self.level?;
-        let Some(level) = named.level(name.unquoted()) else {
+        let Some(level) = name_table.level(name.unquoted()) else {
             errors.push(name.error(format!("unknown qos-level `{}`", name.unquoted())));
             return None;
         };
@@ -233,16 +233,18 @@ impl NameTable<'_> {
     /// The first level with a name.
     pub(super) fn level(&self, name: &str) -> Option<Arc<QosLevel>> {
         let name = values::normalized_name(name);
-        let mut all = self.levels.iter();
-        all.find(|l| values::normalized_name(&l.name) == name)
+        let mut levels = self.levels.iter();
+        levels
+            .find(|l| values::normalized_name(&l.name) == name)
             .cloned()
     }
 
     /// The first group with a name.
     pub(super) fn group(&self, name: &str) -> Option<Arc<QosPortGroup>> {
         let name = values::normalized_name(name);
-        let mut all = self.groups.iter();
-        all.find(|g| values::normalized_name(&g.name) == name)
+        let mut groups = self.groups.iter();
+        groups
+            .find(|g| values::normalized_name(&g.name) == name)
             .cloned()
     }
 }

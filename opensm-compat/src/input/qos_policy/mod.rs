@@ -110,20 +110,28 @@ const ULPS: &str = "qos-ulps";
 /// A keyword that starts a section or an item.
 #[derive(Debug)]
 struct Section {
-    word: &'static str,
+    keyword: &'static str,
     /// The enclosing section; empty for none.
-    within: &'static str,
+    parent: &'static str,
     /// Keys of the item.
     keys: &'static [&'static str],
 }
 
 impl Section {
-    const fn new(word: &'static str, within: &'static str, keys: &'static [&'static str]) -> Self {
-        Self { word, within, keys }
+    const fn new(
+        keyword: &'static str,
+        parent: &'static str,
+        keys: &'static [&'static str],
+    ) -> Self {
+        Self {
+            keyword,
+            parent,
+            keys,
+        }
     }
 
     fn by_keyword(word: &str) -> Option<&'static Self> {
-        SECTIONS.iter().find(|b| b.word == word)
+        SECTIONS.iter().find(|b| b.keyword == word)
     }
 }
 
@@ -193,35 +201,38 @@ impl<'a> QosPolicyParser<'a> {
             return self.open_section(section, line);
         }
         match self.open.last() {
-            Some((section, _)) if section.word == ULPS => self.ulp(line),
+            Some((section, _)) if section.keyword == ULPS => self.ulp(line),
             Some((section, _)) => self.setting(section, line),
             None => {
                 let word = line.split_word().0;
-                let what = format!(
+                let message = format!(
                     "`{}` is not a section: {}",
                     word.text(),
-                    sections(word.text())
+                    suggest_section(word.text())
                 );
-                self.errors.push(word.error(what));
+                self.errors.push(word.error(message));
             }
         }
     }
 
     fn open_section(&mut self, section: &'static Section, line: &Span<'a>) {
-        let inside = self.open.last().map_or("", |(open, _)| open.word);
-        if inside != section.within {
-            let what = match self.open.last() {
-                Some((open, at)) if section.within.is_empty() => format!(
+        let inside = self.open.last().map_or("", |(open, _)| open.keyword);
+        if inside != section.parent {
+            let message = match self.open.last() {
+                Some((open, at)) if section.parent.is_empty() => format!(
                     "`end-{}` is missing before `{}`: line {} starts `{}`",
-                    open.word,
-                    section.word,
+                    open.keyword,
+                    section.keyword,
                     at.line(),
-                    open.word
+                    open.keyword
                 ),
-                _ => format!("`{}` is only allowed in `{}`", section.word, section.within),
+                _ => format!(
+                    "`{}` is only allowed in `{}`",
+                    section.keyword, section.parent
+                ),
             };
-            self.errors.push(line.error(what));
-            if section.within.is_empty() {
+            self.errors.push(line.error(message));
+            if section.parent.is_empty() {
                 // Closes the previous section.
                 self.open.clear();
                 self.item = None;
@@ -229,19 +240,19 @@ impl<'a> QosPolicyParser<'a> {
         }
         self.open.push((section, line.clone()));
         self.keys_seen.clear();
-        self.item = match section.word {
+        self.item = match section.keyword {
             "port-group" => Some(Item::Group(QosPortGroup::default())),
             "qos-level" => Some(Item::Level(LevelDraft::default())),
             "qos-match-rule" => Some(Item::Rule(RuleDraft::default())),
             "vlarb-scope" | "sl2vl-scope" => Some(Item::Setup),
             _ => None,
         };
-        if section.within == "qos-setup" {
-            let what = format!(
+        if section.parent == "qos-setup" {
+            let message = format!(
                 "`{}` ignored, as by OpenSM: the routing determines VLs, and tables of this file are not written",
-                section.word
+                section.keyword
             );
-            self.warnings.push(line.error(what));
+            self.warnings.push(line.error(message));
         }
     }
 
@@ -249,19 +260,19 @@ impl<'a> QosPolicyParser<'a> {
         let Some(at) = self
             .open
             .iter()
-            .rposition(|(open, _)| open.word == section.word)
+            .rposition(|(open, _)| open.keyword == section.keyword)
         else {
-            let what = format!("`end-{0}` without `{0}`", section.word);
-            return self.errors.push(line.error(what));
+            let message = format!("`end-{0}` without `{0}`", section.keyword);
+            return self.errors.push(line.error(message));
         };
         if let Some((missing, begun)) = self.open.get(at + 1) {
-            let what = format!(
+            let message = format!(
                 "`end-{}` is missing: line {} starts `{}`",
-                missing.word,
+                missing.keyword,
                 begun.line(),
-                missing.word
+                missing.keyword
             );
-            self.errors.push(line.error(what));
+            self.errors.push(line.error(message));
         }
         let section = self.open.get(at + 1).map_or(section, |(inner, _)| inner);
         self.open.truncate(at);
@@ -271,9 +282,9 @@ impl<'a> QosPolicyParser<'a> {
                 self.require_key("name", section, line);
             }
             Some(Item::Group(group)) => {
-                if self.named().group(&group.name).is_some() {
-                    let what = format!("duplicate port-group `{}` ignored", group.name);
-                    self.warnings.push(line.error(what));
+                if self.name_table().group(&group.name).is_some() {
+                    let message = format!("duplicate port-group `{}` ignored", group.name);
+                    self.warnings.push(line.error(message));
                 }
                 self.groups.push(Arc::new(group));
             }
@@ -293,9 +304,9 @@ impl<'a> QosPolicyParser<'a> {
         if draft.level.name.is_empty() {
             self.require_key("name", section, line);
         }
-        if self.named().level(&draft.level.name).is_some() {
-            let what = format!("duplicate qos-level `{}` ignored", draft.level.name);
-            self.warnings.push(line.error(what));
+        if self.name_table().level(&draft.level.name).is_some() {
+            let message = format!("duplicate qos-level `{}` ignored", draft.level.name);
+            self.warnings.push(line.error(message));
         }
         self.levels.push(Arc::new(draft.level));
     }
@@ -303,8 +314,8 @@ impl<'a> QosPolicyParser<'a> {
     /// Reports that a required key is missing, unless it had an invalid value, which was reported.
     fn require_key(&mut self, key: &str, section: &Section, line: &Span<'a>) {
         if !self.keys_seen.contains(&key) {
-            let what = format!("this {} has no `{key}`", section.word);
-            self.errors.push(line.error(what));
+            let message = format!("this {} has no `{key}`", section.keyword);
+            self.errors.push(line.error(message));
         }
     }
 
@@ -312,22 +323,22 @@ impl<'a> QosPolicyParser<'a> {
     fn setting(&mut self, section: &'static Section, line: &Span<'a>) {
         let Some((key, value)) = line.split_once(':') else {
             let word = line.split_word().0;
-            let what = if section.keys.is_empty() {
+            let message = if section.keys.is_empty() {
                 nothing_else(section, word.text())
             } else if section.keys.contains(&word.text()) {
                 self.keys_seen.push(word.text());
                 format!("missing `:` after `{}`", word.text())
             } else {
-                unknown(section, word.text())
+                describe_unknown(section, word.text())
             };
-            return self.errors.push(word.error(what));
+            return self.errors.push(word.error(message));
         };
         let word = key.text();
         if section.keys.is_empty() {
             return self.errors.push(key.error(nothing_else(section, word)));
         }
         if !section.keys.contains(&word) {
-            return self.errors.push(key.error(unknown(section, word)));
+            return self.errors.push(key.error(describe_unknown(section, word)));
         }
         if value.is_blank() {
             self.keys_seen.push(word);
@@ -336,8 +347,8 @@ impl<'a> QosPolicyParser<'a> {
                 .push(key.error(format!("`{word}` has no value")));
         }
         if self.keys_seen.contains(&word) && Item::ONCE.contains(&word) {
-            let what = format!("duplicate `{word}` in this {}", section.word);
-            return self.errors.push(key.error(what));
+            let message = format!("duplicate `{word}` in this {}", section.keyword);
+            return self.errors.push(key.error(message));
         }
         self.keys_seen.push(word);
         if let Some(item) = &mut self.item
@@ -352,8 +363,8 @@ impl<'a> QosPolicyParser<'a> {
             Ok(Ulp::Rule(rule)) => self.ulps.push(rule),
             Ok(Ulp::Default(level)) => {
                 if self.default.is_some() {
-                    let what = "duplicate `default`: the last one applies";
-                    self.warnings.push(line.error(what));
+                    let message = "duplicate `default`: the last one applies";
+                    self.warnings.push(line.error(message));
                 }
                 self.default = Some((level, line.clone()));
             }
@@ -361,7 +372,7 @@ impl<'a> QosPolicyParser<'a> {
         }
     }
 
-    fn named(&self) -> NameTable<'_> {
+    fn name_table(&self) -> NameTable<'_> {
         NameTable {
             groups: &self.groups,
             levels: &self.levels,
@@ -370,23 +381,23 @@ impl<'a> QosPolicyParser<'a> {
 
     fn finish(mut self) -> Result<QosPolicyConf, Vec<InputError>> {
         if let Some((section, at)) = self.open.last() {
-            let what = format!("`end-{}` is missing", section.word);
-            self.errors.push(at.error(what));
+            let message = format!("`end-{}` is missing", section.keyword);
+            self.errors.push(at.error(message));
         }
-        let named = NameTable {
+        let name_table = NameTable {
             groups: &self.groups,
             levels: &self.levels,
         };
         let mut rules = Vec::with_capacity(self.rules.len() + self.ulps.len());
         for rule in self.rules {
-            rules.extend(rule.resolve(&named, &mut self.errors));
+            rules.extend(rule.resolve(&name_table, &mut self.errors));
         }
         rules.extend(self.ulps);
-        let default = match (named.level(DEFAULT), self.default) {
+        let default = match (name_table.level(DEFAULT), self.default) {
             (Some(level), short) => {
                 if let Some((_, at)) = short {
-                    let what = "overridden by qos-level DEFAULT";
-                    self.warnings.push(at.error(what));
+                    let message = "overridden by qos-level DEFAULT";
+                    self.warnings.push(at.error(message));
                 }
                 Some(level)
             }
@@ -394,11 +405,11 @@ impl<'a> QosPolicyParser<'a> {
             (None, None) => None,
         };
         if default.is_none() && self.errors.is_empty() {
-            let what =
+            let message =
                 "no default level: add a qos-level named DEFAULT, or `default : SL` in qos-ulps";
             self.errors.push(InputError {
                 position: None,
-                message: what.to_owned(),
+                message: message.to_owned(),
             });
         }
         if let Some(default) = default
@@ -422,15 +433,15 @@ impl<'a> QosPolicyParser<'a> {
 }
 
 /// The known sections, or the closest one.
-fn sections(word: &str) -> String {
-    let all: Vec<&str> = SECTIONS
+fn suggest_section(word: &str) -> String {
+    let names: Vec<&str> = SECTIONS
         .iter()
-        .filter(|b| b.within.is_empty())
-        .map(|b| b.word)
+        .filter(|b| b.parent.is_empty())
+        .map(|b| b.keyword)
         .collect();
-    match nearest_keyword(word, all.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("expected one of {}", all.join(", ")),
+    match nearest_keyword(word, names.iter().copied()) {
+        Some(suggestion) => format!("did you mean `{suggestion}`?"),
+        None => format!("expected one of {}", names.join(", ")),
     }
 }
 
@@ -438,27 +449,27 @@ fn sections(word: &str) -> String {
 fn nothing_else(section: &Section, word: &str) -> String {
     let items: Vec<&str> = SECTIONS
         .iter()
-        .filter(|b| b.within == section.word)
-        .map(|b| b.word)
+        .filter(|b| b.parent == section.keyword)
+        .map(|b| b.keyword)
         .collect();
     let items = items.join("` or `");
     format!(
         "`{word}` is not allowed in `{}`, only `{items}`",
-        section.word
+        section.keyword
     )
 }
 
 /// An unknown key of an item.
-fn unknown(section: &Section, word: &str) -> String {
+fn describe_unknown(section: &Section, word: &str) -> String {
     let keys = section.keys.iter().copied();
     match nearest_keyword(word, keys) {
-        Some(near) => format!(
-            "a {} has no key `{word}`: did you mean `{near}`?",
-            section.word
+        Some(suggestion) => format!(
+            "a {} has no key `{word}`: did you mean `{suggestion}`?",
+            section.keyword
         ),
         None => format!(
             "a {} has no key `{word}`: expected one of {}",
-            section.word,
+            section.keyword,
             section.keys.join(", ")
         ),
     }

@@ -167,12 +167,12 @@ fn settings_without_effect_are_warned_about() {
         .iter()
         .map(|w| (w.position.unwrap().0, w.message.as_str()))
         .collect();
-    let has_warning = |line: usize, what: &str| {
+    let has_warning = |line: usize, message: &str| {
         assert!(
             messages
                 .iter()
-                .any(|(at, w)| *at == line && w.contains(what)),
-            "{line} {what}: {messages:?}"
+                .any(|(at, w)| *at == line && w.contains(message)),
+            "{line} {message}: {messages:?}"
         );
     };
     has_warning(2, "`vlarb-tables` ignored");
@@ -189,7 +189,7 @@ fn settings_without_effect_are_warned_about() {
 fn errors_are_reported_with_positions() {
     let level =
         |inside: &str| format!("qos-levels\nqos-level\n{inside}\nend-qos-level\nend-qos-levels\n");
-    let good = "name: DEFAULT\nsl: 0\n";
+    let valid = "name: DEFAULT\nsl: 0\n";
     let rule = |inside: &str| {
         let levels = level("name: DEFAULT\nsl: 0");
         format!(
@@ -256,32 +256,32 @@ fn errors_are_reported_with_positions() {
         (level("name: DEFAULT"), (4, 1), "this qos-level has no `sl`"),
         (level("sl: 3"), (4, 1), "this qos-level has no `name`"),
         (
-            level(&format!("{good}mtu: 4")),
+            level(&format!("{valid}mtu: 4")),
             (5, 1),
             "a qos-level has no key `mtu`",
         ),
         (
-            level(&format!("{good}mtu-limit: 9000")),
+            level(&format!("{valid}mtu-limit: 9000")),
             (5, 12),
             "invalid MTU `9000`",
         ),
         (
-            level(&format!("{good}rate-limit: 1")),
+            level(&format!("{valid}rate-limit: 1")),
             (5, 13),
             "invalid rate `1`",
         ),
         (
-            level(&format!("{good}packet-life: 64")),
+            level(&format!("{valid}packet-life: 64")),
             (5, 14),
             "invalid PacketLifeTime `64`",
         ),
         (
-            level(&format!("{good}path-bits: 128")),
+            level(&format!("{valid}path-bits: 128")),
             (5, 12),
             "invalid path bits `128`",
         ),
         (
-            level(&format!("{good}pkey: 0x1-0x10000")),
+            level(&format!("{valid}pkey: 0x1-0x10000")),
             (5, 11),
             "invalid P_Key `0x10000`",
         ),
@@ -333,13 +333,13 @@ fn errors_are_reported_with_positions() {
             "`end-qos-ulps` without `qos-ulps`",
         ),
     ];
-    for (text, at, what) in cases {
+    for (text, at, message) in cases {
         let errors = parse(&text, &[]).unwrap_err();
-        assert!(errors[0].message.contains(what), "{text}\n{errors:?}");
+        assert!(errors[0].message.contains(message), "{text}\n{errors:?}");
         assert_eq!(errors[0].position, Some(at), "{text}\n{errors:?}");
-        let others = errors.iter().filter(|w| w.position != Some((1, 1)));
+        let other_errors = errors.iter().filter(|w| w.position != Some((1, 1)));
         assert!(
-            others.count() <= 1,
+            other_errors.count() <= 1,
             "one mistake, one error: {text}\n{errors:?}"
         );
     }

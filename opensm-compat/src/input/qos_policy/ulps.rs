@@ -53,7 +53,7 @@ pub(super) enum Ulp {
 
 /// Parses a line: `protocol : SL` or `protocol, key ranges : SL`.
 pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
-    let (what, sl) = line
+    let (application, sl) = line
         .rsplit_once(':')
         .ok_or_else(|| line.error("missing `:` and SL, as in `ipoib, pkey 0x8001 : 3`"))?;
     let sl = values::bounded(&sl, "SL", 0, 15)?;
@@ -62,12 +62,15 @@ pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
         sl: Sl(u8::try_from(sl).unwrap_or(0)),
         ..QosLevel::default()
     });
-    let (protocol, rest) = match what.split_once(',') {
+    let (protocol, rest) = match application.split_once(',') {
         Some((protocol, rest)) => (protocol, Some(rest)),
-        None => (what.clone(), None),
+        None => (application.clone(), None),
     };
     let name = protocol.text().to_ascii_lowercase();
-    let Some((_, keys)) = PROTOCOLS.iter().find(|(known, _)| *known == name) else {
+    let Some((_, keys)) = PROTOCOLS
+        .iter()
+        .find(|(protocol_name, _)| *protocol_name == name)
+    else {
         let all = PROTOCOLS.map(|(known, _)| known);
         return Err(protocol.error(match nearest_keyword(&name, all) {
             Some(near) => format!("unknown protocol `{name}`: did you mean `{near}`?"),

@@ -107,15 +107,15 @@ impl MulticastGroups {
         if leaving == 0 || leaving & !member.join_state.0 != 0 {
             return Err(Status::REQ_INVALID);
         }
-        let left = GroupMember {
+        let removed = GroupMember {
             join_state: JoinState(member.join_state.0 & !leaving),
             ..*member
         };
-        let record = group.record(requested.mgid, Some((requested.port_gid, left)));
-        if left.join_state == JoinState(0) {
+        let record = group.record(requested.mgid, Some((requested.port_gid, removed)));
+        if removed.join_state == JoinState(0) {
             self.remove_member(requested.mgid, joiner.guid);
         } else {
-            self.set_member(requested.mgid, joiner.guid, left);
+            self.set_member(requested.mgid, joiner.guid, removed);
         }
         self.delete_if_unused(requested.mgid);
         Ok(record)
@@ -134,8 +134,8 @@ impl MulticastGroups {
         if !request.has(component::NEW_GROUP) {
             return Err(Status::INSUFFICIENT_COMPONENTS);
         }
-        let named = requested.mgid != Gid::default();
-        let scope = if named {
+        let has_mgid = requested.mgid != Gid::default();
+        let scope = if has_mgid {
             requested.mgid.mgid_scope()
         } else {
             component_value(request, component::SCOPE, requested.scope).unwrap_or(mgid::LINK_LOCAL)
@@ -176,15 +176,15 @@ impl MulticastGroups {
         {
             return Err(Status::REQ_INVALID);
         }
-        let gid = if named {
+        let gid = if has_mgid {
             is_valid_mgid(requested.mgid, &parameters, broadcast)
                 .then_some(requested.mgid)
                 .ok_or(Status::REQ_INVALID)?
         } else {
             self.allocate_mgid(view, scope)
         };
-        let wanted = component_value(request, component::MLID, requested.mlid);
-        self.add(gid, parameters, wanted, false)
+        let requested_mlid = component_value(request, component::MLID, requested.mlid);
+        self.add(gid, parameters, requested_mlid, false)
             .ok_or(Status::NO_RESOURCES)?;
         Ok(gid)
     }
@@ -246,10 +246,14 @@ fn is_valid_mgid(gid: Gid, new: &GroupParameters, broadcast: Option<&GroupParame
 }
 
 /// Whether an IPoIB group has the values of its broadcast group (RFC 4391, 8).
-fn matches_broadcast_group(has: &GroupParameters, new: &GroupParameters) -> bool {
-    (has.qkey, partition_number(has.pkey), has.tclass, has.sl)
-        == (new.qkey, partition_number(new.pkey), new.tclass, new.sl)
-        && (has.flow_label, has.hop_limit) == (new.flow_label, new.hop_limit)
+fn matches_broadcast_group(broadcast: &GroupParameters, new: &GroupParameters) -> bool {
+    (
+        broadcast.qkey,
+        partition_number(broadcast.pkey),
+        broadcast.tclass,
+        broadcast.sl,
+    ) == (new.qkey, partition_number(new.pkey), new.tclass, new.sl)
+        && (broadcast.flow_label, broadcast.hop_limit) == (new.flow_label, new.hop_limit)
 }
 
 /// HopLimit if the request has none: 0 keeps packets in the subnet (docs/sm-behaviour.md 10.12).
@@ -287,8 +291,8 @@ fn check_may_act_for(
     for_others: bool,
     pkey: PKey,
 ) -> Result<(), Status> {
-    let own = joiner.client == joiner.port;
-    if own || for_others && view.is_partition_member(joiner.client, pkey) {
+    let is_own_port = joiner.client == joiner.port;
+    if is_own_port || for_others && view.is_partition_member(joiner.client, pkey) {
         Ok(())
     } else {
         Err(Status::REQ_INVALID)
@@ -303,27 +307,30 @@ fn check_join(
     joiner: &Joiner,
     group: &MulticastGroup,
 ) -> Result<(), Status> {
-    let has = &group.parameters;
+    let parameters = &group.parameters;
     let present = group.members.get(&joiner.guid);
     let for_others = requested.is_proxy_join() || present.is_none_or(|m| m.proxy);
-    check_may_act_for(view, joiner, for_others, has.pkey)?;
+    check_may_act_for(view, joiner, for_others, parameters.pkey)?;
     let port = view.port(view.end_port(joiner.port).port);
-    let fits = fits(port, has) && view.is_partition_member(joiner.port, has.pkey);
-    let same = |components: u64, yes: bool| !request.has(components) || yes;
-    let agrees = same(component::QKEY, requested.qkey == has.qkey)
-        && same(component::TCLASS, requested.tclass == has.tclass)
-        && same(
+    let fits = fits(port, parameters) && view.is_partition_member(joiner.port, parameters.pkey);
+    let matches = |components: u64, is_equal: bool| !request.has(components) || is_equal;
+    let agrees = matches(component::QKEY, requested.qkey == parameters.qkey)
+        && matches(component::TCLASS, requested.tclass == parameters.tclass)
+        && matches(
             component::PKEY,
-            partition_number(requested.pkey) == partition_number(has.pkey),
+            partition_number(requested.pkey) == partition_number(parameters.pkey),
         )
-        && same(component::SL, requested.sl == has.sl)
-        && same(
+        && matches(component::SL, requested.sl == parameters.sl)
+        && matches(
             component::FLOW_LABEL,
-            requested.flow_label == has.flow_label,
+            requested.flow_label == parameters.flow_label,
         )
-        && same(component::HOP_LIMIT, requested.hop_limit == has.hop_limit)
-        && same(component::MLID, requested.mlid == group.mlid)
-        && matches_selectors(request, requested, has);
+        && matches(
+            component::HOP_LIMIT,
+            requested.hop_limit == parameters.hop_limit,
+        )
+        && matches(component::MLID, requested.mlid == group.mlid)
+        && matches_selectors(request, requested, parameters);
     if fits && agrees {
         Ok(())
     } else {
@@ -332,50 +339,50 @@ fn check_join(
 }
 
 /// Whether a port supports the MTU and rate of a group.
-fn fits(port: &PortView, has: &GroupParameters) -> bool {
-    let rank = has.rate.rank().and_then(|r| u8::try_from(r).ok());
-    port.mtu >= has.mtu && rank.is_some_and(|rank| port.rate_rank >= rank)
+fn fits(port: &PortView, parameters: &GroupParameters) -> bool {
+    let rank = parameters.rate.rank().and_then(|r| u8::try_from(r).ok());
+    port.mtu >= parameters.mtu && rank.is_some_and(|rank| port.rate_rank >= rank)
 }
 
 /// Whether a group satisfies the request's MTU, rate and PacketLifeTime with their selectors.
 pub(super) fn matches_selectors(
     request: &SaRequest<'_>,
     requested: &McMemberRecord,
-    has: &GroupParameters,
+    parameters: &GroupParameters,
 ) -> bool {
     let life = !request.has(component::PACKET_LIFE_TIME)
         || matches_selector(
             requested.packet_life_time_selector,
-            Some(has.packet_life_time),
+            Some(parameters.packet_life_time),
             Some(requested.packet_life_time),
         );
-    life && matches_mtu_and_rate(request, requested, has)
+    life && matches_mtu_and_rate(request, requested, parameters)
 }
 
 /// [`matches_selectors`] for MTU and rate.
 fn matches_mtu_and_rate(
     request: &SaRequest<'_>,
     requested: &McMemberRecord,
-    has: &GroupParameters,
+    parameters: &GroupParameters,
 ) -> bool {
     let rank = |rate: RateCode| rate.rank();
     let mtu = !request.has(component::MTU)
         || matches_selector(
             requested.mtu_selector,
-            Some(has.mtu.0),
+            Some(parameters.mtu.0),
             Some(requested.mtu.0).filter(|m| (1..=5).contains(m)),
         );
     let rate = !request.has(component::RATE)
         || matches_selector(
             requested.rate_selector,
-            rank(has.rate),
+            rank(parameters.rate),
             rank(requested.rate),
         );
     mtu && rate
 }
 
-fn matches_selector<T: Ord>(selector: Selector, has: Option<T>, requested: Option<T>) -> bool {
-    match (selector, has, requested) {
+fn matches_selector<T: Ord>(selector: Selector, actual: Option<T>, requested: Option<T>) -> bool {
+    match (selector, actual, requested) {
         (Selector::Best, _, _) => true,
         (Selector::Greater, Some(has), Some(requested)) => has > requested,
         (Selector::Less, Some(has), Some(requested)) => has < requested,
@@ -427,7 +434,7 @@ fn new_value(
     port: u8,
     requested: u8,
     legal: bool,
-    least: u8,
+    min: u8,
 ) -> Result<u8, Status> {
     let value = match selector {
         Selector::Best => return Ok(port),
@@ -437,7 +444,7 @@ fn new_value(
         Selector::Exact => (requested <= port).then_some(requested),
         _ => None,
     };
-    value.filter(|v| *v >= least).ok_or(Status::REQ_INVALID)
+    value.filter(|v| *v >= min).ok_or(Status::REQ_INVALID)
 }
 
 fn new_life_time(

@@ -17,8 +17,8 @@ pub(super) struct MembershipIndex {
 impl MembershipIndex {
     /// The groups of a member.
     pub(super) fn groups_of(&self, guid: PortGuid) -> impl Iterator<Item = Gid> {
-        let all = (guid, Gid([0; 16]))..=(guid, Gid([0xFF; 16]));
-        self.pairs.range(all).map(|(_, mgid)| *mgid)
+        let range = (guid, Gid([0; 16]))..=(guid, Gid([0xFF; 16]));
+        self.pairs.range(range).map(|(_, mgid)| *mgid)
     }
 
     /// All member GUIDs, each once.
@@ -124,8 +124,8 @@ mod tests {
             data: &data,
             tail: &[],
         };
-        let found = groups.candidates(view, &request, requested);
-        found.map(|(mgid, _)| mgid).collect()
+        let candidates = groups.candidates(view, &request, requested);
+        candidates.map(|(mgid, _)| mgid).collect()
     }
 
     /// The index agrees with a scan of all groups, and queries examine only matching groups.
@@ -140,8 +140,8 @@ mod tests {
                 port_gid: Gid::new(GidPrefix::DEFAULT, guid),
                 ..McMemberRecord::default()
             };
-            let found = examined_groups(groups, view, component::PORT_GID, &requested);
-            assert_eq!(found, scan);
+            let examined = examined_groups(groups, view, component::PORT_GID, &requested);
+            assert_eq!(examined, scan);
         }
         let guids: BTreeSet<PortGuid> = groups
             .iter()
@@ -218,8 +218,8 @@ mod tests {
                         RegistrationUpdate::Remove(key) => persisted.remove(&key),
                     };
                 }
-                let all = groups.registrations().map(|r| (r.key(), r)).collect();
-                prop_assert_eq!(&persisted, &all, "updates reproduce the groups");
+                let registrations = groups.registrations().map(|r| (r.key(), r)).collect();
+                prop_assert_eq!(&persisted, &registrations, "updates reproduce the groups");
             }
         }
     }

@@ -21,7 +21,7 @@ pub const MLID_COUNT_MAX: u16 = 0x3FFF;
 /// Groups by MLID.
 #[derive(Debug, Clone)]
 pub struct MlidAllocator {
-    used: BTreeMap<Lid, BTreeSet<Gid>>,
+    groups_by_mlid: BTreeMap<Lid, BTreeSet<Gid>>,
     /// All MLIDs below this one are in use.
     free_from: u16,
     count: u16,
@@ -65,7 +65,7 @@ impl fmt::Display for MlidExhaustion {
 impl Default for MlidAllocator {
     fn default() -> Self {
         Self {
-            used: BTreeMap::new(),
+            groups_by_mlid: BTreeMap::new(),
             free_from: MLID_FIRST,
             count: MLID_COUNT_MAX,
             consolidate: false,
@@ -80,16 +80,20 @@ impl MlidAllocator {
         self.count = count.min(MLID_COUNT_MAX);
     }
 
-    pub(super) fn set_consolidate(&mut self, yes: bool) {
-        self.consolidate = yes;
+    pub(super) fn set_consolidate(&mut self, consolidate: bool) {
+        self.consolidate = consolidate;
     }
 
-    pub(super) fn used(&self) -> impl Iterator<Item = Lid> {
-        self.used.keys().copied()
+    pub(super) fn used_mlids(&self) -> impl Iterator<Item = Lid> {
+        self.groups_by_mlid.keys().copied()
     }
 
     pub(super) fn groups(&self, mlid: Lid) -> impl Iterator<Item = Gid> {
-        self.used.get(&mlid).into_iter().flatten().copied()
+        self.groups_by_mlid
+            .get(&mlid)
+            .into_iter()
+            .flatten()
+            .copied()
     }
 
     fn is_usable(&self, mlid: Lid) -> bool {
@@ -102,25 +106,27 @@ impl MlidAllocator {
         &mut self,
         gid: Gid,
         parameters: &GroupParameters,
-        wanted: Option<Lid>,
+        requested: Option<Lid>,
         groups: &BTreeMap<Gid, MulticastGroup>,
     ) -> Option<Lid> {
-        let free = |l: &Lid| self.is_usable(*l) && !self.used.contains_key(l);
-        let mlid = wanted
-            .filter(free)
+        let is_free = |l: &Lid| self.is_usable(*l) && !self.groups_by_mlid.contains_key(l);
+        let mlid = requested
+            .filter(is_free)
             .or_else(|| self.solicited_node_mlid(gid, parameters, groups))
             .or_else(|| self.lowest_free())
             .or_else(|| self.least_shared(parameters, groups));
         let count = self.count;
         match mlid {
             None => self.record_exhaustion(MlidExhaustion::Rejected { count }),
-            Some(mlid) if self.used.contains_key(&mlid) && self.lowest_free().is_none() => {
+            Some(mlid)
+                if self.groups_by_mlid.contains_key(&mlid) && self.lowest_free().is_none() =>
+            {
                 self.record_exhaustion(MlidExhaustion::Shared { count });
             }
             Some(_) => {}
         }
         let mlid = mlid?;
-        self.used.entry(mlid).or_default().insert(gid);
+        self.groups_by_mlid.entry(mlid).or_default().insert(gid);
         Some(mlid)
     }
 
@@ -132,7 +138,7 @@ impl MlidAllocator {
         mlid: Lid,
         groups: &BTreeMap<Gid, MulticastGroup>,
     ) -> Option<Lid> {
-        let sharing = self.used.get(&mlid).and_then(BTreeSet::first);
+        let sharing = self.groups_by_mlid.get(&mlid).and_then(BTreeSet::first);
         // Sharing was checked when the MLID was allocated; comparing one group detects inconsistent records.
         let is_compatible = |g: &MulticastGroup| {
             partition_number(g.parameters.pkey) == partition_number(parameters.pkey)
@@ -141,13 +147,13 @@ impl MlidAllocator {
         if !fits || !self.is_usable(mlid) {
             return None;
         }
-        self.used.entry(mlid).or_default().insert(gid);
+        self.groups_by_mlid.entry(mlid).or_default().insert(gid);
         Some(mlid)
     }
 
-    fn record_exhaustion(&mut self, how: MlidExhaustion) {
-        if self.reported.is_none_or(|reported| reported < how) {
-            self.reported = Some(how);
+    fn record_exhaustion(&mut self, kind: MlidExhaustion) {
+        if self.reported.is_none_or(|reported| reported < kind) {
+            self.reported = Some(kind);
             self.report_pending = true;
         }
     }
@@ -158,13 +164,13 @@ impl MlidAllocator {
             .filter(|_| core::mem::take(&mut self.report_pending))
     }
 
-    pub(super) fn free(&mut self, mlid: Lid, gid: Gid) {
-        if let Some(gids) = self.used.get_mut(&mlid) {
+    pub(super) fn release(&mut self, mlid: Lid, gid: Gid) {
+        if let Some(gids) = self.groups_by_mlid.get_mut(&mlid) {
             gids.remove(&gid);
             if gids.is_empty() {
-                self.used.remove(&mlid);
+                self.groups_by_mlid.remove(&mlid);
                 self.free_from = self.free_from.min(mlid.0);
-                if self.used.len() <= usize::from(self.count - self.count / 8) {
+                if self.groups_by_mlid.len() <= usize::from(self.count - self.count / 8) {
                     (self.reported, self.report_pending) = (None, false);
                 }
             }
@@ -172,7 +178,7 @@ impl MlidAllocator {
     }
 
     fn lowest_free(&mut self) -> Option<Lid> {
-        while self.used.contains_key(&Lid(self.free_from)) {
+        while self.groups_by_mlid.contains_key(&Lid(self.free_from)) {
             self.free_from += 1;
         }
         Some(Lid(self.free_from)).filter(|l| self.is_usable(*l))
@@ -209,7 +215,7 @@ impl MlidAllocator {
                     && g.parameters.sl == parameters.sl
             })
         };
-        self.used
+        self.groups_by_mlid
             .iter()
             .filter(|(_, gids)| gids.iter().all(is_compatible))
             .min_by_key(|(mlid, gids)| (gids.len(), **mlid))
@@ -277,7 +283,7 @@ mod tests {
                 (gid.0[0], gid.0[15]) = (0xFF, name);
                 if let Some(group) = groups.remove(&gid) {
                     if !comes {
-                        mlids.free(group.mlid, gid);
+                        mlids.release(group.mlid, gid);
                         continue;
                     }
                     groups.insert(gid, group);

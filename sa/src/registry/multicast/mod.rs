@@ -90,7 +90,7 @@ impl MulticastGroups {
 
     /// The MLIDs in use.
     pub fn used_mlids(&self) -> impl Iterator<Item = Lid> {
-        self.mlids.used()
+        self.mlids.used_mlids()
     }
 
     /// Sets the number of MLIDs, which the smallest MFT limits (docs/sm-behaviour.md 1.18). Existing groups retain their MLIDs.
@@ -99,8 +99,8 @@ impl MulticastGroups {
     }
 
     /// Sets whether new IPv6 solicited-node groups of one partition and scope share an MLID. Existing groups retain their MLIDs.
-    pub fn consolidate_solicited_node(&mut self, yes: bool) {
-        self.mlids.set_consolidate(yes);
+    pub fn consolidate_solicited_node(&mut self, consolidate: bool) {
+        self.mlids.set_consolidate(consolidate);
     }
 
     /// Takes the MLIDs whose members changed.
@@ -128,8 +128,8 @@ impl MulticastGroups {
         let mut outsiders = Vec::new();
         for (mgid, group) in &self.groups {
             let pkey = group.parameters.pkey;
-            let here = group.members.keys().filter(|guid| !belongs(guid, pkey));
-            outsiders.extend(here.map(|guid| (*mgid, *guid)));
+            let former_members = group.members.keys().filter(|guid| !belongs(guid, pkey));
+            outsiders.extend(former_members.map(|guid| (*mgid, *guid)));
         }
         for (mgid, guid) in outsiders {
             self.remove_member(mgid, guid);
@@ -187,12 +187,12 @@ impl MulticastGroups {
 
     /// Removes a port from all groups (docs/sm-behaviour.md 10.18). Returns whether it was a member of any.
     pub fn remove_port(&mut self, guid: PortGuid) -> bool {
-        let joined: Vec<Gid> = self.memberships.groups_of(guid).collect();
-        for mgid in &joined {
+        let groups: Vec<Gid> = self.memberships.groups_of(guid).collect();
+        for mgid in &groups {
             self.remove_member(*mgid, guid);
             self.delete_if_unused(*mgid);
         }
-        !joined.is_empty()
+        !groups.is_empty()
     }
 
     /// All member GUIDs.
@@ -285,7 +285,7 @@ impl MulticastGroups {
         &mut self,
         mgid: Gid,
         parameters: GroupParameters,
-        wanted: Option<Lid>,
+        requested: Option<Lid>,
         well_known: bool,
     ) -> Option<Lid> {
         if !well_known && self.groups.len() >= GROUPS_MAX {
@@ -293,7 +293,7 @@ impl MulticastGroups {
         }
         let mlid = self
             .mlids
-            .allocate(mgid, &parameters, wanted, &self.groups)?;
+            .allocate(mgid, &parameters, requested, &self.groups)?;
         self.insert(mgid, mlid, parameters, well_known);
         Some(mlid)
     }
@@ -319,7 +319,7 @@ impl MulticastGroups {
             self.memberships.remove_group(mgid, &group.members);
             let members = group.members.keys().map(|guid| (mgid, Some(*guid)));
             self.unsaved.extend(members.chain([(mgid, None)]));
-            self.mlids.free(group.mlid, mgid);
+            self.mlids.release(group.mlid, mgid);
             self.changed_mlids.insert(group.mlid);
             self.events
                 .push(GroupEvent::Deleted(mgid, group.parameters.pkey));

@@ -31,18 +31,18 @@ impl MulticastGroups {
         let member = request
             .has(component::PORT_GID)
             .then_some(requested.port_gid);
-        let mut found = ReplyRecords::new(request, McMemberRecord::STRIDE);
+        let mut records = ReplyRecords::new(request, McMemberRecord::STRIDE);
         // Clients set ProxyJoin at either of two bit positions.
         let proxy = request
             .has(component::PROXY_JOIN)
             .then_some(requested.is_proxy_join());
         let mut offer = |record: &McMemberRecord| {
-            let same = proxy.is_none_or(|p| p == record.is_proxy_join());
+            let matches_proxy = proxy.is_none_or(|p| p == record.is_proxy_join());
             let record = record.encode();
-            if same && template.matches(&record) {
-                found.push(&record);
+            if matches_proxy && template.matches(&record) {
+                records.push(&record);
             }
-            found.is_enough()
+            records.is_enough()
         };
         for (mgid, group) in self.candidates(view, request, &requested) {
             let pkey = group.parameters.pkey;
@@ -53,7 +53,7 @@ impl MulticastGroups {
             if !visible || other || !matches_selectors(request, &requested, &group.parameters) {
                 continue;
             }
-            let done = if request.is_trusted() {
+            let result = if request.is_trusted() {
                 let gid = |guid| Gid::new(view.settings.prefix, guid);
                 let (one, all) = match member {
                     Some(m) => (group.members.get_key_value(&m.guid()), None),
@@ -69,11 +69,11 @@ impl MulticastGroups {
                 let of_it = member.is_none_or(|m| group.members.contains_key(&m.guid()));
                 of_it && offer(&group.record(mgid, None))
             };
-            if done {
+            if result {
                 break;
             }
         }
-        SaReply::from_records(request, found)
+        SaReply::from_records(request, records)
     }
 
     /// Groups that can match, found by the most selective index.
@@ -98,8 +98,8 @@ impl MulticastGroups {
                     .into_iter(),
             )
         } else if request.has(component::PORT_GID) && !without_members {
-            let joined = self.memberships.groups_of(port.guid());
-            Box::new(joined.filter_map(|mgid| Some((mgid, self.get(mgid)?))))
+            let groups = self.memberships.groups_of(port.guid());
+            Box::new(groups.filter_map(|mgid| Some((mgid, self.get(mgid)?))))
         } else if request.has(component::MLID) {
             Box::new(self.groups_of_mlid(requested.mlid))
         } else {

@@ -95,7 +95,7 @@ impl ViewSaver {
             apply(ViewRecordUpdate::Clear)?;
         }
         let mut bytes = Vec::new();
-        for (slot, node) in named(view) {
+        for (slot, node) in persisted_nodes(view) {
             let previous = before.and_then(|b| Some((b, b.by_node_guid(node.guid)?)));
             let current = NodeInView { view, slot, node };
             let previous = previous.map(|(view, slot)| NodeInView {
@@ -118,7 +118,7 @@ impl ViewSaver {
                 }
             }
         }
-        for (_, node) in before.into_iter().flat_map(named) {
+        for (_, node) in before.into_iter().flat_map(persisted_nodes) {
             if view.by_node_guid(node.guid).is_none() {
                 for kind in NodeRecordKind::ALL {
                     apply(ViewRecordUpdate::Remove(node.guid, kind))?;
@@ -142,11 +142,11 @@ impl ViewSaver {
 }
 
 /// Nodes that the index by node GUID refers to, with their slots.
-fn named(view: &View) -> impl Iterator<Item = (u32, &NodeView)> {
+fn persisted_nodes(view: &View) -> impl Iterator<Item = (u32, &NodeView)> {
     let slots = (0u32..).zip(view.nodes.iter());
-    let there = slots.filter(|(_, p)| !p.ports.is_empty());
-    let named = there.filter(|(slot, p)| view.by_node_guid(p.node.guid) == Some(*slot));
-    named.map(|(slot, p)| (slot, &*p.node))
+    let present = slots.filter(|(_, p)| !p.ports.is_empty());
+    let owners = present.filter(|(slot, p)| view.by_node_guid(p.node.guid) == Some(*slot));
+    owners.map(|(slot, p)| (slot, &*p.node))
 }
 
 /// A node in a view.
@@ -166,9 +166,9 @@ impl NodeInView<'_> {
     }
 
     /// Whether the index by GUID refers to this end port.
-    fn is_named(&self, end: &EndPort) -> bool {
-        let found = self.view.end_ports.by_guid(end.guid);
-        found.is_some_and(|at| self.view.end_port(at).port == end.port)
+    fn is_named(&self, end_port: &EndPort) -> bool {
+        let owner = self.view.end_ports.by_guid(end_port.guid);
+        owner.is_some_and(|at| self.view.end_port(at).port == end_port.port)
     }
 
     fn mft(&self) -> Option<&Arc<MftBlocks>> {
@@ -186,15 +186,19 @@ impl NodeInView<'_> {
         match kind {
             NodeRecordKind::Node => {
                 let contents = |n: &NodeView| (n.node_type, n.info, n.description, info_of(n));
-                let named = |of: &NodeInView<'_>| {
-                    let ends = of.end_ports().iter().map(|end| of.is_named(end));
-                    ends.collect::<Vec<_>>()
+                let flags_of = |node: &NodeInView<'_>| {
+                    let flags = node
+                        .end_ports()
+                        .iter()
+                        .map(|end_port| node.is_named(end_port));
+                    flags.collect::<Vec<_>>()
                 };
                 self.slot == other.slot
                     && self.ports() == other.ports()
                     && contents(a) == contents(b)
                     && (Arc::ptr_eq(&self.view.end_ports, &other.view.end_ports)
-                        || (self.end_ports() == other.end_ports() && named(self) == named(other)))
+                        || (self.end_ports() == other.end_ports()
+                            && flags_of(self) == flags_of(other)))
             }
             NodeRecordKind::Forwarding => {
                 let lft = |n: &NodeView| n.switch.as_ref().and_then(|s| s.lft.clone());
@@ -203,7 +207,7 @@ impl NodeInView<'_> {
                     (None, None) => true,
                     _ => false,
                 };
-                let row = |of: &NodeInView<'_>| of.view.service_levels.row(of.slot);
+                let row = |node: &NodeInView<'_>| node.view.service_levels.row(node.slot);
                 same_lft && row(self) == row(other)
             }
             NodeRecordKind::Multicast => match (self.mft(), other.mft()) {
@@ -261,21 +265,21 @@ impl View {
     /// Identity of the view; `None` if the SM's port is unknown.
     #[must_use]
     pub fn identity(&self) -> Option<ViewIdentity> {
-        let own = self.end_port(self.local?);
-        let peer = self.peer(own.port);
+        let end_port = self.end_port(self.local?);
+        let peer = self.peer(end_port.port);
         Some(ViewIdentity {
             prefix: self.settings.prefix,
-            port: own.guid,
-            lid: own.lid,
+            port: end_port.guid,
+            lid: end_port.lid,
             neighbour: peer.map(|p| (self.node(p.node()).guid, self.port(p).num)),
         })
     }
 
     /// A copy with another SM port.
     #[must_use]
-    pub fn with_local_port(&self, own: PortGuid) -> Self {
+    pub fn with_local_port(&self, port_guid: PortGuid) -> Self {
         Self {
-            local: self.by_guid(own),
+            local: self.by_guid(port_guid),
             ..self.clone()
         }
     }
@@ -292,21 +296,21 @@ impl View {
     /// A copy that contains only the end ports for which `stays` is true. The others are not found by LID, GUID or node.
     #[must_use]
     pub fn with_end_ports(&self, stays: impl Fn(&EndPort) -> bool) -> Self {
-        let mut ends = super::EndPortTable::with_capacity(self.nodes.len());
-        for (slot, node) in named(self) {
-            ends.insert_node(node.guid, slot);
+        let mut end_ports = super::EndPortTable::with_capacity(self.nodes.len());
+        for (slot, node) in persisted_nodes(self) {
+            end_ports.insert_node(node.guid, slot);
         }
-        for end in self.end_ports().iter().filter(|end| stays(end)) {
-            let named = self
+        for end_port in self.end_ports().iter().filter(|end| stays(end)) {
+            let by_guid = self
                 .end_ports
-                .by_guid(end.guid)
+                .by_guid(end_port.guid)
                 .map(|at| self.end_port(at).port);
-            ends.push(end.clone(), named == Some(end.port));
+            end_ports.push(end_port.clone(), by_guid == Some(end_port.port));
         }
-        let own = self.local.map(|at| self.end_port(at).port);
+        let local_port = self.local.map(|at| self.end_port(at).port);
         Self {
-            local: own.and_then(|port| ends.at_port(port)),
-            end_ports: Arc::new(ends),
+            local: local_port.and_then(|port| end_ports.at_port(port)),
+            end_ports: Arc::new(end_ports),
             ..self.clone()
         }
     }

@@ -53,7 +53,7 @@ pub(super) struct NodeRecord<'a> {
     pub(super) switch_info: Option<ByteString<'a>>,
     #[serde(borrow)]
     pub(super) ports: Vec<PortRecord<'a>>,
-    pub(super) ends: Vec<EndPortRecord>,
+    pub(super) end_ports: Vec<EndPortRecord>,
 }
 
 /// A port.
@@ -92,7 +92,7 @@ pub(super) struct EndPortRecord {
     pub(super) lid: u16,
     pub(super) lmc: u8,
     /// The index by GUID refers to this port.
-    pub(super) named: bool,
+    pub(super) is_guid_owner: bool,
     pub(super) keys: Option<Vec<u16>>,
 }
 
@@ -151,15 +151,15 @@ impl<'a> ByteString<'a> {
 
     /// Padded with zeros to `N` bytes; `None` if longer.
     pub(super) fn padded<const N: usize>(self) -> Option<[u8; N]> {
-        let mut all = [0; N];
-        all.get_mut(..self.0.len())?.copy_from_slice(self.0);
-        Some(all)
+        let mut array = [0; N];
+        array.get_mut(..self.0.len())?.copy_from_slice(self.0);
+        Some(array)
     }
 }
 
 fn trimmed<T: PartialEq + Default>(list: &[T]) -> &[T] {
-    let used = list.iter().rposition(|x| *x != T::default());
-    &list[..used.map_or(0, |last| last + 1)]
+    let last_used = list.iter().rposition(|x| *x != T::default());
+    &list[..last_used.map_or(0, |last| last + 1)]
 }
 
 /// Appends the encoded record. Encoding these structs cannot fail.
@@ -171,7 +171,7 @@ fn encode_record<T: Serialize>(record: &T, out: &mut Vec<u8>) {
 pub(super) fn encode_head(view: &View, out: &mut Vec<u8>) {
     let sms: Vec<[u8; SmInfoRecord::LEN]> = view.sms.iter().map(SmInfoRecord::encode).collect();
     let lookup = view.service_levels.lookup();
-    let own = view.local.map(|at| view.end_port(at).port);
+    let local_port = view.local.map(|at| view.end_port(at).port);
     let levels = lookup.as_ref().map(|lookup| {
         let (indexing, row): (u8, &[u8]) = match &lookup.indexing {
             SlIndexing::Uniform(sl) => (0, core::slice::from_ref(sl)),
@@ -195,28 +195,28 @@ pub(super) fn encode_head(view: &View, out: &mut Vec<u8>) {
     });
     let head = HeadRecord {
         prefix: view.settings.prefix.0,
-        local: own.map(|p| (p.node(), p.num().0)),
-        nodes: u32::try_from(super::named(view).count()).unwrap_or(u32::MAX),
+        local: local_port.map(|p| (p.node(), p.num().0)),
+        nodes: u32::try_from(super::persisted_nodes(view).count()).unwrap_or(u32::MAX),
         sms: sms.iter().map(|m| ByteString(m)).collect(),
         levels,
     };
     encode_record(&head, out);
 }
 
-pub(super) fn encode_node(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
-    let node = of.node;
+pub(super) fn encode_node(in_view: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+    let node = in_view.node;
     let record = NodeRecord {
         guid: node.guid.0,
-        slot: of.slot,
+        slot: in_view.slot,
         node_type: node.node_type.0,
         info: ByteString(&node.info),
         description: ByteString::trimmed(&node.description),
         switch_info: node.switch.as_ref().map(|s| ByteString(&s.info)),
-        ports: of.ports().iter().map(port).collect(),
-        ends: of
+        ports: in_view.ports().iter().map(port).collect(),
+        end_ports: in_view
             .end_ports()
             .iter()
-            .map(|e| end(e, of.is_named(e)))
+            .map(|e| end_port_record(e, in_view.is_named(e)))
             .collect(),
     };
     encode_record(&record, out);
@@ -224,7 +224,7 @@ pub(super) fn encode_node(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
 }
 
 fn port(port: &PortView) -> PortRecord<'_> {
-    let bit = |yes, bit| if yes { bit } else { 0 };
+    let bit = |is_set, bit| if is_set { bit } else { 0 };
     let peer = (port.peer != super::super::PortIdx::NONE).then_some(port.peer);
     PortRecord {
         raw: ByteString::trimmed(&*port.raw),
@@ -248,13 +248,13 @@ fn port(port: &PortView) -> PortRecord<'_> {
     }
 }
 
-fn end(end: &EndPort, named: bool) -> EndPortRecord {
+fn end_port_record(end: &EndPort, is_guid_owner: bool) -> EndPortRecord {
     EndPortRecord {
         num: end.port.num().0,
         guid: end.guid.0,
         lid: end.lid.0,
         lmc: end.lmc.0,
-        named,
+        is_guid_owner,
         keys: end
             .pkeys
             .as_ref()
@@ -262,11 +262,11 @@ fn end(end: &EndPort, named: bool) -> EndPortRecord {
     }
 }
 
-pub(super) fn encode_forwarding(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
-    let Some(switch) = &of.node.switch else {
+pub(super) fn encode_forwarding(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+    let Some(switch) = &node.node.switch else {
         return false;
     };
-    let row = of.view.service_levels.row(of.slot);
+    let row = node.view.service_levels.row(node.slot);
     let record = ForwardingRecord {
         lft: switch.lft.as_ref().map(|lft| ByteString(lft.entries())),
         routed: row.is_some(),
@@ -276,8 +276,8 @@ pub(super) fn encode_forwarding(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool 
     true
 }
 
-pub(super) fn encode_multicast(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
-    let Some(mft) = of.mft() else {
+pub(super) fn encode_multicast(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+    let Some(mft) = node.mft() else {
         return false;
     };
     let blocks = mft.iter();
@@ -290,9 +290,9 @@ pub(super) fn encode_multicast(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     true
 }
 
-pub(super) fn encode_vl_tables(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
-    let read = of.read_tables();
-    if of.node.sl_to_vl.is_empty() && read.is_none() {
+pub(super) fn encode_vl_tables(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+    let read = node.read_tables();
+    if node.node.sl_to_vl.is_empty() && read.is_none() {
         return false;
     }
     let map = |(at, map): (&SlToVlSelector, &[u8; 8])| match at {
@@ -303,7 +303,7 @@ pub(super) fn encode_vl_tables(of: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
     let read_maps = read.into_iter().flat_map(|r| r.sl_to_vl_tables());
     let arbitration = read.into_iter().flat_map(|r| r.vl_arbitration_blocks());
     let record = VlTablesRecord {
-        maps: of.node.sl_to_vl.iter().map(map).collect(),
+        maps: node.node.sl_to_vl.iter().map(map).collect(),
         read_maps: read_maps.map(|(i, o, map)| (i.0, o.0, *map)).collect(),
         read_arbitration: arbitration
             .map(|(port, block, table)| (port.0, block, ByteString::trimmed(table)))

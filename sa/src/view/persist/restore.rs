@@ -23,7 +23,7 @@ use crate::tables::mft::{MftBlockIdx, MftBlocks};
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
-use crate::vl_tables::{NodeVlTables, ReadVlTables, VlTableId};
+use crate::vl_tables::{NodeVlTables, VlTableCache, VlTableId};
 
 /// Maximum number of ports of a node, port 0 included.
 const PORTS_MAX: usize = 255;
@@ -42,8 +42,8 @@ impl fmt::Display for RestoreError {
 
 impl core::error::Error for RestoreError {}
 
-fn invalid<T>(why: impl Into<String>) -> Result<T, RestoreError> {
-    Err(RestoreError(why.into()))
+fn invalid<T>(reason: impl Into<String>) -> Result<T, RestoreError> {
+    Err(RestoreError(reason.into()))
 }
 
 /// Collects records in any order and builds a view.
@@ -72,7 +72,7 @@ struct DecodedNode {
     description: [u8; 64],
     switch_info: Option<[u8; 20]>,
     ports: Vec<(PortView, Option<(u32, u8)>)>,
-    ends: Vec<records::EndPortRecord>,
+    end_ports: Vec<records::EndPortRecord>,
 }
 
 impl ViewRestorer {
@@ -83,11 +83,11 @@ impl ViewRestorer {
     pub fn add_record(
         &mut self,
         guid: NodeGuid,
-        part: NodeRecordKind,
+        kind: NodeRecordKind,
         bytes: &[u8],
     ) -> Result<(), RestoreError> {
         let parts = self.nodes.entry(guid).or_default();
-        let done = match part {
+        let result = match kind {
             NodeRecordKind::Node => decode_node(guid, bytes).map(|node| parts.node = Some(node)),
             NodeRecordKind::Forwarding => {
                 parse::<records::ForwardingRecord<'_>>(bytes).map(|routes| {
@@ -102,9 +102,9 @@ impl ViewRestorer {
             }
             NodeRecordKind::VlTables => decode_vl_tables(bytes, parts),
         };
-        match done {
+        match result {
             Some(()) => Ok(()),
-            None => invalid(format!("{part:?} record of node {guid} is invalid")),
+            None => invalid(format!("{kind:?} record of node {guid} is invalid")),
         }
     }
 
@@ -123,18 +123,18 @@ impl ViewRestorer {
                 head.nodes
             ));
         }
-        let mut all: Vec<(NodeGuid, DecodedNode, NodeRecords)> =
+        let mut decoded_nodes: Vec<(NodeGuid, DecodedNode, NodeRecords)> =
             Vec::with_capacity(self.nodes.len());
         for (guid, mut parts) in self.nodes {
             match parts.node.take() {
-                Some(node) => all.push((guid, node, parts)),
+                Some(node) => decoded_nodes.push((guid, node, parts)),
                 None => return invalid(format!("node {guid} has tables but no node record")),
             }
         }
         // Slots keep their order, without gaps.
-        all.sort_unstable_by_key(|(_, node, _)| node.slot);
+        decoded_nodes.sort_unstable_by_key(|(_, node, _)| node.slot);
         let mut slots: FxHashMap<u32, (u32, usize)> = FxHashMap::default();
-        for (slot, (_, node, _)) in (0u32..).zip(&all) {
+        for (slot, (_, node, _)) in (0u32..).zip(&decoded_nodes) {
             if slots.insert(node.slot, (slot, node.ports.len())).is_some() {
                 return invalid("two nodes have the same slot");
             }
@@ -143,13 +143,13 @@ impl ViewRestorer {
             let (slot, ports) = slots.get(&slot)?;
             (usize::from(num) < *ports).then(|| PortIdx::new(*slot, PortNum(num)))
         };
-        let mut ends = EndPortTable::with_capacity(all.len());
-        let mut nodes = Vec::with_capacity(all.len());
-        let mut rows = Vec::with_capacity(all.len());
+        let mut end_ports = EndPortTable::with_capacity(decoded_nodes.len());
+        let mut nodes = Vec::with_capacity(decoded_nodes.len());
+        let mut rows = Vec::with_capacity(decoded_nodes.len());
         let mut read = Vec::new();
-        for (slot, (guid, node, parts)) in (0u32..).zip(all) {
-            ends.insert_node(guid, slot);
-            insert_end_ports(&mut ends, slot, &node)?;
+        for (slot, (guid, node, parts)) in (0u32..).zip(decoded_nodes) {
+            end_ports.insert_node(guid, slot);
+            insert_end_ports(&mut end_ports, slot, &node)?;
             rows.push(parts.row.clone());
             if !parts.read.is_empty() {
                 read.push((guid, Arc::new(parts.read.clone())));
@@ -163,7 +163,7 @@ impl ViewRestorer {
         }
         let local = match head.local.map(port_at) {
             None => None,
-            Some(own) => match own.and_then(|port| ends.at_port(port)) {
+            Some(local_port) => match local_port.and_then(|port| end_ports.at_port(port)) {
                 None => return invalid("the SM's port does not exist"),
                 own => own,
             },
@@ -188,11 +188,11 @@ impl ViewRestorer {
             local,
             sms,
             nodes: nodes.into(),
-            end_ports: Arc::new(ends),
+            end_ports: Arc::new(end_ports),
             service_levels,
             origin: None,
             aliases: Arc::default(),
-            read_vl_tables: Arc::new(ReadVlTables::new(read.iter().map(|(guid, t)| (*guid, t)))),
+            read_vl_tables: Arc::new(VlTableCache::new(read.iter().map(|(guid, t)| (*guid, t)))),
             guids_revision: NO_REVISION,
         })
     }
@@ -226,62 +226,65 @@ fn decode_node(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
         description: node.description.padded()?,
         switch_info,
         ports,
-        ends: node.ends,
+        end_ports: node.end_ports,
     })
 }
 
 /// Decodes a port, still without node and peer.
 fn decode_port(num: u8, record: &records::PortRecord<'_>) -> Option<PortView> {
-    let has = |bit| record.flags & bit != 0;
+    let has_flag = |bit| record.flags & bit != 0;
     let mut pkeys = PKeyTable::default();
-    pkeys.set_unread_empty(has(flag::UNREAD_PKEYS_EMPTY));
+    pkeys.set_unread_empty(has_flag(flag::UNREAD_PKEYS_EMPTY));
     for (block, list) in &record.keys {
         let mut entries = [PKey(0); 32];
-        let used = entries.get_mut(..list.len())?;
-        used.iter_mut().zip(list).for_each(|(e, k)| *e = PKey(*k));
+        let entries_in_use = entries.get_mut(..list.len())?;
+        entries_in_use
+            .iter_mut()
+            .zip(list)
+            .for_each(|(e, k)| *e = PKey(*k));
         pkeys.set_block(*block, entries);
     }
     let vl_arbitration = record.vl_arbitration.iter();
     let vl_arbitration = vl_arbitration.map(|(block, table)| Some((*block, table.padded()?)));
     Some(PortView {
         raw: PortInfoBytes::from(record.raw.padded::<64>()?),
-        has_port_info: has(flag::HAS_PORT_INFO),
+        has_port_info: has_flag(flag::HAS_PORT_INFO),
         num: PortNum(num),
         node: 0,
         mtu: MtuCode(record.mtu),
         rate_rank: record.rate_rank,
         pkeys,
-        enforces_partitions: has(flag::ENFORCES_PARTITIONS),
+        enforces_partitions: has_flag(flag::ENFORCES_PARTITIONS),
         vl_arbitration: vl_arbitration.collect::<Option<_>>()?,
         peer: PortIdx::NONE,
-        fdr10: has(flag::FDR10),
+        fdr10: has_flag(flag::FDR10),
     })
 }
 
 fn insert_end_ports(
-    ends: &mut EndPortTable,
+    end_ports: &mut EndPortTable,
     slot: u32,
     node: &DecodedNode,
 ) -> Result<(), RestoreError> {
     let mut last = None;
-    for end in &node.ends {
-        let there = usize::from(end.num) < node.ports.len();
+    for record in &node.end_ports {
+        let is_valid_port = usize::from(record.num) < node.ports.len();
         // LMC has three bits, LIDs stay in the unicast range, and end ports are sorted.
-        let lids = u32::from(end.lid) + (1 << end.lmc.min(7));
-        if !there || end.lmc > 7 || lids > 0xC000 || last >= Some(end.num) {
-            return invalid(format!("end port {} is invalid", PortGuid(end.guid)));
+        let lids = u32::from(record.lid) + (1 << record.lmc.min(7));
+        if !is_valid_port || record.lmc > 7 || lids > 0xC000 || last >= Some(record.num) {
+            return invalid(format!("end port {} is invalid", PortGuid(record.guid)));
         }
-        last = Some(end.num);
-        let keys = end.keys.as_ref();
+        last = Some(record.num);
+        let keys = record.keys.as_ref();
         let end_port = EndPort {
-            port: PortIdx::new(slot, PortNum(end.num)),
+            port: PortIdx::new(slot, PortNum(record.num)),
             node: slot,
-            guid: PortGuid(end.guid),
-            lid: Lid(end.lid),
-            lmc: Lmc(end.lmc),
+            guid: PortGuid(record.guid),
+            lid: Lid(record.lid),
+            lmc: Lmc(record.lmc),
             pkeys: keys.map(|list| PKeySet::new(list.iter().map(|k| PKey(*k)))),
         };
-        ends.push(end_port, end.named);
+        end_ports.push(end_port, record.is_guid_owner);
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ fn port(ca: &str, port_num: u8, state: PortState) -> LocalPort {
     }
 }
 
-fn named(ca: &str, port: u8) -> PortSelection {
+fn selection_of(ca: &str, port: u8) -> PortSelection {
     PortSelection {
         ca: Some(ca.to_owned()),
         port: Some(PortNum(port)),
@@ -40,7 +40,7 @@ fn named(ca: &str, port: u8) -> PortSelection {
 /// An Active port may belong to another SM's subnet, so it is not preferred over a port in Init.
 #[test]
 fn several_linked_ports_are_ambiguous_in_any_state() {
-    let any = PortSelection::default();
+    let any_port = PortSelection::default();
     let ports = [
         port("a", 1, PortState::Initialize),
         LocalPort {
@@ -51,7 +51,7 @@ fn several_linked_ports_are_ambiguous_in_any_state() {
         },
         port("c", 1, PortState::Down),
     ];
-    let error = choose_port(&ports, &any).unwrap_err();
+    let error = choose_port(&ports, &any_port).unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot choose between 2 ports with a link: \
@@ -59,10 +59,13 @@ fn several_linked_ports_are_ambiguous_in_any_state() {
          b port 1 (GUID 0x0000000000000022, Active, 200 Gb/s, LID 7, SM LID 3)"
     );
     for (ca, index) in [("a", 0), ("b", 1)] {
-        assert_eq!(choose_port(&ports, &named(ca, 1)), Ok(&ports[index]));
+        assert_eq!(choose_port(&ports, &selection_of(ca, 1)), Ok(&ports[index]));
     }
-    assert_eq!(choose_read_only_port(&ports, &any).unwrap().ca, "b");
-    assert_eq!(choose_read_only_port(&ports[..1], &any).unwrap().ca, "a");
+    assert_eq!(choose_read_only_port(&ports, &any_port).unwrap().ca, "b");
+    assert_eq!(
+        choose_read_only_port(&ports[..1], &any_port).unwrap().ca,
+        "a"
+    );
 }
 
 /// A device with several ports is as ambiguous as no criteria.
@@ -85,26 +88,29 @@ fn device_with_two_linked_ports_is_ambiguous() {
 
 #[test]
 fn only_linked_port_is_chosen() {
-    let any = PortSelection::default();
+    let any_port = PortSelection::default();
     let ports = [
         port("a", 1, PortState::Down),
         port("a", 2, PortState::Initialize),
     ];
-    assert_eq!(choose_port(&ports, &any).unwrap().to_string(), "a port 2");
+    assert_eq!(
+        choose_port(&ports, &any_port).unwrap().to_string(),
+        "a port 2"
+    );
 }
 
 /// A Down port is chosen only if it is the only match: with several, the first link to train must not decide.
 #[test]
 fn down_port_is_chosen_only_if_it_is_the_only_match() {
-    let any = PortSelection::default();
+    let any_port = PortSelection::default();
     let ports = [port("a", 1, PortState::Down), port("a", 2, PortState::Down)];
-    assert!(!choose_port(&ports[..1], &any).unwrap().has_link());
-    assert_eq!(choose_port(&ports, &named("a", 2)), Ok(&ports[1]));
+    assert!(!choose_port(&ports[..1], &any_port).unwrap().has_link());
+    assert_eq!(choose_port(&ports, &selection_of("a", 2)), Ok(&ports[1]));
     assert_eq!(
-        choose_port(&ports, &any).unwrap_err().to_string(),
+        choose_port(&ports, &any_port).unwrap_err().to_string(),
         "no InfiniBand port: a port 1 is down (Polling), a port 2 is down (Polling)"
     );
-    let reading = choose_read_only_port(&ports[..1], &any).unwrap_err();
+    let reading = choose_read_only_port(&ports[..1], &any_port).unwrap_err();
     assert!(matches!(reading, PortChoiceError::NoneUsable { .. }));
 }
 
