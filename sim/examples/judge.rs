@@ -35,10 +35,10 @@ fn main() {
     println!("{text}: copied in {:.2?}", start.elapsed());
     configure(&mut state);
     let expect = || Expectations::new(fabric.default_port());
-    let run = |what: &str, state: &FabricSnapshot, expect: &Expectations| {
+    let run = |description: &str, state: &FabricSnapshot, expect: &Expectations| {
         let start = Instant::now();
         let verdict = judge(state, expect);
-        println!("{what}: {:.2?}, {verdict}", start.elapsed());
+        println!("{description}: {:.2?}, {verdict}", start.elapsed());
     };
     run("SL 0, default SLtoVL", &state, &expect());
     run("all SLs, default SLtoVL", &state, &expect().all_sls());

@@ -34,7 +34,7 @@ fn main() {
     let (stream, _) = listener.accept().unwrap();
     std::fs::remove_file(&path).unwrap();
     let doorbell = ServerDoorbell::new().unwrap();
-    let (mut end, fds) = ServerEnd::pair(&doorbell).unwrap();
+    let (mut ring_end, fds) = ServerEnd::pair(&doorbell).unwrap();
     let fds = fds.into_vec();
     let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
     frames::send(&stream, b"", &borrowed).unwrap();
@@ -45,10 +45,10 @@ fn main() {
     let mut message = vec![];
     while child.try_wait().unwrap().is_none() {
         for _ in 0..10_000 {
-            if end.receive(&mut message).unwrap() {
-                while !end.send(&[&message]).unwrap() {}
-            } else if !spin.until(|| end.is_ready()) {
-                doorbell.sleep(None, || !end.is_ready()).unwrap();
+            if ring_end.receive(&mut message).unwrap() {
+                while !ring_end.send(&[&message]).unwrap() {}
+            } else if !spin.until(|| ring_end.is_ready()) {
+                doorbell.sleep(None, || !ring_end.is_ready()).unwrap();
                 break;
             }
         }
@@ -57,7 +57,7 @@ fn main() {
 
 fn client(stream: &UnixStream) {
     let (_, fds) = frames::receive(stream).unwrap().unwrap();
-    let (end, _fd) = ClientEnd::new(ClientFds::from_vec(fds).unwrap()).unwrap();
+    let (ring_end, _fd) = ClientEnd::new(ClientFds::from_vec(fds).unwrap()).unwrap();
     for (spin_us, window) in [(30, 1), (30, 4), (30, 32), (0, 1), (0, 32)] {
         let spin = SpinWait::new(Duration::from_micros(spin_us));
         let start = Instant::now();
@@ -67,11 +67,11 @@ fn client(stream: &UnixStream) {
         while !late || under_way > 0 {
             late = late || start.elapsed() > Duration::from_secs(1);
             while !late && under_way < window {
-                end.send(&[&MESSAGE[..64], &MESSAGE[64..]]).unwrap();
+                ring_end.send(&[&MESSAGE[..64], &MESSAGE[64..]]).unwrap();
                 under_way += 1;
             }
-            while under_way > 0 && !end.wait(spin, None).unwrap() {}
-            while end
+            while under_way > 0 && !ring_end.wait(spin, None).unwrap() {}
+            while ring_end
                 .receive(&mut buffer, |_| MessageAction::Consume)
                 .unwrap()
                 != ReceiveOutcome::Empty

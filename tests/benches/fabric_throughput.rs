@@ -140,7 +140,7 @@ fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
 struct RequestWindow {
     paths: Vec<DrPath>,
     next: usize,
-    end: usize,
+    ring_end: usize,
     credit: usize,
     replies: usize,
 }
@@ -152,7 +152,7 @@ impl HostedSm for RequestWindow {
     }
     fn handle_timeout(&mut self, _: Instant) {}
     fn poll_send(&mut self) -> Option<MadOut> {
-        if self.credit == 0 || self.next == self.end {
+        if self.credit == 0 || self.next == self.ring_end {
             return None;
         }
         let path = &self.paths[self.next % self.paths.len()];
@@ -180,7 +180,7 @@ fn through_world(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
         RequestWindow {
             paths,
             next: 0,
-            end,
+            ring_end: end,
             credit: 64,
             replies: 0,
         },

@@ -34,14 +34,14 @@ const RUNS: usize = 5;
 const DEFAULT_SPECS: [&str; 3] = ["fat-tree2:36,36,18", "fat-tree:24", "fat-tree:36"];
 
 fn main() {
-    let given: Vec<String> = std::env::args()
+    let arguments: Vec<String> = std::env::args()
         .skip(1)
         .filter(|a| !a.starts_with('-'))
         .collect();
-    let specs: Vec<String> = if given.is_empty() {
+    let specs: Vec<String> = if arguments.is_empty() {
         DEFAULT_SPECS.map(str::to_owned).into()
     } else {
-        given
+        arguments
     };
     for spec in specs {
         match ferrosm_sim::generate::from_spec(&spec) {
@@ -191,9 +191,9 @@ fn measure(name: &str, spec: &FabricSpec) {
         reports = Some((first, second, third));
     }
     let median = |f: fn(&Sample) -> Duration| {
-        let mut all: Vec<Duration> = samples.iter().map(f).collect();
-        all.sort();
-        all[all.len() / 2]
+        let mut entries: Vec<Duration> = samples.iter().map(f).collect();
+        entries.sort();
+        entries[entries.len() / 2]
     };
     let Some((first, second, third)) = reports else {
         return;
@@ -384,9 +384,9 @@ fn floor(spec: &FabricSpec, report: &SweepReport) {
         "  {:22} {:>10} {:>10} {:>8}",
         "SMPs", "sent", "floor", "ratio"
     );
-    let line = |what: &str, sent: u64, floor: u64| {
+    let line = |description: &str, sent: u64, floor: u64| {
         println!(
-            "  {what:22} {sent:10} {floor:10} {:8.3}",
+            "  {description:22} {sent:10} {floor:10} {:8.3}",
             sent as f64 / floor.max(1) as f64
         );
     };

@@ -42,8 +42,8 @@ fn main() {
         ("random-60", random(60, 120, 200, 7)),
         ("random-200", random(200, 300, 800, 8)),
     ];
-    let given = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
-    let (options, names): (Vec<String>, Vec<String>) = given.partition(|a| a.contains('='));
+    let arguments = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
+    let (options, names): (Vec<String>, Vec<String>) = arguments.partition(|a| a.contains('='));
     let (engine_options, options): (Vec<String>, Vec<String>) =
         options.into_iter().partition(|a| a.starts_with("engine="));
     let value = |name: &str| {

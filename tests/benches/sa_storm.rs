@@ -53,9 +53,9 @@ const KERNEL: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12;
 const JOIN: u64 = 1 | 1 << 1 | 1 << 16;
 
 fn main() {
-    let mut given = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
-    let spec = given.next().unwrap_or_else(|| "fat-tree:36".to_owned());
-    let only: Vec<String> = given.collect();
+    let mut arguments = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
+    let spec = arguments.next().unwrap_or_else(|| "fat-tree:36".to_owned());
+    let only: Vec<String> = arguments.collect();
     let bench = Bench::start(&spec);
     println!(
         "\n{spec}: {} hosts, {HOSTS} send requests",
@@ -74,7 +74,7 @@ fn main() {
             row(&bench);
         }
     }
-    bench.end();
+    bench.finish();
 }
 
 /// A part of the benchmark and its name.
@@ -332,12 +332,13 @@ impl Bench {
             std::thread::sleep(Duration::from_millis(10));
         }
         let hosts = net.with(|fabric| {
-            let ends = fabric.end_ports().filter(|at| at.port != 0);
-            ends.map(|at| Host {
-                lid: fabric.lid(at).0,
-                guid: fabric.port_guid(at),
-            })
-            .collect()
+            let end_ports = fabric.end_ports().filter(|at| at.port != 0);
+            end_ports
+                .map(|at| Host {
+                    lid: fabric.lid(at).0,
+                    guid: fabric.port_guid(at),
+                })
+                .collect()
         });
         Self {
             net,
@@ -350,7 +351,7 @@ impl Bench {
         }
     }
 
-    fn end(self) {
+    fn finish(self) {
         let _ = self.control.blocking_send(Control::Stop);
         let _ = self.thread.join();
     }
@@ -358,8 +359,8 @@ impl Bench {
     /// Sending hosts, spread over the fabric.
     fn requesters(&self) -> Vec<Host> {
         let step = (self.hosts.len() / HOSTS).max(1);
-        let all = self.hosts.iter().step_by(step);
-        all.copied().take(HOSTS).collect()
+        let all_lines = self.hosts.iter().step_by(step);
+        all_lines.copied().take(HOSTS).collect()
     }
 
     fn storm(
@@ -549,10 +550,10 @@ impl Bench {
     }
 
     /// Runs the requests and counts the MFT blocks written for them.
-    fn with_tables(&self, what: &str, total: u64, requests: Box<RequestGenerator>) {
+    fn with_tables(&self, description: &str, total: u64, requests: Box<RequestGenerator>) {
         let (before, sets) = self.multicast();
         let (storm, took) = self.run(OPEN, total, requests);
-        print_result(what, &storm, took);
+        print_result(description, &storm, took);
         self.wait_for_mft_writes();
         let (after, sets_after) = self.multicast();
         let differ = before.iter().zip(&after).filter(|(a, b)| a != b).count();
@@ -631,14 +632,14 @@ fn gid(guid: PortGuid) -> Gid {
     Gid::new(GidPrefix::DEFAULT, guid)
 }
 
-fn print_result(what: &str, storm: &Storm, took: Duration) {
+fn print_result(description: &str, storm: &Storm, took: Duration) {
     let answered = storm.answered.load(Ordering::Relaxed);
     let (busy, errors) = (
         storm.refused.load(Ordering::Relaxed),
         storm.errors.load(Ordering::Relaxed),
     );
     println!(
-        "  {what:32} {:10.0} replies/s, reply time {:8.3} ms (median), {:8.3} ms (99th percentile); {busy} busy, {errors} errors",
+        "  {description:32} {:10.0} replies/s, reply time {:8.3} ms (median), {:8.3} ms (99th percentile); {busy} busy, {errors} errors",
         answered as f64 / took.as_secs_f64(),
         storm.reply_times.within(0.5),
         storm.reply_times.within(0.99),

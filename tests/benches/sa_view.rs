@@ -53,15 +53,15 @@ unsafe impl GlobalAlloc for CountingAllocator {
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() {
-    let given: Vec<String> = std::env::args()
+    let arguments: Vec<String> = std::env::args()
         .skip(1)
         .filter(|a| !a.starts_with('-'))
         .collect();
-    let specs = if given.is_empty() {
+    let specs = if arguments.is_empty() {
         // 11,664 hosts; 43,904 hosts.
         vec!["fat-tree:36".to_owned(), "fat-tree:56".to_owned()]
     } else {
-        given
+        arguments
     };
     for spec in specs {
         measure(&spec);
@@ -69,13 +69,13 @@ fn main() {
 }
 
 /// Prints the time of `operation` and the growth of allocated bytes.
-fn cost<T>(what: &str, operation: impl FnOnce() -> T) -> T {
+fn cost<T>(description: &str, operation: impl FnOnce() -> T) -> T {
     let (held, began) = (HELD.load(Ordering::Relaxed), Instant::now());
     let result = operation();
     let took = began.elapsed();
     let more = HELD.load(Ordering::Relaxed).saturating_sub(held);
     println!(
-        "  {what:40} {:9.2} ms {:9.2} MB",
+        "  {description:40} {:9.2} ms {:9.2} MB",
         took.as_secs_f64() * 1000.0,
         more as f64 / 1e6
     );
@@ -112,10 +112,10 @@ fn measure(spec: &str) {
     let next = cost("the next one, one lost link", || {
         lab.manager().core().view_after(Some(&before))
     });
-    let fresh = cost("beside it, one of its own", || {
+    let new_view = cost("beside it, one of its own", || {
         lab.manager().core().make_view()
     });
-    drop((next, fresh));
+    drop((next, new_view));
     let mut registry = Registry::default();
     cost("registrations of all hosts", || {
         register(&mut registry, &view);

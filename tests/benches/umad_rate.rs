@@ -101,9 +101,9 @@ fn tables(umad: &mut UmadLayer, fabric: &mut Fabric, at: PortAt) -> Result<(), F
         reply.resize(64 + 56 + LEN, 0xA5);
         umad.write(fabric, server, &reply, NOW)?;
         run_until_idle(umad, fabric);
-        let got = umad.front(client).ok_or("no reply")?.len();
+        let received = umad.front(client).ok_or("no reply")?.len();
         umad.pop(client);
-        assert_eq!(got, 64 + 56 + LEN, "complete table");
+        assert_eq!(received, 64 + 56 + LEN, "complete table");
     }
     let megabytes = (TABLES * LEN as u64) as f64 / 1e6;
     println!(

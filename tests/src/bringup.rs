@@ -54,7 +54,7 @@ pub fn check(fabric: &str, args: &[&str], lmc: u8) {
 pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
     let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
     let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
-    let mut all = vec![
+    let mut entries = vec![
         "run",
         "--once",
         "--json",
@@ -66,8 +66,8 @@ pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
         "--dump-dir",
         &*dump,
     ];
-    all.extend_from_slice(args);
-    report_in(&sim.ferrosm(&all).expect_success().stdout)
+    entries.extend_from_slice(args);
+    report_in(&sim.ferrosm(&entries).expect_success().stdout)
 }
 
 /// Reads the fabric with infiniband-diags, and verifies it. Nodes and links must be those of `cold`.

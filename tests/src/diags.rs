@@ -88,15 +88,15 @@ impl Net {
         let mut net = Self::default();
         let mut current = None;
         for line in text.lines() {
-            let bad = || format!("ibnetdiscover: cannot read: {line}");
+            let parse_error = || format!("ibnetdiscover: cannot read: {line}");
             if line.starts_with('[') {
-                let guid = current.ok_or_else(bad)?;
-                let node = net.nodes.get_mut(&guid).ok_or_else(bad)?;
-                let (number, port) = parse_port(line, node.kind).ok_or_else(bad)?;
+                let guid = current.ok_or_else(parse_error)?;
+                let node = net.nodes.get_mut(&guid).ok_or_else(parse_error)?;
+                let (number, port) = parse_port(line, node.kind).ok_or_else(parse_error)?;
                 if node.ports.insert(number, port).is_some() {
                     return Err(format!("ibnetdiscover: port {number} twice: {line}"));
                 }
-            } else if let Some(node) = parse_node(line).ok_or_else(bad)? {
+            } else if let Some(node) = parse_node(line).ok_or_else(parse_error)? {
                 current = Some(node.guid);
                 if net.nodes.insert(node.guid, node).is_some() {
                     return Err(format!("ibnetdiscover: the same node twice: {line}"));
@@ -142,10 +142,10 @@ impl Net {
         let mut links = Vec::new();
         for node in self.switches() {
             for (&number, port) in &node.ports {
-                let (here, there) = ((node.guid, number), (port.peer, port.peer_port));
+                let (local, remote) = ((node.guid, number), (port.peer, port.peer_port));
                 let peer = self.nodes.get(&port.peer);
-                if here < there && peer.is_some_and(|peer| peer.kind == Kind::Switch) {
-                    links.push((here, there));
+                if local < remote && peer.is_some_and(|peer| peer.kind == Kind::Switch) {
+                    links.push((local, remote));
                 }
             }
         }
@@ -159,28 +159,28 @@ impl Net {
     reason = "distinguishes other lines from malformed node lines"
 )]
 fn parse_node(line: &str) -> Option<Option<Node>> {
-    let (kind, rest) = match line.split_once(['\t', ' ']) {
+    let (kind, remaining) = match line.split_once(['\t', ' ']) {
         Some(("Switch", rest)) => (Kind::Switch, rest),
         Some(("Ca", rest)) => (Kind::Ca, rest),
         Some(("Rt", rest)) => (Kind::Router, rest),
         _ => return Some(None),
     };
     let node = || {
-        let (num_ports, rest) = rest.trim_start().split_once(' ')?;
-        let (id, rest) = quoted(rest)?;
-        let (description, rest) = quoted(rest)?;
+        let (num_ports, remaining) = remaining.trim_start().split_once(' ')?;
+        let (id, remaining) = quoted(remaining)?;
+        let (description, remaining) = quoted(remaining)?;
         Some(Node {
             kind,
             guid: guid_of_id(id)?,
             description: description.to_owned(),
             num_ports: num_ports.parse().ok()?,
             lid: if kind == Kind::Switch {
-                word_after(rest, "lid")?.parse().ok()?
+                word_after(remaining, "lid")?.parse().ok()?
             } else {
                 0
             },
             lmc: if kind == Kind::Switch {
-                word_after(rest, "lmc")?.parse().ok()?
+                word_after(remaining, "lmc")?.parse().ok()?
             } else {
                 0
             },
@@ -193,9 +193,14 @@ fn parse_node(line: &str) -> Option<Option<Node>> {
 /// `[1](guid) "id"[2](guid) # ...`
 fn parse_port(line: &str, kind: Kind) -> Option<(u8, Port)> {
     let number = line.strip_prefix('[')?.split_once(']')?.0.parse().ok()?;
-    let (id, rest) = quoted(line)?;
-    let peer_port = rest.strip_prefix('[')?.split_once(']')?.0.parse().ok()?;
-    let comment = rest.split_once('#')?.1;
+    let (id, remaining) = quoted(line)?;
+    let peer_port = remaining
+        .strip_prefix('[')?
+        .split_once(']')?
+        .0
+        .parse()
+        .ok()?;
+    let comment = remaining.split_once('#')?.1;
     let (lid, lmc) = if kind == Kind::Switch {
         (0, 0)
     } else {
@@ -263,9 +268,11 @@ impl Tables {
         let mut tables = Self::default();
         let mut current = None;
         for line in text.lines() {
-            let bad = || format!("dump_fts: cannot read: {line}");
+            let parse_error = || format!("dump_fts: cannot read: {line}");
             if line.starts_with("Unicast lids") {
-                let guid = word_after(line, "guid").and_then(hex).ok_or_else(bad)?;
+                let guid = word_after(line, "guid")
+                    .and_then(hex)
+                    .ok_or_else(parse_error)?;
                 current = Some(guid);
                 tables.0.entry(guid).or_default();
             } else if line.starts_with("0x") {
@@ -276,7 +283,7 @@ impl Tables {
                     .and_then(|lid| u16::try_from(lid).ok());
                 let port: Option<u8> = words.next().and_then(|word| word.parse().ok());
                 let (Some(lid), Some(port), Some(guid)) = (lid, port, current) else {
-                    return Err(bad());
+                    return Err(parse_error());
                 };
                 if port != NO_PORT {
                     tables.0.entry(guid).or_default().insert(lid, port);
@@ -299,14 +306,14 @@ impl Tables {
             let path = line.split_once(" guid ")?.0.rsplit(' ').next()?.to_owned();
             Some(LeftOut { switch, path, lid })
         };
-        let mut all = Vec::new();
+        let mut entries = Vec::new();
         for line in text.lines().filter(|line| line.starts_with("Unicast lids")) {
             let end = read(line).ok_or_else(|| format!("dump_fts: cannot read: {line}"))?;
             if end.lid > 0 && end.lid.is_multiple_of(LFT_BLOCK) {
-                all.push(end);
+                entries.push(end);
             }
         }
-        Ok(all)
+        Ok(entries)
     }
 
     /// Adds an omitted entry: the first one of its block in the output of `smpdump`.
@@ -365,8 +372,8 @@ pub fn parse_links(text: &str) -> Result<Vec<Link>, String> {
 }
 
 fn parse_link(line: &str) -> Option<Link> {
-    let (here, rest) = line.split_once("==(")?;
-    let (state, there) = rest.split_once(")==>")?;
+    let (here, remaining) = line.split_once("==(")?;
+    let (state, there) = remaining.split_once(")==>")?;
     let guid = hex(here.split_whitespace().next()?)?;
     let (name, numbers) = quoted(here)?;
     let mut numbers = numbers
@@ -411,19 +418,24 @@ impl Trace {
         let (mut from, mut to, mut hops): (_, _, Vec<(u8, u64, u8)>) = (None, None, Vec::new());
         let mut ends_at_host = false;
         for line in text.lines() {
-            let bad = || format!("ibtracert: cannot read: {line}");
+            let parse_error = || format!("ibtracert: cannot read: {line}");
             if line.starts_with("From ") {
-                from = Some(braced(line).ok_or_else(bad)?.0);
+                from = Some(braced(line).ok_or_else(parse_error)?.0);
             } else if line.starts_with("To ") {
-                to = Some(braced(line).ok_or_else(bad)?.0);
+                to = Some(braced(line).ok_or_else(parse_error)?.0);
             } else if line.starts_with('[') {
                 let hop = || {
                     let out = line.strip_prefix('[')?.split_once(']')?.0.parse().ok()?;
-                    let (guid, rest) = braced(line)?;
-                    let port = rest.strip_prefix('[')?.split_once(']')?.0.parse().ok()?;
+                    let (guid, remaining) = braced(line)?;
+                    let port = remaining
+                        .strip_prefix('[')?
+                        .split_once(']')?
+                        .0
+                        .parse()
+                        .ok()?;
                     Some((out, guid, port))
                 };
-                hops.push(hop().ok_or_else(bad)?);
+                hops.push(hop().ok_or_else(parse_error)?);
                 ends_at_host = !line.contains("-> switch port");
             }
         }
@@ -439,8 +451,8 @@ impl Trace {
 }
 
 fn braced(text: &str) -> Option<(u64, &str)> {
-    let (guid, rest) = text.split_once('{')?.1.split_once('}')?;
-    Some((hex(guid)?, rest))
+    let (guid, remaining) = text.split_once('{')?.1.split_once('}')?;
+    Some((hex(guid)?, remaining))
 }
 
 /// The output of `sminfo`.

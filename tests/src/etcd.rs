@@ -89,15 +89,15 @@ impl Etcd {
         }
         for n in 0..self.members.len() {
             let healthy = poll_until(TIMEOUT, POLL_INTERVAL, || self.check_health(n));
-            healthy.unwrap_or_else(|why| panic!("{why}"));
+            healthy.unwrap_or_else(|error| panic!("{error}"));
         }
     }
 
     fn launch(&self, n: usize) -> Running {
-        let mut all = String::new();
+        let mut text = String::new();
         for (n, member) in self.members.iter().enumerate() {
             let comma = if n > 0 { "," } else { "" };
-            let _ = write!(all, "{comma}m{n}=http://{}", member.peer);
+            let _ = write!(text, "{comma}m{n}=http://{}", member.peer);
         }
         let client = &self.endpoints()[n];
         let peer = format!("http://{}", self.members[n].peer);
@@ -110,7 +110,7 @@ impl Etcd {
             .args(&["--advertise-client-urls", client])
             .args(&["--listen-peer-urls", &peer])
             .args(&["--initial-advertise-peer-urls", &peer])
-            .args(&["--initial-cluster", &all, "--initial-cluster-state", "new"])
+            .args(&["--initial-cluster", &text, "--initial-cluster-state", "new"])
             .start(self.scratch.path())
     }
 
@@ -124,11 +124,11 @@ impl Etcd {
             self.get(*n, "metrics")
                 .contains("\netcd_server_is_leader 1")
         };
-        let found = poll_until(TIMEOUT, POLL_INTERVAL, || {
+        let outcome = poll_until(TIMEOUT, POLL_INTERVAL, || {
             let found = (0..self.members.len()).find(is_leader);
             found.ok_or_else(|| "etcd has no leader".to_owned())
         });
-        found.unwrap_or_else(|why| panic!("{why}"))
+        outcome.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Fetches a page from a member; returns the error text if that fails.

@@ -129,7 +129,7 @@ impl FabricServer {
 
     /// Stops the server with SIGTERM, and returns its output.
     #[must_use]
-    pub fn end(self) -> Finished {
+    pub fn finish(self) -> Finished {
         self.server
             .stop(crate::process::Signal::Terminate, REPLY_TIMEOUT)
     }

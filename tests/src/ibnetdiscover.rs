@@ -6,11 +6,11 @@ use crate::diags::{Kind, Net};
 
 /// Compares nodes, ports, peers, LIDs, widths and speeds of a fabric file, `written`, with ibnetdiscover's output, `found`. Adds
 /// a line to `wrong` for each difference.
-pub fn compare(name: &str, written: &str, found: &str, wrong: &mut Vec<String>) {
+pub fn compare(name: &str, written: &str, found: &str, mismatches: &mut Vec<String>) {
     let (mut expected, seen) = match (Net::parse(written), Net::parse(found)) {
         (Ok(expected), Ok(seen)) => (expected, seen),
         (Err(reason), _) | (_, Err(reason)) => {
-            wrong.push(format!("{name}: {reason}"));
+            mismatches.push(format!("{name}: {reason}"));
             return;
         }
     };
@@ -18,11 +18,11 @@ pub fn compare(name: &str, written: &str, found: &str, wrong: &mut Vec<String>) 
     for (guid, node) in &expected.nodes {
         if seen.nodes.get(guid) != Some(node) {
             let other = seen.nodes.get(guid);
-            wrong.push(format!("{name}: written {node:?}, found {other:?}"));
+            mismatches.push(format!("{name}: written {node:?}, found {other:?}"));
         }
     }
     if seen.nodes.len() != expected.nodes.len() {
-        wrong.push(format!(
+        mismatches.push(format!(
             "{name}: {} nodes written, {} found",
             expected.nodes.len(),
             seen.nodes.len()
@@ -32,7 +32,7 @@ pub fn compare(name: &str, written: &str, found: &str, wrong: &mut Vec<String>) 
     for (end, speed) in &found {
         let expected = written.get(end);
         if expected != Some(speed) {
-            wrong.push(format!(
+            mismatches.push(format!(
                 "{name}: {end:?}: written {expected:?}, found {speed}"
             ));
         }
@@ -42,12 +42,12 @@ pub fn compare(name: &str, written: &str, found: &str, wrong: &mut Vec<String>) 
 /// Width and speed of each linked port, such as `4xHDR`.
 fn speeds(text: &str) -> BTreeMap<(String, String), String> {
     let mut node = String::new();
-    let mut all = BTreeMap::new();
+    let mut map = BTreeMap::new();
     for line in text.lines() {
         if let Some(port) = line.strip_prefix('[') {
             let port = port.split(']').next().unwrap_or_default();
             let speed = line.rsplit(' ').next().unwrap_or_default();
-            all.insert((node.clone(), port.to_owned()), speed.to_owned());
+            map.insert((node.clone(), port.to_owned()), speed.to_owned());
         } else if let Some((_, rest)) = line.split_once('"') {
             rest.split('"')
                 .next()
@@ -55,7 +55,7 @@ fn speeds(text: &str) -> BTreeMap<(String, String), String> {
                 .clone_into(&mut node);
         }
     }
-    all
+    map
 }
 
 /// Removes nodes and ports that ibnetdiscover cannot reach from the first node of a file. ibnetdiscover discovers through

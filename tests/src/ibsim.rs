@@ -117,9 +117,9 @@ impl Ibsim {
             .unwrap_or_else(|| panic!("ibsim has no console"));
         writeln!(pipe, "{command}\n{marker}").unwrap_or_else(|error| panic!("ibsim: {error}"));
         let answer = poll_until(READY, POLL, || {
-            let said = self.server.stdout().split_off(before);
-            if said.contains(&marker) {
-                Ok(said)
+            let output = self.server.stdout().split_off(before);
+            if output.contains(&marker) {
+                Ok(output)
             } else {
                 Err(format!("no reply to `{command}`"))
             }

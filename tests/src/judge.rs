@@ -156,11 +156,11 @@ fn check_links(seen: &Observed, verdict: &mut Verdict) {
         }
         active += usize::from(linked);
     }
-    let ends: usize = seen.net.nodes.values().map(|node| node.ports.len()).sum();
+    let num_end_ports: usize = seen.net.nodes.values().map(|node| node.ports.len()).sum();
     // iblinkinfo prints one line for each switch port and each host port.
-    if active != ends {
+    if active != num_end_ports {
         verdict.faults.push(format!(
-            "iblinkinfo lists {active} linked ports, ibnetdiscover {ends}"
+            "iblinkinfo lists {active} linked ports, ibnetdiscover {num_end_ports}"
         ));
     }
 }

@@ -94,9 +94,15 @@ impl RegistrationClient {
     /// Starts the client at a node, with its first number. `program` is the compiled `clients/registrar.c`. `what` is
     /// `joins` (and services) or `services`.
     #[must_use]
-    pub fn start(sim: &FabricServer, program: &str, node: &str, first: usize, what: &str) -> Self {
+    pub fn start(
+        sim: &FabricServer,
+        program: &str,
+        node: &str,
+        first: usize,
+        description: &str,
+    ) -> Self {
         let launch = sim.launch(program, Some(node));
-        let launch = launch.args(&[&first.to_string(), MAX_REGISTRATIONS, what]);
+        let launch = launch.args(&[&first.to_string(), MAX_REGISTRATIONS, description]);
         Self(launch.with_console().start(sim.dir()))
     }
 
@@ -115,7 +121,7 @@ impl RegistrationClient {
     ///
     /// If it failed.
     #[must_use]
-    pub fn end(mut self) -> String {
+    pub fn finish(mut self) -> String {
         self.0.close_console();
         let finished: Finished = self.0.wait(COMMAND_TIMEOUT);
         finished.expect_success().stdout
@@ -199,8 +205,8 @@ impl RegistrationLog {
                 .is_registered
                 .iter()
                 .filter(move |(_, is_registered)| **is_registered == Some(must));
-            let wrong = known.filter(move |(name, _)| present.contains(*name) != must);
-            wrong.map(|(name, _)| name.clone()).collect()
+            let invalid = known.filter(move |(name, _)| present.contains(*name) != must);
+            invalid.map(|(name, _)| name.clone()).collect()
         };
         let lost: BTreeSet<RegistrationId> = differing(true);
         let lost = lost.union(&self.missing_at_withdrawal).cloned().collect();
@@ -234,7 +240,7 @@ pub fn query_registrations(
     sim: &FabricServer,
     node: &str,
 ) -> Result<BTreeSet<RegistrationId>, String> {
-    let mut found = BTreeSet::new();
+    let mut results = BTreeSet::new();
     for (table, kind, whose, which) in [
         ("MCMR", "group", "PortGid", "MGID"),
         ("SR", "service", "ServiceGID", "ServiceID"),
@@ -275,10 +281,10 @@ pub fn query_registrations(
                 }
                 _ => 0,
             };
-            found.insert((whose, kind.to_owned(), which));
+            results.insert((whose, kind.to_owned(), which));
         }
     }
-    Ok(found)
+    Ok(results)
 }
 
 /// SMPs processed by agents so far, by attribute: Gets, Sets.
@@ -329,7 +335,7 @@ impl LinkFlaps {
     /// # Panics
     ///
     /// If a link could not be cut or restored.
-    pub fn end(mut self) {
+    pub fn finish(mut self) {
         self.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             assert!(thread.join().is_ok(), "a link was not cut or restored");
@@ -346,9 +352,9 @@ impl Drop for LinkFlaps {
 /// The pauses set the period; no test waits for them.
 fn flap(socket: &Path, dir: &Path, cables: &[&str], stop: &AtomicBool, cycles: &AtomicUsize) {
     let binary: PathBuf = programs::ferrosm();
-    let run_statement = |what: &str, cable: &str| {
+    let run_statement = |description: &str, cable: &str| {
         let socket = socket.display().to_string();
-        let statement = format!("{what} {cable}");
+        let statement = format!("{description} {cable}");
         let command = Launch::new(&binary).args(&["sim-ctl", "--socket", &socket, &statement]);
         drop(command.start(dir).wait(COMMAND_TIMEOUT).expect_success());
         std::thread::sleep(HALF_PERIOD);
@@ -386,9 +392,9 @@ mod tests {
             "did + service 5 1\nno - service 5 0x0300 1\n",
             "try + service 5\ndid + service 5 1\ntry - service 5\nno - service 5 0x0300 1\ntry + service 6\ndid + service 6 1\n",
         ] {
-            let found = ledger(output);
+            let entries = ledger(output);
             let present = BTreeSet::from([service(6)]);
-            let (lost, returned) = found.differences(&present);
+            let (lost, returned) = entries.differences(&present);
             assert!(lost.contains(&service(5)), "{output}: {lost:?}");
             assert!(!lost.contains(&service(6)), "{output}: {lost:?}");
             assert_eq!(returned, []);
@@ -398,25 +404,25 @@ mod tests {
     /// The first request may have succeeded, with its reply lost.
     #[test]
     fn withdrawal_by_a_repeated_request_is_no_loss() {
-        let found = ledger("did + service 5 1\ntry - service 5\nno - service 5 0x0300 2\n");
-        assert_eq!(found.differences(&BTreeSet::new()), (vec![], vec![]));
+        let entries = ledger("did + service 5 1\ntry - service 5\nno - service 5 0x0300 2\n");
+        assert_eq!(entries.differences(&BTreeSet::new()), (vec![], vec![]));
         assert_eq!(
-            found.differences(&BTreeSet::from([service(5)])),
+            entries.differences(&BTreeSet::from([service(5)])),
             (vec![], vec![])
         );
-        assert_eq!((found.refused, found.unexpected_refusals.len()), (1, 0));
+        assert_eq!((entries.refused, entries.unexpected_refusals.len()), (1, 0));
     }
 
     #[test]
     fn acknowledged_records_are_present_and_withdrawn_ones_absent() {
-        let found = ledger(
+        let entries = ledger(
             "did + service 5 1\ndid + service 6 1\ndid - service 6 1\ntry + service 7\n\
              try + service 8\nno + service 8 0x0100 1\nno",
         );
         let present = BTreeSet::from([service(6), service(7)]);
-        let (lost, returned) = found.differences(&present);
+        let (lost, returned) = entries.differences(&present);
         assert_eq!((lost, returned), (vec![service(5)], vec![service(6)]));
-        assert_eq!((found.acknowledged, found.registered_count()), (3, 1));
-        assert_eq!(found.unexpected_refusals, ["no + service 8 0x0100 1"]);
+        assert_eq!((entries.acknowledged, entries.registered_count()), (3, 1));
+        assert_eq!(entries.unexpected_refusals, ["no + service 8 0x0100 1"]);
     }
 }

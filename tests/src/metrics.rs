@@ -28,14 +28,14 @@ impl MetricsEndpoint {
     /// # Panics
     /// On timeout.
     pub fn from_log(log: impl Fn() -> String) -> Self {
-        let found = poll_until(TIMEOUT, POLL_INTERVAL, || {
+        let outcome = poll_until(TIMEOUT, POLL_INTERVAL, || {
             let log = log();
             let mut words = log.split(|c: char| c.is_whitespace() || c == '"');
             let url = words.find(|w| w.starts_with("http://") && w.ends_with("/metrics"));
             url.map(str::to_owned).ok_or(log)
         });
         Self {
-            url: found.unwrap_or_else(|log| panic!("no metrics URL in the log:\n{log}")),
+            url: outcome.unwrap_or_else(|log| panic!("no metrics URL in the log:\n{log}")),
             dir: Scratch::new("metrics"),
         }
     }
@@ -62,14 +62,14 @@ impl MetricsEndpoint {
     /// # Panics
     /// On timeout.
     pub fn wait_for(&self, series: &[(&str, Option<f64>)]) {
-        let found = poll_until(TIMEOUT, POLL_INTERVAL, || {
+        let outcome = poll_until(TIMEOUT, POLL_INTERVAL, || {
             let page = self.page();
             let different = series.iter().find(|(name, value)| page.get(name) != *value);
             different.map_or(Ok(()), |expected| {
                 Err(format!("expected {expected:?}, found {page:#?}"))
             })
         });
-        found.unwrap_or_else(|why| panic!("{why}"));
+        outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 }
 

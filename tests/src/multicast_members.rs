@@ -143,20 +143,20 @@ pub fn try_request(
 pub fn ask(
     lab: &mut Lab,
     from: PortAt,
-    what: (Method, AttrId),
+    request_kind: (Method, AttrId),
     tid: u64,
     mask: u64,
     data: &[u8],
 ) -> (Status, Vec<u8>) {
-    let reply = try_request(&mut lab.world, lab.sm, from, what, tid, mask, data);
+    let reply = try_request(&mut lab.world, lab.sm, from, request_kind, tid, mask, data);
     reply.unwrap_or_else(|| panic!("{} no reply", lab.repeat()))
 }
 
 /// Sends one join of the broadcast group: the status of the reply, or `None` if the SM drops it.
 pub fn try_join_broadcast(lab: &mut Lab, sm: SmId, at: PortAt, tid: u64) -> Option<Status> {
     let record = join_record(BROADCAST, port_gid(lab, at), JoinState::FULL, Sl(0)).encode();
-    let what = (Method::Set, id::MC_MEMBER);
-    let reply = try_request(&mut lab.world, sm, at, what, tid, MEMBER, &record);
+    let request_kind = (Method::Set, id::MC_MEMBER);
+    let reply = try_request(&mut lab.world, sm, at, request_kind, tid, MEMBER, &record);
     reply.map(|(status, _)| status)
 }
 
@@ -172,8 +172,16 @@ pub fn try_path(lab: &mut Lab, sm: SmId, (from, to): (PortAt, PortAt), tid: u64)
         pkey: PKey::DEFAULT_FULL,
         ..PathRecord::default()
     };
-    let what = (Method::Get, id::PATH);
-    let reply = try_request(&mut lab.world, sm, from, what, tid, MASK, &record.encode());
+    let request_kind = (Method::Get, id::PATH);
+    let reply = try_request(
+        &mut lab.world,
+        sm,
+        from,
+        request_kind,
+        tid,
+        MASK,
+        &record.encode(),
+    );
     reply.map(|(status, _)| status)
 }
 
@@ -243,11 +251,14 @@ impl Members {
     pub fn random_action(
         &mut self,
         lab: &mut Lab,
-        all: &[PortAt],
+        ports: &[PortAt],
         groups: &[Gid],
         rng: &mut TestRng,
     ) {
-        let (at, gid) = (all[rng.index(all.len())], groups[rng.index(groups.len())]);
+        let (at, gid) = (
+            ports[rng.index(ports.len())],
+            groups[rng.index(groups.len())],
+        );
         let is_member = self
             .groups
             .get(&gid)
@@ -302,8 +313,8 @@ impl Members {
         record: &McMemberRecord,
     ) -> Result<McMemberRecord, Status> {
         self.tid += 1;
-        let what = (method, id::MC_MEMBER);
-        let (status, data) = ask(lab, at, what, self.tid, mask, &record.encode());
+        let request_kind = (method, id::MC_MEMBER);
+        let (status, data) = ask(lab, at, request_kind, self.tid, mask, &record.encode());
         if status.is_ok() {
             McMemberRecord::decode_slice(&data).ok_or(status)
         } else {
@@ -313,7 +324,7 @@ impl Members {
 
     /// The members of a group.
     #[must_use]
-    pub fn of(&self, mgid: Gid) -> Vec<PortAt> {
+    pub fn members_of(&self, mgid: Gid) -> Vec<PortAt> {
         let group = self.groups.get(&mgid);
         group.map_or_else(Vec::new, |g| g.members.keys().copied().collect())
     }

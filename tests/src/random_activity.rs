@@ -52,7 +52,7 @@ pub struct RandomClients {
     fault_rate: u64,
     members: Members,
     services: BTreeSet<(PortAt, u64)>,
-    cut: Option<PortAt>,
+    cut_link: Option<PortAt>,
     tid: u64,
     /// Actions so far.
     pub counts: ActionCounts,
@@ -63,8 +63,8 @@ impl RandomClients {
     #[must_use]
     pub fn new(lab: &Lab, groups: Vec<Gid>, fault_rate: u64) -> Self {
         let fabric = lab.world.fabric();
-        let ends = fabric.end_ports();
-        let hosts: Vec<PortAt> = ends
+        let end_ports = fabric.end_ports();
+        let hosts: Vec<PortAt> = end_ports
             .filter(|p| !fabric.is_switch(p.node) && fabric.peer(*p).is_some())
             .collect();
         Self {
@@ -75,7 +75,7 @@ impl RandomClients {
             fault_rate,
             members: Members::new(),
             services: BTreeSet::new(),
-            cut: None,
+            cut_link: None,
             tid: 1 << 32,
             counts: ActionCounts::default(),
         }
@@ -118,10 +118,10 @@ impl RandomClients {
     ///
     /// If they do not.
     pub fn assert_consistent(&mut self, lab: &mut Lab) {
-        if self.cut.is_some() {
+        if self.cut_link.is_some() {
             self.toggle_link(lab);
         }
-        let mut why = String::new();
+        let mut reason = String::new();
         for _ in 0..4 * 60 {
             lab.world.run_for(Duration::from_millis(250));
             match lab.verdict(&self.members.expect(lab)) {
@@ -129,10 +129,10 @@ impl RandomClients {
                     self.assert_services_registered(lab);
                     return;
                 }
-                Err(violation) => why = violation,
+                Err(violation) => reason = violation,
             }
         }
-        panic!("{} {:?} {why}", lab.repeat(), self.counts);
+        panic!("{} {:?} {reason}", lab.repeat(), self.counts);
     }
 
     fn random_host(&mut self) -> PortAt {
@@ -147,12 +147,12 @@ impl RandomClients {
         &mut self,
         lab: &mut Lab,
         from: PortAt,
-        what: (Method, AttrId),
+        request_kind: (Method, AttrId),
         mask: u64,
         data: &[u8],
     ) -> (Status, Vec<u8>) {
         self.tid += 1;
-        ask(lab, from, what, self.tid, mask, data)
+        ask(lab, from, request_kind, self.tid, mask, data)
     }
 
     fn path_between(
@@ -205,8 +205,8 @@ impl RandomClients {
             1 => (Method::Delete, SERVICE_KEY_MASK),
             _ => (Method::Get, SERVICE_KEY_MASK),
         };
-        let what = (method, id::SERVICE);
-        let (status, _) = self.ask(lab, at, what, mask, &record.encode());
+        let request_kind = (method, id::SERVICE);
+        let (status, _) = self.ask(lab, at, request_kind, mask, &record.encode());
         let should_succeed = method == Method::Set || is_registered;
         assert_eq!(
             status.is_ok(),
@@ -230,8 +230,8 @@ impl RandomClients {
     fn check_query(&mut self, lab: &mut Lab) {
         let (from, of) = (self.random_host(), self.random_host());
         if self.rng.one_in(4) {
-            let what = (Method::GetTable, id::SM_INFO);
-            let (status, data) = self.ask(lab, from, what, 0, &[]);
+            let request_kind = (Method::GetTable, id::SM_INFO);
+            let (status, data) = self.ask(lab, from, request_kind, 0, &[]);
             assert!(
                 status.is_ok() && data.len() >= 32,
                 "{} {status:?}",
@@ -242,8 +242,8 @@ impl RandomClients {
                 lid: self.lids[&of],
                 ..NodeRecord::default()
             };
-            let what = (Method::Get, id::NODE);
-            let (status, data) = self.ask(lab, from, what, 1, &record.encode());
+            let request_kind = (Method::Get, id::NODE);
+            let (status, data) = self.ask(lab, from, request_kind, 1, &record.encode());
             assert!(status.is_ok(), "{} {of:?} {status:?}", lab.repeat());
             let guid = |from: usize| data.get(from..from + 8).map(<[u8]>::to_vec);
             let fabric = lab.world.fabric();
@@ -266,12 +266,12 @@ impl RandomClients {
             };
             assert!(done.is_ok(), "{at:?} {done:?}");
         };
-        if let Some(at) = self.cut.take() {
+        if let Some(at) = self.cut_link.take() {
             fabric(lab, at, true);
         } else {
             let at = lab.redundant_link(self.rng.index(3));
             fabric(lab, at, false);
-            self.cut = Some(at);
+            self.cut_link = Some(at);
         }
     }
 
@@ -306,7 +306,7 @@ impl RandomClients {
     fn wait_for(
         &mut self,
         lab: &mut Lab,
-        what: &str,
+        description: &str,
         done: fn(&Result<PathRecord, Status>) -> bool,
         (from, to): (PortAt, PortAt),
     ) {
@@ -317,6 +317,6 @@ impl RandomClients {
             }
             lab.world.run_for(Duration::from_millis(100));
         }
-        panic!("{} {to:?} not within a minute: {what}", lab.repeat());
+        panic!("{} {to:?} not within a minute: {description}", lab.repeat());
     }
 }

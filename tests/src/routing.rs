@@ -151,7 +151,7 @@ pub fn judge(fabric: &Fabric, routed: &Routed, vls: u8, scratch: &Path) -> Resul
         .sound(vls)
         .map_err(|faults| format!("routing checker: {faults}"))?;
     let switches = dumps.nodes.values().filter(|node| node.switch).count();
-    for (what, counted, reported) in [
+    for (description, counted, reported) in [
         ("switches", switches, &document["switches"]),
         ("VLs", usize::from(verdict.vls.max(1)), &document["vls"]),
     ] {
@@ -161,10 +161,10 @@ pub fn judge(fabric: &Fabric, routed: &Routed, vls: u8, scratch: &Path) -> Resul
             .unwrap_or(usize::MAX);
         // The program may count a VL that no packet uses.
         if counted != reported
-            && (what != "VLs" || counted > reported || reported > usize::from(vls))
+            && (description != "VLs" || counted > reported || reported > usize::from(vls))
         {
             return Err(format!(
-                "the routing checker counts {counted} {what}, the program reports {reported}"
+                "the routing checker counts {counted} {description}, the program reports {reported}"
             ));
         }
     }

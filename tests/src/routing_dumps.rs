@@ -101,19 +101,19 @@ impl Dumps {
     fn read_subnet(&mut self, text: &str) -> Result<(), String> {
         for line in text.lines() {
             let read = || {
-                let (here, rest) = half(line)?;
-                let (there, _) = half(rest)?;
+                let (here, remaining) = half(line)?;
+                let (there, _) = half(remaining)?;
                 Some((here, there))
             };
-            let (here, there) = read().ok_or_else(|| bad(names::SUBNET, line))?;
-            for end in [&here, &there] {
+            let (local, remote) = read().ok_or_else(|| unreadable_line(names::SUBNET, line))?;
+            for end in [&local, &remote] {
                 let node = self.nodes.entry(end.guid).or_default();
                 node.switch = end.switch;
                 let port = if end.switch { 0 } else { end.port };
                 node.lids.insert(port, end.lid);
                 self.owners.insert(end.port_guid, (end.guid, port));
             }
-            let (from, to) = ((here.guid, here.port), (there.guid, there.port));
+            let (from, to) = ((local.guid, local.port), (remote.guid, remote.port));
             if self.cables.insert(from, to).is_some() {
                 return Err(format!("{}: duplicate port: {line}", names::SUBNET));
             }
@@ -137,7 +137,7 @@ impl Dumps {
         for line in text.lines() {
             if line.starts_with("Unicast lids") {
                 let guid = word_after(line, "guid").and_then(hex64);
-                let guid = guid.ok_or_else(|| bad(names::LFTS, line))?;
+                let guid = guid.ok_or_else(|| unreadable_line(names::LFTS, line))?;
                 if self.tables.insert(guid, Vec::new()).is_some() {
                     return Err(format!("{}: duplicate switch: {line}", names::LFTS));
                 }
@@ -149,12 +149,12 @@ impl Dumps {
                     let port: u8 = words.next()?.parse().ok()?;
                     Some((lid, port))
                 };
-                let (lid, port) = row().ok_or_else(|| bad(names::LFTS, line))?;
+                let (lid, port) = row().ok_or_else(|| unreadable_line(names::LFTS, line))?;
                 let table = current.and_then(|guid| self.tables.get_mut(&guid));
-                let table = table.ok_or_else(|| bad(names::LFTS, line))?;
+                let table = table.ok_or_else(|| unreadable_line(names::LFTS, line))?;
                 put(table, lid, port);
             } else if !line.is_empty() && !line.ends_with("lids dumped") {
-                return Err(bad(names::LFTS, line));
+                return Err(unreadable_line(names::LFTS, line));
             }
         }
         Ok(())
@@ -165,18 +165,22 @@ impl Dumps {
         let mut vls = BTreeMap::new();
         let mut current = None;
         for line in text.lines() {
-            let bad = || bad(names::SL2VL, line);
+            let parse_error = || unreadable_line(names::SL2VL, line);
             if let Some(guid) = heading(line) {
-                current = Some(self.port_of(guid.ok_or_else(bad)?).ok_or_else(bad)?.0);
+                current = Some(
+                    self.port_of(guid.ok_or_else(parse_error)?)
+                        .ok_or_else(parse_error)?
+                        .0,
+                );
             } else if line.starts_with("0x") {
-                let (at, map) = packed_row(line).ok_or_else(bad)?;
+                let (at, map) = packed_row(line).ok_or_else(parse_error)?;
                 vls.insert(at, map);
             } else if line.starts_with(|c: char| c.is_ascii_digit()) {
-                let (input, output, map) = spaced_row(line).ok_or_else(bad)?;
-                let guid = current.ok_or_else(bad)?;
+                let (input, output, map) = spaced_row(line).ok_or_else(parse_error)?;
+                let guid = current.ok_or_else(parse_error)?;
                 vls.insert((guid, input, output), map);
             } else if !line.trim().is_empty() && !line.starts_with(['#', '-']) {
-                return Err(bad());
+                return Err(parse_error());
             }
         }
         self.vls = Some(vls);
@@ -188,9 +192,12 @@ impl Dumps {
         let mut sls: BTreeMap<End, Vec<u8>> = BTreeMap::new();
         let mut current = None;
         for line in text.lines() {
-            let bad = || bad(names::PATH_SL, line);
+            let parse_error = || unreadable_line(names::PATH_SL, line);
             if let Some(guid) = heading(line) {
-                current = Some(self.port_of(guid.ok_or_else(bad)?).ok_or_else(bad)?);
+                current = Some(
+                    self.port_of(guid.ok_or_else(parse_error)?)
+                        .ok_or_else(parse_error)?,
+                );
                 continue;
             }
             if line.trim().is_empty() || line.starts_with('#') {
@@ -207,9 +214,9 @@ impl Dumps {
                 _ => (None, None, None),
             };
             let (Some(from), Some(lid), Some(sl)) = row else {
-                return Err(bad());
+                return Err(parse_error());
             };
-            let lid = u16::try_from(lid).map_err(|_| bad())?;
+            let lid = u16::try_from(lid).map_err(|_| parse_error())?;
             put(sls.entry(from).or_default(), lid, sl);
         }
         self.sls = Some(sls);
@@ -236,7 +243,7 @@ fn half(text: &str) -> Option<(Half, &str)> {
     // Descriptions contain no braces: the writers replace them.
     let after_name = text.find("} LID:")?;
     let end = after_name + text.get(after_name..)?.find(" }")?;
-    let (inner, rest) = text.split_at(end);
+    let (inner, remaining) = text.split_at(end);
     let field = |name: &str| {
         let (_, after) = inner.rsplit_once(name)?;
         u64::from_str_radix(after.split_whitespace().next()?, 16).ok()
@@ -248,7 +255,7 @@ fn half(text: &str) -> Option<(Half, &str)> {
         lid: u16::try_from(field("} LID:")?).ok()?,
         port: u8::try_from(field(" PN:")?).ok()?,
     };
-    Some((half, rest))
+    Some((half, remaining))
 }
 
 /// `Some(None)` for a heading without a GUID.
@@ -257,10 +264,10 @@ fn half(text: &str) -> Option<(Half, &str)> {
     reason = "distinguishes other lines from headings without a GUID"
 )]
 fn heading(line: &str) -> Option<Option<u64>> {
-    let rest = ["Switch ", "Channel Adapter ", "Router "]
+    let remaining = ["Switch ", "Channel Adapter ", "Router "]
         .iter()
         .find_map(|kind| line.strip_prefix(kind))?;
-    Some(rest.split_once(',').and_then(|(guid, _)| hex64(guid)))
+    Some(remaining.split_once(',').and_then(|(guid, _)| hex64(guid)))
 }
 
 fn spaced_row(line: &str) -> Option<(u8, u8, [u8; SLS])> {
@@ -300,7 +307,7 @@ fn text(dir: &Path, name: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn bad(file: &str, line: &str) -> String {
+fn unreadable_line(file: &str, line: &str) -> String {
     format!("{file}: cannot read: {line}")
 }
 

@@ -53,10 +53,10 @@ impl Verdict {
         Ok(())
     }
 
-    fn fault(&mut self, what: impl FnOnce() -> String) {
+    fn fault(&mut self, description: impl FnOnce() -> String) {
         self.num_faults += 1;
         if self.faults.len() < MAX_DESCRIBED {
-            self.faults.push(what());
+            self.faults.push(description());
         }
     }
 }
@@ -186,7 +186,7 @@ impl<'a> Topology<'a> {
 
     fn destinations(&self, verdict: &mut Verdict) -> Vec<Destination> {
         let mut seen = HashSet::new();
-        let mut all = Vec::new();
+        let mut entries = Vec::new();
         for &(lid, end) in &self.owners {
             let home = if self.index.contains_key(&end.0) {
                 Some(&end)
@@ -198,10 +198,10 @@ impl<'a> Topology<'a> {
                 if lid == 0 || !seen.insert(lid) {
                     verdict.fault(|| format!("{end:x?} has LID {lid}, which is 0 or a duplicate"));
                 }
-                all.push(Destination { lid, switch, port });
+                entries.push(Destination { lid, switch, port });
             }
         }
-        all
+        entries
     }
 
     fn out(&self, switch: usize, lid: u16) -> u8 {

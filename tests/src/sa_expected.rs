@@ -64,8 +64,10 @@ pub fn is_member(lab: &Lab, at: PortAt, pkey: u16) -> bool {
 #[must_use]
 pub fn seen_by(lab: &Lab, client: PortAt, all: &[Should]) -> Vec<Vec<u8>> {
     let sees = |s: &&Should| {
-        let ends: Vec<PortAt> = s.about.iter().copied().chain([client]).collect();
-        ends.iter().all(|a| ends.iter().all(|b| share(lab, *a, *b)))
+        let end_ports: Vec<PortAt> = s.about.iter().copied().chain([client]).collect();
+        end_ports
+            .iter()
+            .all(|a| end_ports.iter().all(|b| share(lab, *a, *b)))
     };
     let mut seen: Vec<Vec<u8>> = all.iter().filter(sees).map(|s| s.record.clone()).collect();
     seen.sort();
@@ -89,19 +91,19 @@ fn read(lab: &mut Lab, at: PortAt, attr: u16, modifier: u32) -> [u8; 64] {
 
 /// NodeRecords. LocalPortNum of a switch depends on the port through which it was read.
 pub fn nodes(lab: &mut Lab) -> Vec<Should> {
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for at in end_ports(lab) {
         let info = read(lab, at, 0x11, 0);
         let description = read(lab, at, 0x10, 0);
         let mut inner = info[..40].to_vec();
         inner.extend(description);
         let base = u64::from(lid(lab, at));
-        all.push(Should {
+        entries.push(Should {
             about: vec![at],
             record: record(112, &[(0, 16, base)], 4, &inner),
         });
     }
-    all
+    entries
 }
 
 /// The ports that have PortInfoRecords, each with the end port whose LID it uses.
@@ -122,7 +124,7 @@ fn ports(lab: &Lab) -> Vec<(PortAt, u8)> {
 
 /// PortInfoRecords for clients that support extended speeds.
 pub fn port_infos(lab: &mut Lab) -> Vec<Should> {
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for (at, port) in ports(lab) {
         let mut info = read(lab, at, 0x15, 1 << 31 | u32::from(port));
         let is_switch = lab.world.fabric().is_switch(at.node);
@@ -133,12 +135,12 @@ pub fn port_infos(lab: &mut Lab) -> Vec<Should> {
             info[32..34].copy_from_slice(&states);
         }
         let fields = [(0, 16, u64::from(lid(lab, at))), (16, 8, u64::from(port))];
-        all.push(Should {
+        entries.push(Should {
             about: vec![at],
             record: record(72, &fields, 4, &info),
         });
     }
-    all
+    entries
 }
 
 fn switches(lab: &Lab) -> Vec<PortAt> {
@@ -148,41 +150,41 @@ fn switches(lab: &Lab) -> Vec<PortAt> {
 
 /// SwitchInfoRecords.
 pub fn switch_infos(lab: &mut Lab) -> Vec<Should> {
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for at in switches(lab) {
         let info = read(lab, at, 0x12, 0);
         let base = u64::from(lid(lab, at));
-        all.push(Should {
+        entries.push(Should {
             about: vec![at],
             record: record(24, &[(0, 16, base)], 4, &info[..20]),
         });
     }
-    all
+    entries
 }
 
 /// LinearForwardingTableRecords: blocks up to LinearFDBTop.
 pub fn lfts(lab: &mut Lab) -> Vec<Should> {
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for at in switches(lab) {
         let info = read(lab, at, 0x12, 0);
         let top = u16::from_be_bytes([info[6], info[7]]);
         for block in 0..=top / 64 {
             let table = read(lab, at, 0x19, u32::from(block));
             let fields = [(0, 16, u64::from(lid(lab, at))), (16, 16, u64::from(block))];
-            all.push(Should {
+            entries.push(Should {
                 about: vec![at],
                 record: record(72, &fields, 8, &table),
             });
         }
     }
-    all
+    entries
 }
 
 /// MulticastForwardingTableRecords: blocks up to the last one with an entry.
 pub fn mfts(lab: &mut Lab) -> Vec<Should> {
     /// Enough for the MLIDs of the tests.
     const BLOCKS: u32 = 4;
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for at in switches(lab) {
         let positions = u32::from(lab.world.fabric().num_ports(at.node)) / 16 + 1;
         let mut tables = Vec::new();
@@ -204,21 +206,21 @@ pub fn mfts(lab: &mut Lab) -> Vec<Should> {
                     (16, 4, u64::from(position)),
                     (23, 9, u64::from(block)),
                 ];
-                all.push(Should {
+                entries.push(Should {
                     about: vec![at],
                     record: record(72, &fields, 8, &table),
                 });
             }
         }
     }
-    all
+    entries
 }
 
 /// LinkRecords: each link in both directions.
 #[must_use]
 pub fn links(lab: &Lab) -> Vec<Should> {
     let fabric = lab.world.fabric();
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for node in 0..fabric.num_nodes() {
         for from in fabric.external_ports(node) {
             let Some(to) = fabric.peer(from) else {
@@ -239,30 +241,30 @@ pub fn links(lab: &Lab) -> Vec<Should> {
                 (24, 8, u64::from(to.port)),
                 (32, 16, u64::from(lid(lab, b))),
             ];
-            all.push(Should {
+            entries.push(Should {
                 about: vec![a, b],
                 record: record(8, &fields, 0, &[]),
             });
         }
     }
-    all
+    entries
 }
 
 /// GuidInfoRecords: the blocks of each end port, as many as its GUIDCap requires.
 pub fn guids(lab: &mut Lab) -> Vec<Should> {
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for at in end_ports(lab) {
         let info = read(lab, at, 0x15, u32::from(at.port));
         for block in 0..info[50].div_ceil(8) {
             let guids = read(lab, at, 0x14, u32::from(block));
             let fields = [(0, 16, u64::from(lid(lab, at))), (16, 8, u64::from(block))];
-            all.push(Should {
+            entries.push(Should {
                 about: vec![at],
                 record: record(72, &fields, 8, &guids),
             });
         }
     }
-    all
+    entries
 }
 
 /// SMInfoRecord of the only SM, without its ActCount.

@@ -164,11 +164,11 @@ pub fn port_info() -> Layout {
         (57, 507, 5),
     ];
     let head = [(0, 0, 16), (1, 16, 8)];
-    let rest = [2, 19, 44, 46, 51, 56];
+    let remaining = [2, 19, 44, 46, 51, 56];
     Layout::new(
         ("PortInfoRecord", 0x12, 72),
         &behind_head(&head, &info),
-        &rest,
+        &remaining,
     )
 }
 
@@ -244,15 +244,15 @@ pub fn link() -> Layout {
 /// GuidInfoRecord.
 #[must_use]
 pub fn guid_info() -> Layout {
-    let mut all = vec![(0, 0, 16), (1, 16, 8)];
-    all.extend((0..8u8).map(|i| (4 + i, 64 + 64 * usize::from(i), 64)));
-    Layout::new(("GuidInfoRecord", 0x30, 72), &all, &[2, 3])
+    let mut entries = vec![(0, 0, 16), (1, 16, 8)];
+    entries.extend((0..8u8).map(|i| (4 + i, 64 + 64 * usize::from(i), 64)));
+    Layout::new(("GuidInfoRecord", 0x30, 72), &entries, &[2, 3])
 }
 
 /// ServiceRecord. ServiceKey is compared with the registered one, which only trusted clients can read.
 #[must_use]
 pub fn service() -> Layout {
-    let mut all = vec![
+    let mut entries = vec![
         (0, 0, 64),
         (1, 64, 128),
         (2, 192, 16),
@@ -260,11 +260,11 @@ pub fn service() -> Layout {
         (5, 256, 128),
         (6, 384, 512),
     ];
-    all.extend((0..16u8).map(|i| (7 + i, 896 + 8 * usize::from(i), 8)));
-    all.extend((0..8u8).map(|i| (23 + i, 1024 + 16 * usize::from(i), 16)));
-    all.extend((0..4u8).map(|i| (31 + i, 1152 + 32 * usize::from(i), 32)));
-    all.extend((0..2u8).map(|i| (35 + i, 1280 + 64 * usize::from(i), 64)));
-    Layout::new(("ServiceRecord", 0x31, 176), &all, &[3])
+    entries.extend((0..16u8).map(|i| (7 + i, 896 + 8 * usize::from(i), 8)));
+    entries.extend((0..8u8).map(|i| (23 + i, 1024 + 16 * usize::from(i), 16)));
+    entries.extend((0..4u8).map(|i| (31 + i, 1152 + 32 * usize::from(i), 32)));
+    entries.extend((0..2u8).map(|i| (35 + i, 1280 + 64 * usize::from(i), 64)));
+    Layout::new(("ServiceRecord", 0x31, 176), &entries, &[3])
 }
 
 /// P_KeyTableRecord.

@@ -96,14 +96,14 @@ pub fn met(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>
         let out = if fabric.is_switch(at.node) {
             let egress = fabric.lft_entry(at.node, Lid(dlid)).0;
             if egress == 0 {
-                let own = PortAt {
+                let port0 = PortAt {
                     node: at.node,
                     port: 0,
                 };
-                if own != to {
+                if port0 != to {
                     return None;
                 }
-                ports.push(own);
+                ports.push(port0);
                 break;
             }
             PortAt {
@@ -176,12 +176,12 @@ impl Demand {
             Some((1, v)) => Some(path.mtu.min(v - 1)).filter(|m| *m >= 1)?,
             Some((_, v)) => Some(v).filter(|v| path.mtu >= *v)?,
         };
-        let has = mbps(path.rate)?;
+        let actual = mbps(path.rate)?;
         let rate = match self.rate {
             None | Some((3, _)) => path.rate,
-            Some((0, v)) => Some(path.rate).filter(|_| mbps(v).is_some_and(|v| has > v))?,
+            Some((0, v)) => Some(path.rate).filter(|_| mbps(v).is_some_and(|v| actual > v))?,
             Some((1, v)) => {
-                let below = mbps(v)?.min(has + 1) - 1;
+                let below = mbps(v)?.min(actual + 1) - 1;
                 Some(code_at_most(below)).filter(|c| mbps(*c).is_some_and(|m| m <= below))?
             }
             Some((_, v)) => Some(v).filter(|v| *v == path.rate)?,
@@ -260,7 +260,7 @@ pub fn between(
         return Vec::new();
     };
     let one = |only: Option<u16>, at| only.map_or_else(|| lids(lab, at), |lid| vec![lid]);
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for slid in one(slid, from) {
         for dlid in one(dlid, to) {
             let Some(values) = walk(lab, from, to, dlid, life).and_then(|w| demand.advertised(w))
@@ -277,7 +277,7 @@ pub fn between(
                 Some(_) => continue,
                 None => assigned,
             };
-            all.push(PathReply {
+            entries.push(PathReply {
                 lids: (slid, dlid),
                 pkey,
                 sl,
@@ -286,7 +286,7 @@ pub fn between(
             });
         }
     }
-    all
+    entries
 }
 
 /// Position of the MTU selector in a PathRecord: component number and first bit. The value follows.

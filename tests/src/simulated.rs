@@ -519,7 +519,7 @@ impl Lab {
     /// # Panics
     ///
     /// If it is not done by then.
-    pub fn until(&mut self, what: &str, max_s: u64, mut done: impl FnMut(&Self) -> bool) {
+    pub fn until(&mut self, description: &str, max_s: u64, mut done: impl FnMut(&Self) -> bool) {
         let deadline = self.world.now() + Duration::from_secs(max_s);
         loop {
             if done(self) {
@@ -528,7 +528,7 @@ impl Lab {
             match self.world.step() {
                 Some(now) if now <= deadline => {}
                 _ => panic!(
-                    "{} not within {max_s} virtual seconds: {what}",
+                    "{} not within {max_s} virtual seconds: {description}",
                     self.repeat()
                 ),
             }
@@ -591,9 +591,9 @@ impl Lab {
     pub fn assert_correct_except(&self, excluded: &[NodeIdx]) {
         let mut expect = self.expect();
         expect.quarantined.extend(excluded);
-        if let Err(why) = self.verdict(&expect) {
+        if let Err(error) = self.verdict(&expect) {
             panic!(
-                "{} {why}\nlast report: {:#?}",
+                "{} {error}\nlast report: {:#?}",
                 self.repeat(),
                 self.manager().reports().last().map(|r| &r.problems)
             );
@@ -644,9 +644,9 @@ impl Lab {
             .enumerate()
             .filter(|(_, l)| is_switch(l.a.node) && is_switch(l.b.node) && l.a.node != l.b.node)
             .filter(|(i, _)| {
-                let mut rest = self.spec.clone();
-                rest.links.remove(*i);
-                ferrosm_sim::spec::connected_components(&rest).len() == 1
+                let mut remaining = self.spec.clone();
+                remaining.links.remove(*i);
+                ferrosm_sim::spec::connected_components(&remaining).len() == 1
             })
             .nth(skip);
         redundant
@@ -705,8 +705,8 @@ impl TestRng {
     }
 
     /// 0 to `most`, with small numbers more frequent.
-    pub const fn upto(&mut self, most: u64) -> u64 {
-        let limit = 1 + self.below(1 + most);
+    pub const fn upto(&mut self, max: u64) -> u64 {
+        let limit = 1 + self.below(1 + max);
         self.below(limit)
     }
 

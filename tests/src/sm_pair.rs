@@ -135,23 +135,23 @@ impl SmPair {
     /// # Panics
     ///
     /// If it does not, or exits before.
-    pub fn wait(&mut self, n: usize, what: &str, times: usize) {
-        let found = poll_until(GUARD, PAUSE, || {
+    pub fn wait(&mut self, n: usize, description: &str, times: usize) {
+        let outcome = poll_until(GUARD, PAUSE, || {
             // The log is read after the exit, so that it is complete.
             let ended = self.sms[n].as_mut().and_then(Running::ended);
             let log = self.log(n);
-            if log.matches(what).count() >= times {
+            if log.matches(description).count() >= times {
                 return Ok(Ok(()));
             }
-            let why = format!("no {what:?} in the log of {n}:\n{log}");
+            let context = format!("no {description:?} in the log of {n}:\n{log}");
             match ended {
-                Some(status) => Ok(Err(format!("exited with {status}: {why}"))),
-                None => Err(why),
+                Some(status) => Ok(Err(format!("exited with {status}: {context}"))),
+                None => Err(context),
             }
         });
-        found
+        outcome
             .and_then(|found| found)
-            .unwrap_or_else(|why| panic!("{why}"));
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Waits until SM `n` is the master that the other host sees, and replies as SM and SA.
@@ -160,8 +160,8 @@ impl SmPair {
     ///
     /// If it does not.
     pub fn assert_master(&self, n: usize) {
-        let found = poll_until(GUARD, PAUSE, || self.is_master(n));
-        found.unwrap_or_else(|why| panic!("{why}"));
+        let outcome = poll_until(GUARD, PAUSE, || self.is_master(n));
+        outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Checks once that SM `n` is master.
@@ -198,7 +198,7 @@ impl SmPair {
     }
 
     /// Stops SM `n` by a signal.
-    pub fn end(&mut self, n: usize, signal: Signal) {
+    pub fn terminate(&mut self, n: usize, signal: Signal) {
         if let Some(sm) = self.sms[n].take() {
             drop(sm.stop(signal, GUARD));
         }

@@ -14,9 +14,9 @@ pub struct Tally(BTreeMap<String, u32>);
 
 impl Tally {
     /// Adds `times` to the count of `what`.
-    pub fn add(&mut self, what: &str, times: u32) {
+    pub fn add(&mut self, description: &str, times: u32) {
         if times > 0 {
-            *self.0.entry(what.to_owned()).or_default() += times;
+            *self.0.entry(description.to_owned()).or_default() += times;
         }
     }
 
@@ -27,8 +27,8 @@ impl Tally {
 
     /// The count of `what`.
     #[must_use]
-    pub fn of(&self, what: &str) -> u32 {
-        self.0.get(what).copied().unwrap_or(0)
+    pub fn count_of(&self, description: &str) -> u32 {
+        self.0.get(description).copied().unwrap_or(0)
     }
 
     /// All names and their counts.
@@ -42,11 +42,11 @@ impl Tally {
     ///
     /// If a count is smaller.
     pub fn assert_at_least(&self, wanted: &[(&str, u32)]) {
-        for (what, least) in wanted {
-            let seen = self.of(what);
+        for (description, min) in wanted {
+            let seen = self.count_of(description);
             assert!(
-                seen >= *least,
-                "{what}: {seen} times, not {least}: {self:#?}"
+                seen >= *min,
+                "{description}: {seen} times, not {min}: {self:#?}"
             );
         }
     }
@@ -57,11 +57,11 @@ impl Tally {
     ///
     /// If a count is larger.
     pub fn assert_at_most(&self, wanted: &[(&str, u32)]) {
-        for (what, most) in wanted {
-            let seen = self.of(what);
+        for (description, max) in wanted {
+            let seen = self.count_of(description);
             assert!(
-                seen <= *most,
-                "{what}: {seen} times, more than {most}: {self:#?}"
+                seen <= *max,
+                "{description}: {seen} times, more than {max}: {self:#?}"
             );
         }
     }
@@ -129,9 +129,9 @@ fn file_names(dir: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::Tally;
 
-    fn one(what: &str) -> Tally {
+    fn one(description: &str) -> Tally {
         let mut tally = Tally::default();
-        tally.add(what, 1);
+        tally.add(description, 1);
         tally
     }
 
@@ -141,7 +141,10 @@ mod tests {
         assert_eq!(one("a").of_all_ranges(kind, 0, 3), None);
         assert_eq!(one("b").of_all_ranges(kind, 10, 3), None);
         let sum = one("a").of_all_ranges(kind, 20, 3).unwrap();
-        assert_eq!((sum.of("a"), sum.of("b"), sum.of("c")), (2, 1, 0));
+        assert_eq!(
+            (sum.count_of("a"), sum.count_of("b"), sum.count_of("c")),
+            (2, 1, 0)
+        );
     }
 
     #[test]

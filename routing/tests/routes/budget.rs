@@ -162,8 +162,8 @@ fn engines_stop_at_limit_or_return_verified_tables() {
                         provable,
                         "{name} {engine} with {limit} of {needed}"
                     ),
-                    Err(why) => {
-                        assert_eq!(*why, RouteError::Budget, "{name} {engine}");
+                    Err(error) => {
+                        assert_eq!(*error, RouteError::Budget, "{name} {engine}");
                         stopped += 1;
                     }
                 }

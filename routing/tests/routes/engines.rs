@@ -78,9 +78,9 @@ proptest! {
         let moved = |s: usize| (s + turn) % n;
         let turned = fabric.build_turned(turn);
         for engine in EVERYWHERE {
-            let (here, there) = (route(engine, &topo), route(engine, &turned));
+            let (local, remote) = (route(engine, &topo), route(engine, &turned));
             for s in 0..n {
-                prop_assert_eq!(&here.tables[s], &there.tables[moved(s)]);
+                prop_assert_eq!(&local.tables[s], &remote.tables[moved(s)]);
             }
         }
     }

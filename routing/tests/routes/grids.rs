@@ -358,32 +358,32 @@ fn verified(
     topo: &Topology,
     vls: u8,
     with_oracle: bool,
-    what: &str,
+    description: &str,
 ) -> Option<(Routing, Proof)> {
     let request = RoutingRequest::new(topo).with_vls(vls);
     let routing = match engine_by_name(engine).unwrap().route(&request) {
         Ok(routing) => routing,
         Err(e) => {
-            println!("{what}: {e}");
+            println!("{description}: {e}");
             return None;
         }
     };
-    assert!(routing.vl_plan.vls <= vls, "{what}");
+    assert!(routing.vl_plan.vls <= vls, "{description}");
     let proof = verify(topo, &routing.tables, &routing.vl_plan)
-        .unwrap_or_else(|e| panic!("{what}: {e} {:?}", routing.diagnostics));
-    assert!(proof.reversible, "{what}");
+        .unwrap_or_else(|e| panic!("{description}: {e} {:?}", routing.diagnostics));
+    assert!(proof.reversible, "{description}");
     if with_oracle {
         assert_eq!(
             check_tables(topo, &routing.tables, &routing.vl_plan),
             Verdict::Good,
-            "{what}"
+            "{description}"
         );
         if routing.trees == TreeConstraint::Search {
-            println!("{what}: no tree");
+            println!("{description}: no tree");
         } else {
             assert!(
                 tree_and_routes_are_deadlock_free(topo, &routing),
-                "{what}: {:?}",
+                "{description}: {:?}",
                 routing.diagnostics
             );
         }
@@ -397,16 +397,16 @@ fn dor_routes_complete_grids() {
     for (i, shape) in SHAPES.iter().enumerate() {
         for vls in [1, 2, 8] {
             let topo = product(shape, 1, 1 + i % 2, i as u64 + 5).build();
-            let what = format!("dor {shape:?} {vls} VLs");
+            let description = format!("dor {shape:?} {vls} VLs");
             let (routing, proof) =
-                verified("dor", &topo, vls, topo.num_switches() < 100, &what).unwrap();
+                verified("dor", &topo, vls, topo.num_switches() < 100, &description).unwrap();
             assert!(
                 matches!(routing.trees, TreeConstraint::Within { .. }),
-                "{what}"
+                "{description}"
             );
             if vls > 1 {
-                assert_eq!(detours(&topo, &routing.tables), 0, "{what}");
-                assert!(proof.vls_used <= 2, "{what}");
+                assert_eq!(detours(&topo, &routing.tables), 0, "{description}");
+                assert!(proof.vls_used <= 2, "{description}");
             }
         }
     }
@@ -421,12 +421,12 @@ fn dor_routes_degraded_grids() {
             for vls in [1, 4, 8] {
                 let seed = i as u64 * 31 + u64::from(vls);
                 let topo = degraded(&product(shape, 1, 1, seed), per_thousand, seed).build();
-                let what = format!(
+                let description = format!(
                     "dor {shape:?} {vls} VLs, {per_thousand} per thousand lost, seed {seed}"
                 );
                 tried += 1;
                 good += usize::from(
-                    verified("dor", &topo, vls, topo.num_switches() < 50, &what).is_some(),
+                    verified("dor", &topo, vls, topo.num_switches() < 50, &description).is_some(),
                 );
             }
         }
@@ -446,12 +446,18 @@ fn torus_2qos_routes_complete_tori() {
     for (i, shape) in SHAPES.iter().enumerate() {
         for vls in [1, 4, 7, 8, 15] {
             let topo = product(shape, 1, 1 + i % 2, i as u64 + 5).build();
-            let what = format!("torus-2QoS {shape:?} {vls} VLs");
-            let found = verified("torus-2QoS", &topo, vls, topo.num_switches() < 100, &what);
+            let description = format!("torus-2QoS {shape:?} {vls} VLs");
+            let found = verified(
+                "torus-2QoS",
+                &topo,
+                vls,
+                topo.num_switches() < 100,
+                &description,
+            );
             assert_eq!(
                 found.is_some(),
                 vls >= 4 && (is_torus(shape) || shape.iter().all(|d| d.1 == 2)),
-                "{what}"
+                "{description}"
             );
             let Some((routing, proof)) = found else {
                 continue;
@@ -459,10 +465,10 @@ fn torus_2qos_routes_complete_tori() {
             assert_eq!(routing.vl_plan.vls, if vls >= 8 { 8 } else { 4 });
             assert!(
                 matches!(routing.trees, TreeConstraint::Within { .. }),
-                "{what}"
+                "{description}"
             );
-            assert_eq!(detours(&topo, &routing.tables), 0, "{what}");
-            assert!(proof.vls_used <= 2, "{what}");
+            assert_eq!(detours(&topo, &routing.tables), 0, "{description}");
+            assert!(proof.vls_used <= 2, "{description}");
         }
     }
 }
@@ -509,8 +515,8 @@ fn torus_2qos_routes_around_losses() {
             .unwrap();
             for per_thousand in [10, 50, 200] {
                 let topo = degraded(&whole, per_thousand, seed).build();
-                let what = format!("{shape:?} {per_thousand} per thousand, seed {seed}");
-                verified("torus-2QoS", &topo, 8, small, &what);
+                let description = format!("{shape:?} {per_thousand} per thousand, seed {seed}");
+                verified("torus-2QoS", &topo, 8, small, &description);
             }
         }
     }
@@ -629,9 +635,9 @@ fn tables_are_independent_of_discovery_order_and_threads() {
                 let request = RoutingRequest::new(topo).with_vls(8);
                 pool.install(|| engine_by_name(engine).unwrap().route(&request))
             };
-            let (here, there) = (route(&topo, 1), route(&turned, 4));
-            let (Ok(here), Ok(there)) = (&here, &there) else {
-                assert!(here.is_err() && there.is_err(), "{engine} {shape:?}");
+            let (local, remote) = (route(&topo, 1), route(&turned, 4));
+            let (Ok(here), Ok(there)) = (&local, &remote) else {
+                assert!(local.is_err() && remote.is_err(), "{engine} {shape:?}");
                 continue;
             };
             for s in topo.switches() {

@@ -312,7 +312,7 @@ fn rerouted_tree_stays_short_and_balanced() {
     let old = Arc::new(fabric.build());
     for engine in ["updn", "minhop"] {
         let before = verified(engine, &old).unwrap();
-        let most = verify(&old, &before.tables, &before.vl_plan)
+        let max = verify(&old, &before.tables, &before.vl_plan)
             .unwrap()
             .max_load;
         for i in (0..fabric.links.len()).step_by(7) {
@@ -328,7 +328,7 @@ fn rerouted_tree_stays_short_and_balanced() {
             );
             let proof = verify(&new, &after.tables, &after.vl_plan).unwrap();
             assert!(
-                proof.max_load <= 2 * most,
+                proof.max_load <= 2 * max,
                 "{engine}: link {i}: {}",
                 proof.max_load
             );

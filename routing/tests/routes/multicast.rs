@@ -174,8 +174,8 @@ fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
         multicast(topo, &routing, &tree, forest.sl, &mut dependencies);
         for _ in 0..4 {
             if members.len() > 1 && rng.below(2) == 0 {
-                let gone = members.swap_remove(rng.below(members.len()));
-                forest.leave(&mut tree, gone.switch, gone.port);
+                let is_gone = members.swap_remove(rng.below(members.len()));
+                forest.leave(&mut tree, is_gone.switch, is_gone.port);
             } else {
                 let come = some_members(topo, &mut rng)[0];
                 members.retain(|m| (m.switch, m.port) != (come.switch, come.port));

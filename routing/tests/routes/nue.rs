@@ -120,17 +120,17 @@ proptest! {
         let n = topo.num_switches();
         let moved = |s: SwitchIdx| SwitchIdx(((s.index() + turn) % n) as u32);
         let turned = fabric.build_turned(turn);
-        let (here, there) = (route(&topo, vls), route(&turned, vls));
+        let (local, remote) = (route(&topo, vls), route(&turned, vls));
         let up = |r: &Routing, s: SwitchIdx| match &r.trees {
             TreeConstraint::Within { up, .. } => up[s.index()],
             TreeConstraint::Search | TreeConstraint::Ordered(_) => panic!("nue has an escape tree"),
         };
         for s in topo.switches() {
-            prop_assert_eq!(&here.tables[s.index()], &there.tables[moved(s).index()]);
-            prop_assert_eq!(up(&here, s), up(&there, moved(s)));
+            prop_assert_eq!(&local.tables[s.index()], &remote.tables[moved(s).index()]);
+            prop_assert_eq!(up(&local, s), up(&remote, moved(s)));
             for d in topo.destinations() {
                 let to = turned.destinations().iter().find(|t| t.lid == d.lid).unwrap();
-                prop_assert_eq!(here.vl_plan.sl(s, d), there.vl_plan.sl(moved(s), to));
+                prop_assert_eq!(local.vl_plan.sl(s, d), remote.vl_plan.sl(moved(s), to));
             }
         }
     }

@@ -75,8 +75,8 @@ impl Case {
             }
         }
         for _ in 0..switches {
-            let gone = rng.below(self.fabric.ports.len());
-            let less = self.without_switch(gone);
+            let is_gone = rng.below(self.fabric.ports.len());
+            let less = self.without_switch(is_gone);
             if less.fabric.ports.len() > 1 && less.fabric.connected() {
                 self = less;
             }
@@ -134,8 +134,8 @@ impl Case {
 }
 
 /// Small sizes are more frequent; proptest prints the seed of a failure.
-fn cases(most: usize) -> impl Strategy<Value = Case> {
-    let size = prop_oneof![3 => 2..=16usize, 2 => 17..=40usize, 1 => 41..=most.max(42)];
+fn cases(max: usize) -> impl Strategy<Value = Case> {
+    let size = prop_oneof![3 => 2..=16usize, 2 => 17..=40usize, 1 => 41..=max.max(42)];
     (
         size,
         0usize..=100,
@@ -230,16 +230,16 @@ proptest! {
     /// refusal.
     #[test]
     fn engines_are_independent_of_discovery_order(case in cases(60), turn in 1usize..40) {
-        let (here, there) = (case.build(0), case.build(turn));
-        let n = here.num_switches();
+        let (local, remote) = (case.build(0), case.build(turn));
+        let n = local.num_switches();
         let moved = |s: usize| (s + turn) % n;
         for engine in ENGINE_NAMES {
-            match (route(engine, &here, case.usable_vls), route(engine, &there, case.usable_vls)) {
+            match (route(engine, &local, case.usable_vls), route(engine, &remote, case.usable_vls)) {
                 (Ok(x), Ok(y)) => {
                     for s in 0..n {
                         prop_assert_eq!(&x.tables[s], &y.tables[moved(s)], "{}: table of switch {}", engine, s);
-                        for (d, e) in here.destinations().iter().map(|d| {
-                            (d, there.destinations().iter().find(|e| e.lid == d.lid).unwrap())
+                        for (d, e) in local.destinations().iter().map(|d| {
+                            (d, remote.destinations().iter().find(|e| e.lid == d.lid).unwrap())
                         }) {
                             let (a, b) = (SwitchIdx(s as u32), SwitchIdx(moved(s) as u32));
                             prop_assert_eq!(x.vl_plan.sl(a, d), y.vl_plan.sl(b, e), "{}: an SL", engine);

@@ -104,9 +104,9 @@ fn lost_link_moves_few_entries_and_restoring_it_moves_them_back() {
         }
         println!("{engine}: {moves} / {floors}, worst {worst} / 10");
         // If a lost link makes shortest paths to switch LIDs close a credit loop, `sssp` rebuilds these paths.
-        let most = if engine == "sssp" { 8 } else { 5 };
+        let max = if engine == "sssp" { 8 } else { 5 };
         assert!(
-            2 * moves < most * floors,
+            2 * moves < max * floors,
             "{engine}: {moves} moved, the floor is {floors}"
         );
     }

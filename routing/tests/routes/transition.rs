@@ -109,8 +109,8 @@ fn follow(topo: &Topology, old: &Tables, new: &Tables, plan: &Transition, seed: 
                 let blocks = stage.iter().map(|&(s, b)| (s.index(), b)).collect();
                 assert_eq!(write(topo, &mut state, new, blocks, &mut rng), None);
             }
-            let rest = differing(&state, new);
-            assert_eq!(write(topo, &mut state, new, rest, &mut rng), None);
+            let remaining = differing(&state, new);
+            assert_eq!(write(topo, &mut state, new, remaining, &mut rng), None);
         }
         Transition::Drain { first, .. } => {
             for to in [first, new] {

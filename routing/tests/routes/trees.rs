@@ -92,10 +92,10 @@ fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
         .filter(|(s, e)| !tree.is_service(topo, *s, e.port))
         .map(|(s, e)| (s, e.lid))
         .collect();
-    let mut all = vec![0; topo.num_switches() * 256];
+    let mut entries = vec![0; topo.num_switches() * 256];
     let mut worst = 0;
     for shift in 1..hosts.len() {
-        let mut now = vec![0; all.len()];
+        let mut now = vec![0; entries.len()];
         for (i, &(from, _)) in hosts.iter().enumerate() {
             let (to, lid) = hosts[(i + shift) % hosts.len()];
             let mut at = from;
@@ -103,13 +103,13 @@ fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
                 let port = tables[at.index()].get(lid);
                 let link = at.index() * 256 + port.index();
                 now[link] += 1;
-                all[link] += 1;
+                entries[link] += 1;
                 at = topo.neighbor(at, port).unwrap().0;
             }
         }
         worst = worst.max(now.into_iter().max().unwrap());
     }
-    (worst, all.into_iter().max().unwrap())
+    (worst, entries.into_iter().max().unwrap())
 }
 
 /// Full trees of 2 to 4 levels, with parallel links, with fewer hosts than uplinks, with an aggregation node in every
@@ -587,15 +587,15 @@ fn minhop_routes_degraded_trees() {
             let topo = without(fabric.clone(), percent, seed).build();
             let routing = route("minhop", &topo).unwrap();
             verified(&topo, &routing);
-            let (hops, least) = hops_of(&topo, &routing.tables);
-            assert_eq!(hops, least, "{percent} % seed {seed}");
+            let (hops, min) = hops_of(&topo, &routing.tables);
+            assert_eq!(hops, min, "{percent} % seed {seed}");
         }
     }
 }
 
 /// Links crossed between all pairs of end ports, and the minimum.
 fn hops_of(topo: &Topology, tables: &Tables) -> (usize, usize) {
-    let (mut sum, mut least) = (0, 0);
+    let (mut sum, mut min) = (0, 0);
     for from in topo.switches().filter(|&s| !topo.end_ports(s).is_empty()) {
         let mut distance = vec![usize::MAX; topo.num_switches()];
         let mut queue = std::collections::VecDeque::from([from]);
@@ -610,7 +610,7 @@ fn hops_of(topo: &Topology, tables: &Tables) -> (usize, usize) {
         }
         for to in topo.switches() {
             for e in topo.end_ports(to) {
-                least += distance[to.index()];
+                min += distance[to.index()];
                 let mut at = from;
                 while at != to {
                     at = topo.neighbor(at, tables[at.index()].get(e.lid)).unwrap().0;
@@ -619,5 +619,5 @@ fn hops_of(topo: &Topology, tables: &Tables) -> (usize, usize) {
             }
         }
     }
-    (sum, least)
+    (sum, min)
 }

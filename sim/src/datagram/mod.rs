@@ -314,10 +314,10 @@ impl Datagrams {
         if packet.is_multicast()
             && let (Some(datagram), Some(grh)) = (packet.datagram, packet.grh)
         {
-            let own = fabric.lid(at).0.0.wrapping_add(packet.path_bits.into());
+            let own_lid = fabric.lid(at).0.0.wrapping_add(packet.path_bits.into());
             let copy = Arrival {
                 at,
-                slid: Lid(own),
+                slid: Lid(own_lid),
                 dlid: packet.dlid,
                 src_qpn: id.qpn,
                 sl: packet.sl,

@@ -32,11 +32,11 @@ impl Fabric {
         if !node.powered {
             return self.dropped(DropReason::NoPower);
         }
-        let end = PortAt {
+        let end_port = PortAt {
             node: packet.at.node,
             port: node.end_port(packet.at.port),
         };
-        if let Err(reason) = self.check_admission(end, packet) {
+        if let Err(reason) = self.check_admission(end_port, packet) {
             return self.dropped(reason);
         }
         if self.is_for_io_unit(packet) {
@@ -45,13 +45,13 @@ impl Fabric {
             return AcceptOutcome::Reply;
         }
         if !packet.is_for_agent() {
-            if packet.is_for_sm() && self.ports[self.end_slot(end)].clients == 0 {
+            if packet.is_for_sm() && self.ports[self.end_slot(end_port)].clients == 0 {
                 // Without an SM, the agent replies that the attribute is unsupported, as Linux and managed
                 // switches do.
                 packet.make_reply(Status::BAD_METHOD_ATTR);
                 return AcceptOutcome::Reply;
             }
-            return self.deliver(end, packet);
+            return self.deliver(end_port, packet);
         }
         // The agent replies to other base versions without processing the request.
         if packet.mad.as_bytes()[0] != 1 {
@@ -60,18 +60,18 @@ impl Fabric {
             return AcceptOutcome::Reply;
         }
         if packet.mad.mgmt_class() == MgmtClass::Perf {
-            let status = self.pma(end, packet);
+            let status = self.pma(end_port, packet);
             packet.make_reply(status);
             return AcceptOutcome::Reply;
         }
         if packet.mad.method() == Method::TrapRepress {
-            if !self.check_m_key(end, packet, now) {
+            if !self.check_m_key(end_port, packet, now) {
                 return self.dropped(DropReason::MKey);
             }
-            self.repress(end, packet);
+            self.repress(end_port, packet);
             return AcceptOutcome::Consumed;
         }
-        let Some(status) = self.sma(end, packet, now) else {
+        let Some(status) = self.sma(end_port, packet, now) else {
             return self.dropped(DropReason::MKey);
         };
         packet.make_reply(status);
@@ -83,8 +83,8 @@ impl Fabric {
         AcceptOutcome::Dropped(reason)
     }
 
-    fn deliver(&mut self, end: PortAt, packet: &Packet) -> AcceptOutcome {
-        let slot = self.end_slot(end);
+    fn deliver(&mut self, end_port: PortAt, packet: &Packet) -> AcceptOutcome {
+        let slot = self.end_slot(end_port);
         if packet.datagram.is_none() {
             if packet.mad.as_bytes()[0] != 1 {
                 return self.dropped(DropReason::Malformed);
@@ -94,14 +94,14 @@ impl Fabric {
             }
         }
         self.totals.delivered += 1;
-        let own = self.ports[slot].lid().0;
+        let own_lid = self.ports[slot].lid().0;
         let path_bits = if packet.dlid.is_unicast() {
-            packet.dlid.0.wrapping_sub(own)
+            packet.dlid.0.wrapping_sub(own_lid)
         } else {
             0
         };
         AcceptOutcome::Deliver(Delivery {
-            at: end,
+            at: end_port,
             qpn: packet.dest_qpn,
             pkey: packet.pkey,
             grh: packet.grh,

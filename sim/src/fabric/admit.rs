@@ -40,13 +40,13 @@ impl Fabric {
     /// Checks whether an end port accepts a packet; counts and reports a wrong P_Key.
     pub(super) fn check_admission(
         &mut self,
-        end: PortAt,
+        end_port: PortAt,
         packet: &Packet,
     ) -> Result<(), DropReason> {
         if packet.is_vl15() {
             return Ok(());
         }
-        let slot = self.end_slot(end);
+        let slot = self.end_slot(end_port);
         let port = &self.ports[slot];
         if let Some(grh) = &packet.grh
             && grh.dgid.0[0] != 0xFF
@@ -57,7 +57,7 @@ impl Fabric {
         if port.accepts_pkey(packet.pkey) {
             return Ok(());
         }
-        self.raise_p_key_violation(end, packet);
+        self.raise_p_key_violation(end_port, packet);
         Err(DropReason::PKey)
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Wire {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelLink {
     pub(crate) spec: LinkSpec,
-    pub(crate) cut: bool,
+    pub(crate) is_cut: bool,
     /// Timer of the training in progress; cancelled if the link goes down.
     pub(crate) training: Option<(Instant, u64)>,
 }
@@ -46,21 +46,21 @@ impl Fabric {
     /// # Errors
     /// If a port does not exist or has a cable.
     pub fn add_cable(&mut self, spec: LinkSpec) -> Result<(), SpecError> {
-        for end in [spec.a, spec.b] {
-            let slot = self.slot(end).filter(|_| end.port != 0);
-            let slot = slot.ok_or(SpecError::NoSuchPort(end))?;
+        for port in [spec.a, spec.b] {
+            let slot = self.slot(port).filter(|_| port.port != 0);
+            let slot = slot.ok_or(SpecError::NoSuchPort(port))?;
             if self.wires[slot].link != NO_LINK {
-                return Err(SpecError::PortInUse(end));
+                return Err(SpecError::PortInUse(port));
             }
         }
         let link = u32::try_from(self.links.len()).unwrap_or(NO_LINK);
         self.links.push(Some(ModelLink {
             spec,
-            cut: false,
+            is_cut: false,
             training: None,
         }));
-        for (end, other) in [(spec.a, spec.b), (spec.b, spec.a)] {
-            if let Some(slot) = self.slot(end) {
+        for (port, other) in [(spec.a, spec.b), (spec.b, spec.a)] {
+            if let Some(slot) = self.slot(port) {
                 let node = u32::try_from(other.node).unwrap_or(u32::MAX);
                 self.wires[slot] = Wire {
                     node,
@@ -85,8 +85,8 @@ impl Fabric {
         let Some(link) = self.links[index as usize].take() else {
             return Err(SpecError::NoCable(at));
         };
-        for end in [link.spec.a, link.spec.b] {
-            if let Some(slot) = self.slot(end) {
+        for port in [link.spec.a, link.spec.b] {
+            if let Some(slot) = self.slot(port) {
                 self.wires[slot].link = NO_LINK;
             }
         }
@@ -121,7 +121,7 @@ impl Fabric {
     pub fn cut(&mut self, at: PortAt) -> Result<(), SpecError> {
         let index = self.link_index(at)?;
         if let Some(link) = &mut self.links[index as usize] {
-            link.cut = true;
+            link.is_cut = true;
         }
         self.bring_down(index);
         Ok(())
@@ -134,7 +134,7 @@ impl Fabric {
     pub fn restore(&mut self, at: PortAt) -> Result<(), SpecError> {
         let index = self.link_index(at)?;
         if let Some(link) = &mut self.links[index as usize] {
-            link.cut = false;
+            link.is_cut = false;
         }
         self.start_training(index);
         Ok(())
@@ -184,15 +184,19 @@ impl Fabric {
         let Some(Some(link)) = self.links.get(index as usize).copied() else {
             return;
         };
-        let ends = [link.spec.a, link.spec.b];
-        let (Some(a), Some(b)) = (self.slot(ends[0]), self.slot(ends[1])) else {
+        let link_ends = [link.spec.a, link.spec.b];
+        let (Some(a), Some(b)) = (self.slot(link_ends[0]), self.slot(link_ends[1])) else {
             return;
         };
-        let powered = ends.iter().all(|at| self.nodes[at.node].powered);
+        let powered = link_ends.iter().all(|at| self.nodes[at.node].powered);
         let phys = [a, b].map(|slot| self.ports[slot].phys());
         // A sleeping port responds to a polling one; two sleeping ports never train (IBA 7.2.7).
         let asleep = phys.iter().all(|p| *p == PhysState::Sleep);
-        if link.cut || self.wires[a].up || !powered || asleep || phys.contains(&PhysState::Disabled)
+        if link.is_cut
+            || self.wires[a].up
+            || !powered
+            || asleep
+            || phys.contains(&PhysState::Disabled)
         {
             return;
         }
@@ -211,7 +215,7 @@ impl Fabric {
             LinkSpeed::Ndr => (0, 8, 0),
             LinkSpeed::Xdr => (0, 0, 1),
         };
-        for (at, slot) in ends.into_iter().zip([a, b]) {
+        for (at, slot) in link_ends.into_iter().zip([a, b]) {
             self.wires[slot].up = true;
             let port = &mut self.ports[slot];
             port.fdr10 = speed == LinkSpeed::Fdr10;

@@ -40,13 +40,13 @@ impl Fabric {
     /// If the port does not exist.
     pub fn local_change(&mut self, at: PortAt, change: LocalChange) -> Result<(), SpecError> {
         let slot = self.slot(at).ok_or(SpecError::NoSuchPort(at))?;
-        let end = self.end_slot(at);
+        let end_port = self.end_slot(at);
         let (slot, flags) = match change {
             LocalChange::LinkWidthEnabled(_) => (slot, LocalChangeDetails::LINK_WIDTH_ENABLED),
             LocalChange::LinkSpeedEnabled { .. } => (slot, LocalChangeDetails::LINK_SPEED_ENABLED),
-            LocalChange::CapabilityMask(_) => (end, 0),
-            LocalChange::CapabilityMask2(_) => (end, LocalChangeDetails::CAPABILITY_MASK2),
-            LocalChange::SmPriority => (end, LocalChangeDetails::SM_PRIORITY),
+            LocalChange::CapabilityMask(_) => (end_port, 0),
+            LocalChange::CapabilityMask2(_) => (end_port, LocalChangeDetails::CAPABILITY_MASK2),
+            LocalChange::SmPriority => (end_port, LocalChangeDetails::SM_PRIORITY),
         };
         let before = self.ports[slot].info;
         self.ports[slot].update(|info| apply(info, change));

@@ -146,9 +146,9 @@ impl Fabric {
         };
         let mut hardware = vec![(None, 0u8); spec.nodes.len()];
         for link in &spec.links {
-            for end in [link.a, link.b] {
-                let Some((speed, widths)) = hardware.get_mut(end.node) else {
-                    return Err(SpecError::NoSuchPort(end));
+            for port in [link.a, link.b] {
+                let Some((speed, widths)) = hardware.get_mut(port.node) else {
+                    return Err(SpecError::NoSuchPort(port));
                 };
                 *speed = Some(speed.map_or(link.speed, |s: LinkSpeed| s.max(link.speed)));
                 *widths |= link.width.bit();

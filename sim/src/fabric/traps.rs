@@ -30,7 +30,7 @@ type Details = [u8; 54];
 
 #[derive(Debug, Clone)]
 pub(super) struct PendingTrap {
-    end: PortAt,
+    end_port: PortAt,
     notice: [u8; 64],
     due: (Instant, u64),
 }
@@ -98,7 +98,7 @@ impl Fabric {
         self.queue_trap(at, number, details);
     }
 
-    pub(crate) fn raise_m_key_violation(&mut self, end: PortAt, packet: &Packet) {
+    pub(crate) fn raise_m_key_violation(&mut self, end_port: PortAt, packet: &Packet) {
         let mad = &packet.mad;
         let directed = mad.mgmt_class() == MgmtClass::SubnDirected;
         let hops = if directed { mad.as_bytes()[7] } else { 0 };
@@ -108,7 +108,7 @@ impl Fabric {
             path[..kept].copy_from_slice(&smp::return_path(mad)[1..=kept]);
         }
         let details = MKeyViolationDetails {
-            lid: self.ports[self.end_slot(end)].lid(),
+            lid: self.ports[self.end_slot(end_port)].lid(),
             // A LID-routed request has no DrSLID; its source LID takes that place.
             dr_slid: if directed {
                 Lid(u16::from_be_bytes([mad.as_bytes()[32], mad.as_bytes()[33]]))
@@ -124,7 +124,7 @@ impl Fabric {
             dr_hop_count: hops.min(DR_PATH_LEN),
             dr_return_path: path,
         };
-        self.queue_trap(end, TrapNumber::BadMKey, details.encode());
+        self.queue_trap(end_port, TrapNumber::BadMKey, details.encode());
     }
 
     /// Handles a packet with a wrong P_Key at an end port: increments P_KeyViolations and raises trap 257, unless
@@ -209,11 +209,11 @@ impl Fabric {
 
     fn queue_trap(&mut self, at: PortAt, number: TrapNumber, details: Details) {
         let node = &mut self.nodes[at.node];
-        let end = PortAt {
+        let end_port = PortAt {
             node: at.node,
             port: node.end_port(at.port),
         };
-        let port = &mut self.ports[node.base + usize::from(end.port)];
+        let port = &mut self.ports[node.base + usize::from(end_port.port)];
         let info = PortInfo::decode(&port.info);
         if !node.powered || !info.capability_mask.has(CapMask::TRAP) || !may_send(&info) {
             return;
@@ -246,7 +246,7 @@ impl Fabric {
         let mut waiting = 0;
         for (_, trap) in self.traps.range((index, 0)..=(index, u64::MAX)) {
             waiting += 1;
-            if waiting == MAX_NOTICES || (trap.end == end && trap.notice == notice) {
+            if waiting == MAX_NOTICES || (trap.end_port == end_port && trap.notice == notice) {
                 return;
             }
         }
@@ -255,19 +255,25 @@ impl Fabric {
         let due = self.now.max(port.trap_gate);
         port.trap_gate = due + trap_spacing(&info);
         let due = self.set_timer(due, Timer::Trap { node: index, tid });
-        self.traps
-            .insert((index, tid), PendingTrap { end, notice, due });
+        self.traps.insert(
+            (index, tid),
+            PendingTrap {
+                end_port,
+                notice,
+                due,
+            },
+        );
     }
 
     pub(super) fn send_trap(&mut self, node: u32, tid: u64, now: Instant, out: &mut Vec<Packet>) {
         let Some(trap) = self.traps.get(&(node, tid)).cloned() else {
             return;
         };
-        let slot = self.end_slot(trap.end);
+        let slot = self.end_slot(trap.end_port);
         let port = &mut self.ports[slot];
         let info = PortInfo::decode(&port.info);
         let addressed = info.lid != Lid::NONE && info.master_sm_lid != Lid::NONE;
-        if !addressed || !self.nodes[trap.end.node].powered {
+        if !addressed || !self.nodes[trap.end_port.node].powered {
             self.traps.remove(&(node, tid));
             return;
         }
@@ -297,20 +303,20 @@ impl Fabric {
             ..Address::smp(info.master_sm_lid)
         };
         self.totals.traps += 1;
-        out.push(Packet::new(trap.end, &MadOut { to, mad }));
+        out.push(Packet::new(trap.end_port, &MadOut { to, mad }));
     }
 
     /// Removes a trap that the SM repressed.
-    pub(super) fn repress(&mut self, end: PortAt, packet: &Packet) {
-        if let Ok(node) = u32::try_from(end.node) {
+    pub(super) fn repress(&mut self, end_port: PortAt, packet: &Packet) {
+        if let Ok(node) = u32::try_from(end_port.node) {
             self.remove_trap((node, packet.mad.tid().0));
         }
     }
 
     /// The notice at the head of an end port's queue, for Get(Notice); the empty notice if there is none.
-    pub(crate) fn head_notice(&self, end: PortAt) -> [u8; 64] {
-        let mut of_port = self.notices_of(end);
-        let toggle = self.ports[self.end_slot(end)].notice_toggle;
+    pub(crate) fn head_notice(&self, end_port: PortAt) -> [u8; 64] {
+        let mut of_port = self.notices_of(end_port);
+        let toggle = self.ports[self.end_slot(end_port)].notice_toggle;
         let Some((_, head)) = of_port.next() else {
             return Notice {
                 notice_type: NoticeType::Empty,
@@ -329,22 +335,22 @@ impl Fabric {
 
     /// Handles Set(Notice): with the toggle of the head, removes the head and stops its trap; with another toggle,
     /// the Set is a duplicate.
-    pub(crate) fn clear_notice(&mut self, end: PortAt, toggle: bool) {
-        let slot = self.end_slot(end);
+    pub(crate) fn clear_notice(&mut self, end_port: PortAt, toggle: bool) {
+        let slot = self.end_slot(end_port);
         if self.ports[slot].notice_toggle != toggle {
             return;
         }
-        let head = self.notices_of(end).next().map(|(key, _)| *key);
+        let head = self.notices_of(end_port).next().map(|(key, _)| *key);
         if let Some(key) = head {
             self.remove_trap(key);
             self.ports[slot].notice_toggle = !toggle;
         }
     }
 
-    fn notices_of(&self, end: PortAt) -> impl Iterator<Item = (&(u32, u64), &PendingTrap)> {
-        let node = u32::try_from(end.node).unwrap_or(u32::MAX);
+    fn notices_of(&self, end_port: PortAt) -> impl Iterator<Item = (&(u32, u64), &PendingTrap)> {
+        let node = u32::try_from(end_port.node).unwrap_or(u32::MAX);
         let of_node = self.traps.range((node, 0)..=(node, u64::MAX));
-        of_node.filter(move |(_, trap)| trap.end == end)
+        of_node.filter(move |(_, trap)| trap.end_port == end_port)
     }
 
     fn remove_trap(&mut self, key: (u32, u64)) {

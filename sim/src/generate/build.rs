@@ -61,9 +61,9 @@ pub(super) fn build(plan: &Plan, options: &TopologyOptions, fastest: LinkSpeed) 
         .iter()
         .map(|n| node_spec(plan, *n, speeds[*n], &guid))
         .collect();
-    let at = |end: PlanPort| PortAt {
-        node: position[end.node],
-        port: u8::try_from(end.port).unwrap_or(u8::MAX),
+    let at = |port: PlanPort| PortAt {
+        node: position[port.node],
+        port: u8::try_from(port.port).unwrap_or(u8::MAX),
     };
     let links = plan
         .links

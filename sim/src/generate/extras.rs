@@ -54,26 +54,26 @@ impl TopologyOptions {
                 Some((name, value)) => (name.trim(), Some(value.trim())),
                 None => (part, None),
             };
-            let given = value.unwrap_or_default();
+            let arguments = value.unwrap_or_default();
             match (name, value) {
                 ("sharp", None) => o.sharp = true,
                 ("dual-port", None) => o.dual_port = true,
                 ("mixed-speeds", None) => o.mixed_speeds = true,
                 ("shuffle", None) => o.shuffle = true,
-                ("drop", Some(_)) => o.drop_ppm = parse_parts_per_million(given)?,
+                ("drop", Some(_)) => o.drop_ppm = parse_parts_per_million(arguments)?,
                 ("planes", Some(_)) => {
-                    o.planes = number("planes", given, 1, MAX_HOST_PORTS as u64)?;
+                    o.planes = number("planes", arguments, 1, MAX_HOST_PORTS as u64)?;
                 }
-                ("parallel", Some(_)) => o.parallel = number("parallel", given, 1, 254)?,
+                ("parallel", Some(_)) => o.parallel = number("parallel", arguments, 1, 254)?,
                 ("spine-hosts", Some(_)) => {
-                    o.spine_hosts = number("spine-hosts", given, 0, 49_151)?
+                    o.spine_hosts = number("spine-hosts", arguments, 0, 49_151)?
                 }
-                ("loopbacks", Some(_)) => o.loopbacks = number("loopbacks", given, 0, 49_151)?,
-                ("plugs", Some(_)) => o.plugs = number("plugs", given, 0, 49_151)?,
-                ("routers", Some(_)) => o.routers = number("routers", given, 0, 49_151)?,
-                ("islands", Some(_)) => o.islands = number("islands", given, 1, 1000)?,
-                ("seed", Some(_)) => o.seed = number("seed", given, 0, u64::MAX)? as u64,
-                ("speed", Some(_)) => o.speed = Some(speed(given)?),
+                ("loopbacks", Some(_)) => o.loopbacks = number("loopbacks", arguments, 0, 49_151)?,
+                ("plugs", Some(_)) => o.plugs = number("plugs", arguments, 0, 49_151)?,
+                ("routers", Some(_)) => o.routers = number("routers", arguments, 0, 49_151)?,
+                ("islands", Some(_)) => o.islands = number("islands", arguments, 1, 1000)?,
+                ("seed", Some(_)) => o.seed = number("seed", arguments, 0, u64::MAX)? as u64,
+                ("speed", Some(_)) => o.speed = Some(speed(arguments)?),
                 _ => return Err(SpecProblem::UnknownOption(part.to_owned())),
             }
         }
@@ -83,7 +83,11 @@ impl TopologyOptions {
     /// A random stream per purpose, so that one option does not change the numbers of another.
     pub(super) fn rng(&self, purpose: &str) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        rng.set_stream(purpose.bytes().fold(0, |all, b| all * 31 + u64::from(b)));
+        rng.set_stream(
+            purpose
+                .bytes()
+                .fold(0, |product, b| product * 31 + u64::from(b)),
+        );
         rng
     }
 }
@@ -170,12 +174,12 @@ fn planes(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
                 }
             })
             .collect();
-        let moved = |end: &PlanPort| {
-            let node = &one.nodes[end.node];
+        let moved = |port: &PlanPort| {
+            let node = &one.nodes[port.node];
             let before = if node.is_host() { plane * node.used } else { 0 };
             PlanPort {
-                node: place[end.node],
-                port: end.port + before,
+                node: place[port.node],
+                port: port.port + before,
             }
         };
         let copies: Vec<_> = one
@@ -255,9 +259,9 @@ fn second_ports(plan: &mut Plan) -> Result<(), SpecProblem> {
         .collect();
     let mut home = vec![None; plan.nodes.len()];
     for (a, b) in &plan.links {
-        for (end, other) in [(a, b), (b, a)] {
-            if plan.nodes[end.node].is_host() {
-                home[end.node] = Some(other.node);
+        for (port, other) in [(a, b), (b, a)] {
+            if plan.nodes[port.node].is_host() {
+                home[port.node] = Some(other.node);
             }
         }
     }
@@ -281,14 +285,14 @@ fn second_ports(plan: &mut Plan) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-fn switches(plan: &Plan, why: &'static str) -> Result<Vec<usize>, SpecProblem> {
-    let all: Vec<usize> = (0..plan.nodes.len())
+fn switches(plan: &Plan, reason: &'static str) -> Result<Vec<usize>, SpecProblem> {
+    let all_switches: Vec<usize> = (0..plan.nodes.len())
         .filter(|n| plan.is_switch(*n))
         .collect();
-    if all.is_empty() {
-        Err(SpecProblem::Rule(why))
+    if all_switches.is_empty() {
+        Err(SpecProblem::Rule(reason))
     } else {
-        Ok(all)
+        Ok(all_switches)
     }
 }
 
@@ -296,10 +300,10 @@ fn routers(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     if count == 0 {
         return Ok(());
     }
-    let all = switches(plan, "routers requires a switch")?;
+    let all_switches = switches(plan, "routers requires a switch")?;
     for i in 0..count {
         let router = plan.add(NodeType::Router, format!("gateway-{i}"), 2);
-        plan.link(router, all[i % all.len()]);
+        plan.link(router, all_switches[i % all_switches.len()]);
     }
     Ok(())
 }
@@ -310,15 +314,15 @@ fn loopbacks(plan: &mut Plan, count: usize, ports_each: usize) -> Result<(), Spe
     if count == 0 {
         return Ok(());
     }
-    let all = switches(plan, "loopbacks and plugs require a switch")?;
+    let all_switches = switches(plan, "loopbacks and plugs require a switch")?;
     let mut left = count;
     let mut may_grow = false;
     while left > 0 {
         let before = left;
-        for switch in &all {
+        for switch in &all_switches {
             let node = &plan.nodes[*switch];
-            let most = if may_grow { 254 } else { node.ports };
-            if left > 0 && node.used + ports_each <= most {
+            let max = if may_grow { 254 } else { node.ports };
+            if left > 0 && node.used + ports_each <= max {
                 let a = plan.next_port(*switch);
                 let b = if ports_each == 2 {
                     plan.next_port(*switch)
@@ -367,9 +371,9 @@ fn add_islands(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
             plan.nodes.push(node);
         }
         for (a, b) in &one.links {
-            let moved = |end: &PlanPort| PlanPort {
-                node: end.node + offset,
-                port: end.port,
+            let moved = |port: &PlanPort| PlanPort {
+                node: port.node + offset,
+                port: port.port,
             };
             plan.links.push((moved(a), moved(b)));
         }

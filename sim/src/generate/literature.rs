@@ -31,23 +31,27 @@ impl SwitchGraph {
     }
 
     fn distances(&self, from: NodeIdx) -> BTreeMap<NodeIdx, usize> {
-        let mut found = BTreeMap::from([(from, 0)]);
+        let mut results = BTreeMap::from([(from, 0)]);
         let mut queue = VecDeque::from([from]);
         while let Some(at) = queue.pop_front() {
-            let far = found[&at] + 1;
+            let far = results[&at] + 1;
             for next in &self.next[&at] {
-                if !found.contains_key(next) {
-                    found.insert(*next, far);
+                if !results.contains_key(next) {
+                    results.insert(*next, far);
                     queue.push_back(*next);
                 }
             }
         }
-        found
+        results
     }
 
     /// The largest distance between the switches that `of` selects.
-    fn diameter(&self, of: impl Fn(&str) -> bool) -> usize {
-        let picked: BTreeSet<_> = self.next.keys().filter(|n| of(self.name(**n))).collect();
+    fn diameter(&self, value_of: impl Fn(&str) -> bool) -> usize {
+        let picked: BTreeSet<_> = self
+            .next
+            .keys()
+            .filter(|n| value_of(self.name(**n)))
+            .collect();
         let far = |from: &NodeIdx| {
             let found = self.distances(*from);
             picked.iter().map(|to| found[to]).max().unwrap()
@@ -307,13 +311,13 @@ fn rails_of_gpu_pods_are_disjoint_below_the_spines() {
     }
     let graph = SwitchGraph::of("rail-pods:2,3,4");
     for link in &graph.spec.links {
-        let ends = [link.a, link.b].map(|e| graph.spec.nodes[e.node].description.clone());
-        let Some((server, rail)) = ends.iter().find_map(|e| e.split_once(" mlx5_")) else {
+        let link_ends = [link.a, link.b].map(|e| graph.spec.nodes[e.node].description.clone());
+        let Some((server, rail)) = link_ends.iter().find_map(|e| e.split_once(" mlx5_")) else {
             continue;
         };
         let number: usize = server.strip_prefix("dgx").unwrap().parse().unwrap();
         let leaf = format!("pod{:02}-leaf{rail}", (number - 1) / 3);
-        assert!(ends.contains(&leaf), "{ends:?}");
+        assert!(link_ends.contains(&leaf), "{link_ends:?}");
     }
     assert_eq!(graph.spec.nodes[0].description, "dgx01 mlx5_0");
     // Same rail: one leaf; other rail: through a spine; other pod: through a core.
@@ -326,9 +330,9 @@ fn host_port_n_is_in_plane_n() {
     let spec = from_spec("fat-tree2:8,4,4;planes=3").unwrap();
     let mut seen = 0;
     for link in &spec.links {
-        for (end, other) in [(link.a, link.b), (link.b, link.a)] {
-            if spec.nodes[end.node].kind == NodeType::Ca {
-                let plane = format!("plane-{} leaf", end.port - 1);
+        for (port, other) in [(link.a, link.b), (link.b, link.a)] {
+            if spec.nodes[port.node].kind == NodeType::Ca {
+                let plane = format!("plane-{} leaf", port.port - 1);
                 assert!(spec.nodes[other.node].description.starts_with(&plane));
                 seen += 1;
             }

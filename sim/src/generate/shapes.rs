@@ -140,7 +140,7 @@ fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecPro
     check_size(
         sides
             .iter()
-            .fold(1usize, |all, side| all.saturating_mul(*side)),
+            .fold(1usize, |product, side| product.saturating_mul(*side)),
         hosts,
     )?;
     // Sides of 1 are omitted from names, unless all are 1.
@@ -188,16 +188,16 @@ fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecPro
 /// HyperX (Ahn et al., "HyperX: topology, routing, and packaging of efficient large-scale networks", 2009): in
 /// every dimension, a switch is connected to all that differ from it in that dimension only.
 pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
-    let bad = || SpecProblem::Form("hyperx:A,B[,H] or hyperx:AxBxC...[,H]");
+    let parse_error = || SpecProblem::Form("hyperx:A,B[,H] or hyperx:AxBxC...[,H]");
     let (texts, hosts): (Vec<&str>, _) = match numbers {
         [sides, rest @ ..] if sides.contains('x') && rest.len() < 2 => {
             (sides.split('x').collect(), rest.first())
         }
         [a, b, rest @ ..] if rest.len() < 2 => (vec![a, b], rest.first()),
-        _ => return Err(bad()),
+        _ => return Err(parse_error()),
     };
     if texts.len() > 16 {
-        return Err(bad());
+        return Err(parse_error());
     }
     let mut sides = Vec::new();
     for (text, name) in texts.iter().zip(DIMENSIONS) {
@@ -208,7 +208,9 @@ pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     if ports > 254 {
         return Err(SpecProblem::Ports(ports));
     }
-    let count = sides.iter().fold(1usize, |all, s| all.saturating_mul(*s));
+    let count = sides
+        .iter()
+        .fold(1usize, |product, s| product.saturating_mul(*s));
     check_size(count, hosts)?;
     let mut plan = Plan::default();
     let at: Vec<usize> = (0..count)

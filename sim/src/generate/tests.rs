@@ -53,8 +53,8 @@ const SIZES: &[(&str, usize, usize, usize)] = &[
 fn shapes_have_the_computed_size() {
     for (text, switches, cas, links) in SIZES {
         let spec = from_spec(text).unwrap();
-        let found = (spec.switch_count(), spec.ca_count(), spec.links.len());
-        assert_eq!(found, (*switches, *cas, *links), "{text}");
+        let counts = (spec.switch_count(), spec.ca_count(), spec.links.len());
+        assert_eq!(counts, (*switches, *cas, *links), "{text}");
     }
 }
 
@@ -212,11 +212,11 @@ fn aggregation_nodes_use_an_extra_last_port() {
     }
     let mut count = 0;
     for link in &spec.links {
-        for (end, other) in [(link.a, link.b), (link.b, link.a)] {
-            if spec.nodes[end.node].description == "Mellanox Technologies Aggregation Node" {
+        for (port, other) in [(link.a, link.b), (link.b, link.a)] {
+            if spec.nodes[port.node].description == "Mellanox Technologies Aggregation Node" {
                 count += 1;
                 assert_eq!(other.port, 41);
-                let (ca, switch) = (&spec.nodes[end.node], &spec.nodes[other.node]);
+                let (ca, switch) = (&spec.nodes[port.node], &spec.nodes[other.node]);
                 assert_eq!(ca.system_image_guid, switch.system_image_guid);
             }
         }
@@ -230,8 +230,8 @@ fn mixed_speeds_vary_and_match_the_devices() {
     let speeds: std::collections::BTreeSet<_> = spec.links.iter().map(|l| l.speed).collect();
     assert!(speeds.len() > 2, "{speeds:?}");
     for link in &spec.links {
-        for end in [link.a, link.b] {
-            let node = &spec.nodes[end.node];
+        for port in [link.a, link.b] {
+            let node = &spec.nodes[port.node];
             let device_of = |s: LinkSpeed| hardware::device(node.kind, s);
             assert!(
                 hardware::GENERATIONS
@@ -254,9 +254,9 @@ fn documented_sizes_are_correct() {
         };
         let name = spec.trim_matches('`');
         let spec = from_spec(name).unwrap();
-        let found = [spec.switch_count(), spec.ca_count(), spec.links.len()];
+        let counts = [spec.switch_count(), spec.ca_count(), spec.links.len()];
         let reported = [switches, hosts, cables].map(|n| n.parse::<usize>().ok());
-        assert_eq!(found.map(Some), reported, "{name}");
+        assert_eq!(counts.map(Some), reported, "{name}");
         shapes.insert(name.split(':').next().unwrap().to_owned());
     }
     // Every shape that the error for unknown shapes lists has a row.

@@ -50,8 +50,8 @@ fn parse_lists<const N: usize>(
     }
     for ((list, part), name) in parse_lists.iter_mut().zip(parts).zip(["M", "W", "P"]) {
         for text in split_at_commas(part) {
-            let most = if name == "M" { MAX_SWITCHES } else { MAX_PORTS };
-            list.push(number(name, text, 1, most)?);
+            let max = if name == "M" { MAX_SWITCHES } else { MAX_PORTS };
+            list.push(number(name, text, 1, max)?);
         }
     }
     let levels = parse_lists.first().map_or(0, Vec::len);
@@ -83,7 +83,9 @@ fn tree(m: &[usize], w: &[usize], p: &[usize]) -> Result<Plan, SpecProblem> {
             return Err(SpecProblem::Ports(ports));
         }
     }
-    let switches = (1..=levels.len()).fold(0usize, |all, l| all.saturating_add(width(&levels, l)));
+    let switches = (1..=levels.len()).fold(0usize, |product, l| {
+        product.saturating_add(width(&levels, l))
+    });
     let ends = width(&levels, 0).saturating_mul(host_ports);
     check_lid_count(switches.saturating_add(ends))?;
 
@@ -128,10 +130,10 @@ fn tree(m: &[usize], w: &[usize], p: &[usize]) -> Result<Plan, SpecProblem> {
 fn width(levels: &[TreeLevel], level: usize) -> usize {
     let up = levels[..level]
         .iter()
-        .fold(1usize, |all, l| all.saturating_mul(l.w));
+        .fold(1usize, |product, l| product.saturating_mul(l.w));
     levels[level..]
         .iter()
-        .fold(up, |all, l| all.saturating_mul(l.m))
+        .fold(up, |product, l| product.saturating_mul(l.m))
 }
 
 /// Label of a node: its digits, from the highest level down.

@@ -15,9 +15,10 @@ fn folder() -> std::path::PathBuf {
 
 /// Reads a file, which may include other files of its directory.
 fn read_path(path: &std::path::Path) -> ParsedFabric {
-    let beside = |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
+    let read_sibling =
+        |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
     let bytes = std::fs::read(path).unwrap();
-    read_file(&bytes, &mut |name| beside(name))
+    read_file(&bytes, &mut |name| read_sibling(name))
         .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 

@@ -136,10 +136,10 @@ pub enum ReadErrorKind {
     #[error("expected `{0} PORTS \"NODE ID\"`")]
     BadHeader(&'static str),
     /// An invalid number.
-    #[error("`{text}` is not a valid {what}")]
+    #[error("`{text}` is not a valid {description}")]
     BadNumber {
         /// Expected value.
-        what: &'static str,
+        description: &'static str,
         /// Given text.
         text: String,
     },
@@ -232,12 +232,12 @@ pub enum ReadErrorKind {
     #[error("{0} end ports exceed the 49151 unicast LIDs")]
     TooManyEndPorts(usize),
     /// An included file that cannot be read.
-    #[error("cannot include `{name}`: {why}")]
+    #[error("cannot include `{name}`: {reason}")]
     Include {
         /// File name.
         name: String,
         /// Reason.
-        why: String,
+        reason: String,
     },
 }
 

@@ -35,14 +35,14 @@ fn peer_ports(records: &IbnetRecords<'_>, record: &IbnetRecord<'_>) -> Vec<Optio
         let (node, port) = records.aliases.get(name).copied()?;
         Some(PortAt { node, port })
     };
-    let find = |end: &PortLine<'_>| match end.peer.strip_prefix('@') {
+    let find = |line: &PortLine<'_>| match line.peer.strip_prefix('@') {
         Some(name) => by_alias(name),
-        None => match records.by_id.get(&end.peer) {
+        None => match records.by_id.get(&line.peer) {
             Some(node) => Some(PortAt {
                 node: *node,
-                port: end.peer_port,
+                port: line.peer_port,
             }),
-            None => by_alias(&end.peer),
+            None => by_alias(&line.peer),
         },
     };
     record.ports.iter().map(find).collect()
@@ -61,14 +61,14 @@ impl Joiner<'_, '_> {
         let mut silent: BTreeMap<PortAt, SourceLine> = BTreeMap::new();
         for (node, record) in self.records.list.iter().enumerate() {
             for (end, peers) in record.ports.iter().zip(&self.peers[node]) {
-                let here = PortAt {
+                let local = PortAt {
                     node,
                     port: end.port,
                 };
-                match self.other_end(here, end, *peers) {
+                match self.other_end(local, end, *peers) {
                     Ok((peers, Some(back))) => {
-                        if here <= peers {
-                            links.push(self.link(here, end, peers, Some(back)));
+                        if local <= peers {
+                            links.push(self.link(local, end, peers, Some(back)));
                         }
                     }
                     Ok((peers, None)) => {
@@ -78,7 +78,7 @@ impl Joiner<'_, '_> {
                             diagnostics.error(end.at, ReadErrorKind::PortTaken { id, port, first });
                         } else {
                             diagnostics.warn(end.at, WarningKind::OneSided { id, port });
-                            links.push(self.link(here, end, peers, None));
+                            links.push(self.link(local, end, peers, None));
                         }
                     }
                     Err(ReadErrorKind::UnknownPeer(_)) if self.records.lost => {}
@@ -96,12 +96,12 @@ impl Joiner<'_, '_> {
     /// The other port of a link and its description, if the two do not contradict.
     fn other_end(
         &self,
-        here: PortAt,
-        end: &PortLine<'_>,
+        local: PortAt,
+        line: &PortLine<'_>,
         peers: Option<PortAt>,
     ) -> Result<(PortAt, Option<&PortLine<'_>>), ReadErrorKind> {
         let Some(peers) = peers else {
-            return Err(ReadErrorKind::UnknownPeer(end.peer.clone().into_owned()));
+            return Err(ReadErrorKind::UnknownPeer(line.peer.clone().into_owned()));
         };
         let record = &self.records.list[peers.node];
         let ports = record.spec.num_ports;
@@ -116,7 +116,7 @@ impl Joiner<'_, '_> {
             return Ok((peers, None));
         };
         let back = &record.ports[at];
-        if self.peers[peers.node][at] == Some(here) {
+        if self.peers[peers.node][at] == Some(local) {
             return Ok((peers, Some(back)));
         }
         Err(ReadErrorKind::Contradiction {
@@ -130,28 +130,28 @@ impl Joiner<'_, '_> {
 
     fn link(
         &self,
-        here: PortAt,
-        end: &PortLine<'_>,
+        local: PortAt,
+        line: &PortLine<'_>,
         peers: PortAt,
         back: Option<&PortLine<'_>>,
     ) -> LinkSpec {
         // Each port has the rate of its own line, its record's default, or ibsim's default; an unknown rate is
         // taken from the other port.
-        let rate = |at: PortAt, end: &PortLine<'_>| {
+        let rate = |at: PortAt, line: &PortLine<'_>| {
             let default = self.records.list[at.node].rate;
-            let width = end.rate.width.or(default.width);
-            let speed = end.rate.speed.or(default.speed);
-            if end.rate_unknown {
+            let width = line.rate.width.or(default.width);
+            let speed = line.rate.speed.or(default.speed);
+            if line.rate_unknown {
                 (width, speed)
             } else {
                 let (slow, narrow) = (LinkSpeed::Sdr, LinkWidth(4));
                 (width.or(Some(narrow)), speed.or(Some(slow)))
             }
         };
-        let ends = [Some(rate(here, end)), back.map(|back| rate(peers, back))];
-        let rates = ends.into_iter().flatten();
+        let link_ends = [Some(rate(local, line)), back.map(|back| rate(peers, back))];
+        let rates = link_ends.into_iter().flatten();
         LinkSpec {
-            a: here,
+            a: local,
             b: peers,
             width: rates
                 .clone()
@@ -186,15 +186,15 @@ pub(super) fn check_lid_count(
             }
         }
     }
-    let most = usize::from(Lid::UNICAST_MAX.raw());
+    let max = usize::from(Lid::UNICAST_MAX.raw());
     let all: usize = needed.iter().sum();
-    if all <= most {
+    if all <= max {
         return;
     }
     let mut sum = 0;
     let first = needed.iter().position(|n| {
         sum += n;
-        sum > most
+        sum > max
     });
     if let Some(at) = first.and_then(|i| source_lines.get(i)) {
         diagnostics.error(*at, ReadErrorKind::TooManyEndPorts(all));

@@ -115,18 +115,18 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
     if text.is_empty() || text.starts_with('#') {
         return Ok(IbnetLine::Other);
     }
-    if let Some(rest) = text.strip_prefix('[') {
-        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        return match after.len() < rest.len() {
-            true if after.starts_with(']') => port_line(rest),
+    if let Some(remaining) = text.strip_prefix('[') {
+        let after = remaining.trim_start_matches(|c: char| c.is_ascii_digit());
+        return match after.len() < remaining.len() {
+            true if after.starts_with(']') => port_line(remaining),
             true if after.contains('"') => Err(ReadErrorKind::BadPortLine),
             // A shell prompt such as `[root@head ~]#` or `[12:30] head>`.
             _ => Ok(IbnetLine::Unknown),
         };
     }
-    if let Some(rest) = text.strip_prefix("@[") {
-        let (port, rest) = bracketed(rest).ok_or(ReadErrorKind::BadPortLine)?;
-        let (name, _) = quoted(rest).ok_or(ReadErrorKind::BadPortLine)?;
+    if let Some(remaining) = text.strip_prefix("@[") {
+        let (port, remaining) = bracketed(remaining).ok_or(ReadErrorKind::BadPortLine)?;
+        let (name, _) = quoted(remaining).ok_or(ReadErrorKind::BadPortLine)?;
         return Ok(IbnetLine::Alias {
             port: number("port", port)?,
             name,
@@ -136,10 +136,10 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
         return node_line(word, kind, rest);
     }
     for (key, parser) in KEYS {
-        if let Some(rest) = text.strip_prefix(key)
-            && rest.starts_with(['=', '+'])
+        if let Some(remaining) = text.strip_prefix(key)
+            && remaining.starts_with(['=', '+'])
         {
-            return parser(rest);
+            return parser(remaining);
         }
     }
     if let Some(name) = include(text) {
@@ -166,38 +166,39 @@ pub(super) fn header(text: &str) -> Option<(&'static str, NodeType, &str)> {
     .into_iter()
     .find_map(|(word, kind)| {
         // Copies from a terminal lose the tab after the keyword.
-        let rest = text.strip_prefix(word)?.trim_start();
-        rest.starts_with(|c: char| c.is_ascii_digit() || c == '"')
-            .then_some((word, kind, rest))
+        let remaining = text.strip_prefix(word)?.trim_start();
+        remaining
+            .starts_with(|c: char| c.is_ascii_digit() || c == '"')
+            .then_some((word, kind, remaining))
     })
 }
 
 /// The name of an included file.
 pub(super) fn include(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix("include")?.trim_start();
-    let name = rest.strip_prefix('"')?;
+    let remaining = text.strip_prefix("include")?.trim_start();
+    let name = remaining.strip_prefix('"')?;
     Some(name.split_once('"').map_or(name, |(name, _)| name))
 }
 
 fn node_line<'a>(word: &'static str, kind: NodeType, rest: &'a str) -> Parsed<'a> {
-    let bad = || ReadErrorKind::BadHeader(word);
+    let parse_error = || ReadErrorKind::BadHeader(word);
     let digits = rest
         .split(|c: char| !c.is_ascii_digit())
         .next()
         .unwrap_or_default();
     let after = rest[digits.len()..].trim_start();
-    let (id, rest) = quoted(after).ok_or_else(bad)?;
+    let (id, remaining) = quoted(after).ok_or_else(parse_error)?;
     if id.is_empty() || digits.is_empty() || !after.starts_with('"') {
-        return Err(bad());
+        return Err(parse_error());
     }
     let ports = number("number of ports (1 to 254)", digits)?;
     if ports == 0 || ports == u8::MAX {
         return Err(ReadErrorKind::BadNumber {
-            what: "number of ports (1 to 254)",
+            description: "number of ports (1 to 254)",
             text: digits.to_owned(),
         });
     }
-    let comment = rest.split_once('#').map_or("", |(_, c)| c);
+    let comment = remaining.split_once('#').map_or("", |(_, c)| c);
     let (_, description, tail) = outer_quotes(comment);
     Ok(IbnetLine::Node {
         kind,
@@ -210,27 +211,27 @@ fn node_line<'a>(word: &'static str, kind: NodeType, rest: &'a str) -> Parsed<'a
 }
 
 /// `rest` follows the opening bracket.
-fn port_line(rest: &str) -> Parsed<'_> {
-    let bad = || ReadErrorKind::BadPortLine;
-    let (port, rest) = bracketed(rest).ok_or_else(bad)?;
+fn port_line(remaining: &str) -> Parsed<'_> {
+    let parse_error = || ReadErrorKind::BadPortLine;
+    let (port, remaining) = bracketed(remaining).ok_or_else(parse_error)?;
     let port = number("port", port)?;
-    let (guid, rest) = port_guid(skip_ext(rest));
-    let comment_at = rest.find('#').unwrap_or(rest.len());
-    let (peer, rest) = match rest.find('"').filter(|quote| *quote < comment_at) {
-        None => (None, &rest[comment_at..]),
+    let (guid, remaining) = port_guid(skip_ext(remaining));
+    let comment_at = remaining.find('#').unwrap_or(remaining.len());
+    let (peer, remaining) = match remaining.find('"').filter(|quote| *quote < comment_at) {
+        None => (None, &remaining[comment_at..]),
         Some(_) => {
-            let (id, rest) = quoted(rest).ok_or_else(bad)?;
-            match rest.trim_start().strip_prefix('[') {
-                None => (Some((id, 1)), rest),
-                Some(rest) => {
-                    let (peer_port, rest) = bracketed(rest).ok_or_else(bad)?;
-                    (Some((id, number("port", peer_port)?)), rest)
+            let (id, remaining) = quoted(remaining).ok_or_else(parse_error)?;
+            match remaining.trim_start().strip_prefix('[') {
+                None => (Some((id, 1)), remaining),
+                Some(remaining) => {
+                    let (peer_port, remaining) = bracketed(remaining).ok_or_else(parse_error)?;
+                    (Some((id, number("port", peer_port)?)), remaining)
                 }
             }
         }
     };
-    let (_, rest) = port_guid(skip_ext(rest));
-    let (options, comment) = rest.split_once('#').unwrap_or((rest, ""));
+    let (_, remaining) = port_guid(skip_ext(remaining));
+    let (options, comment) = remaining.split_once('#').unwrap_or((remaining, ""));
     let (before, name, tail) = outer_quotes(comment);
     let mut rate = rate_options(options)?;
     let (tail_rate, unknown_rate) = match rate_tail(tail) {
@@ -255,8 +256,8 @@ fn port_line(rest: &str) -> Parsed<'_> {
 
 /// The text up to `]`, and the rest.
 fn bracketed(text: &str) -> Option<(&str, &str)> {
-    let (inside, rest) = text.split_once(']')?;
-    Some((inside.trim(), rest))
+    let (inside, remaining) = text.split_once(']')?;
+    Some((inside.trim(), remaining))
 }
 
 /// The text between the first two quotes, and the rest.
@@ -280,7 +281,7 @@ fn outer_quotes(text: &str) -> (&str, Option<&str>, &str) {
 /// Skips `[ext 3]`, which recent ibnetdiscover prints after a port of a split cage.
 fn skip_ext(text: &str) -> &str {
     match text.trim_start().strip_prefix("[ext") {
-        Some(rest) => bracketed(rest).map_or(text, |(_, rest)| rest),
+        Some(remaining) => bracketed(remaining).map_or(text, |(_, remaining)| remaining),
         None => text,
     }
 }
@@ -329,7 +330,7 @@ fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
     let lmc: u8 = lmc.flatten().map_or(Ok(0), |t| number("LMC", t))?;
     if lmc > 7 {
         return Err(ReadErrorKind::BadNumber {
-            what: "LMC",
+            description: "LMC",
             text: lmc.to_string(),
         });
     }
@@ -392,10 +393,10 @@ fn rate_options(text: &str) -> Result<Rate, ReadErrorKind> {
 }
 
 /// Bits of an Enabled component.
-fn bits(what: &'static str, text: &str, most: u8) -> Result<u8, ReadErrorKind> {
-    match number::<u8>(what, text)? {
-        n if n > most => Err(ReadErrorKind::BadNumber {
-            what,
+fn bits(description: &'static str, text: &str, max: u8) -> Result<u8, ReadErrorKind> {
+    match number::<u8>(description, text)? {
+        n if n > max => Err(ReadErrorKind::BadNumber {
+            description,
             text: text.to_owned(),
         }),
         n => Ok(n),
@@ -432,15 +433,17 @@ pub(super) fn ext_speed_of(bits: u8) -> Option<LinkSpeed> {
     }
 }
 
-fn guid_line(kind: NodeType, rest: &str) -> Parsed<'_> {
-    let text = value(rest);
-    let guid = if rest.starts_with('+') {
+fn guid_line(kind: NodeType, remaining: &str) -> Parsed<'_> {
+    let text = value(remaining);
+    let guid = if remaining.starts_with('+') {
         Guid::Plus(number("GUID", text)?)
     } else {
         Guid::At(number("GUID", text)?)
     };
     // ibnetdiscover prints the GUID of a switch's port 0 after the node GUID.
-    let port0 = rest.split_once('(').and_then(|(_, p)| port_guid_text(p));
+    let port0 = remaining
+        .split_once('(')
+        .and_then(|(_, p)| port_guid_text(p));
     Ok(IbnetLine::Guid { kind, guid, port0 })
 }
 
@@ -450,15 +453,19 @@ fn port_guid_text(text: &str) -> Option<u64> {
 }
 
 /// The value after the equals sign, up to a blank, a bracket or a comment.
-fn value(rest: &str) -> &str {
-    let rest = rest.get(1..).unwrap_or_default().trim_start();
-    rest.split(|c: char| c.is_whitespace() || c == '(' || c == '#')
+fn value(remaining: &str) -> &str {
+    let remaining = remaining.get(1..).unwrap_or_default().trim_start();
+    remaining
+        .split(|c: char| c.is_whitespace() || c == '(' || c == '#')
         .next()
         .unwrap_or_default()
 }
 
 /// A decimal or `0x` hexadecimal number within the range of `T`.
-pub(super) fn number<T: TryFrom<u64>>(what: &'static str, text: &str) -> Result<T, ReadErrorKind> {
+pub(super) fn number<T: TryFrom<u64>>(
+    description: &'static str,
+    text: &str,
+) -> Result<T, ReadErrorKind> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
         None => text.parse().ok(),
@@ -466,7 +473,7 @@ pub(super) fn number<T: TryFrom<u64>>(what: &'static str, text: &str) -> Result<
     parsed
         .and_then(|n| T::try_from(n).ok())
         .ok_or_else(|| ReadErrorKind::BadNumber {
-            what,
+            description,
             text: text.to_owned(),
         })
 }

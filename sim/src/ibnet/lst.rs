@@ -32,10 +32,10 @@ struct ListPort<'a> {
 
 /// Whether a line has the format of such a list.
 pub(super) fn is_line(line: &str) -> bool {
-    let Some(rest) = bare(line).strip_prefix('{') else {
+    let Some(remaining) = bare(line).strip_prefix('{') else {
         return false;
     };
-    rest.contains("NodeGUID:") && rest.contains("PN:")
+    remaining.contains("NodeGUID:") && remaining.contains("PN:")
 }
 
 /// Reads a list.
@@ -86,12 +86,12 @@ impl ListReader {
             diagnostics.warn(at, WarningKind::UnknownRate("??".to_owned()));
         }
         let (a, b) = (self.end(at, &a)?, self.end(at, &b)?);
-        for (here, there) in [(a, b), (b, a)] {
-            if let Some((other, first)) = self.cabled.get(&here)
-                && *other != there
+        for (local, remote) in [(a, b), (b, a)] {
+            if let Some((other, first)) = self.cabled.get(&local)
+                && *other != remote
             {
-                let id = self.spec.nodes[here.node].description.clone();
-                let (port, first) = (here.port, first.line());
+                let id = self.spec.nodes[local.node].description.clone();
+                let (port, first) = (local.port, first.line());
                 return Err(ReadErrorKind::DuplicatePort { id, port, first });
             }
         }
@@ -172,10 +172,10 @@ impl ListPort<'_> {
 }
 
 fn parse(text: &str) -> Result<ListLine<'_>, ReadErrorKind> {
-    let (a, rest) = half(text)?;
-    let (b, rest) = half(rest)?;
+    let (a, remaining) = half(text)?;
+    let (b, remaining) = half(remaining)?;
     let (mut width, mut speed) = (None, None);
-    for word in rest.split_whitespace() {
+    for word in remaining.split_whitespace() {
         if let Some(text) = word.strip_prefix("PHY=") {
             width = match text.strip_suffix('x').and_then(|n| n.parse().ok()) {
                 Some(n @ (1 | 2 | 4 | 8 | 12)) => Some(LinkWidth(n)),
@@ -211,11 +211,11 @@ fn speed_of(text: &str) -> Option<LinkSpeed> {
 
 /// The text between two braces, and the rest. Names contain no braces.
 fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
-    let bad = ReadErrorKind::BadListLine;
+    let parse_error = ReadErrorKind::BadListLine;
     let text = text
         .trim_start()
         .strip_prefix('{')
-        .ok_or_else(|| bad("missing `{`"))?;
+        .ok_or_else(|| parse_error("missing `{`"))?;
     // A name in braces; older ibdiagnet prints none.
     let (before, name, after) = match (text.find('{'), text.find('}')) {
         (Some(open), Some(close)) if open < close => (
@@ -225,14 +225,16 @@ fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
         ),
         _ => ("", None, text),
     };
-    let (inside, rest) = after.split_once('}').ok_or_else(|| bad("missing `}`"))?;
+    let (inside, remaining) = after
+        .split_once('}')
+        .ok_or_else(|| parse_error("missing `}`"))?;
     let mut words = before.split_whitespace().chain(inside.split_whitespace());
     // The SM's port has the suffix `-SM` after the node type.
     let kind = match words.next().map(|w| w.split('-').next().unwrap_or(w)) {
         Some("CA" | "Ca" | "HCA" | "Hca") => NodeType::Ca,
         Some("SW" | "Sw") => NodeType::Switch,
         Some("RT" | "Rt") => NodeType::Router,
-        _ => return Err(bad("node type is not CA, SW or Rt")),
+        _ => return Err(parse_error("node type is not CA, SW or Rt")),
     };
     let mut fields: [Option<u64>; 8] = [None; 8];
     for word in words {
@@ -242,7 +244,7 @@ fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
         if let Some(at) = FIELDS.iter().position(|f| f.0 == key) {
             let hex = u64::from_str_radix(value.trim_start_matches("0x"), 16);
             fields[at] = Some(hex.map_err(|_| ReadErrorKind::BadNumber {
-                what: FIELDS[at].1,
+                description: FIELDS[at].1,
                 text: value.to_owned(),
             })?);
         }
@@ -250,11 +252,11 @@ fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
     let [ports, system, node, port_guid, vendor, device, lid, port] = fields;
     let port_of = |n: Option<u64>| n.and_then(|n| u8::try_from(n).ok());
     let (Some(node_guid), Some(port)) = (node, port_of(port)) else {
-        return Err(bad("missing NodeGUID or PN"));
+        return Err(parse_error("missing NodeGUID or PN"));
     };
     let ports = port_of(ports)
         .filter(|n| (1..=254).contains(n))
-        .ok_or_else(|| bad("Ports is not a number from 01 to FE"))?;
+        .ok_or_else(|| parse_error("Ports is not a number from 01 to FE"))?;
     // For the other port, OpenSM prints the device ID in the upper half.
     let device = match device.unwrap_or(0) {
         n if n > 0xFFFF => n >> 16,
@@ -275,7 +277,7 @@ fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
         },
         port,
     };
-    Ok((half, rest))
+    Ok((half, remaining))
 }
 
 /// Number fields and their descriptions.

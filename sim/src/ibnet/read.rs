@@ -221,9 +221,9 @@ impl<'a> Reader<'a, '_> {
         } else {
             self.sources.included(name, depth)
         };
-        let file = file.map_err(|why| ReadErrorKind::Include {
+        let file = file.map_err(|error| ReadErrorKind::Include {
             name: name.to_owned(),
-            why,
+            reason: error,
         })?;
         self.file(file, depth + 1);
         Ok(())

@@ -19,7 +19,7 @@ pub(super) struct Sources {
     /// The main file first, without a name.
     pub(super) files: Vec<(Option<String>, String)>,
     /// By name: index of the file, or the reason why it cannot be read.
-    found: BTreeMap<String, Result<usize, String>>,
+    known: BTreeMap<String, Result<usize, String>>,
 }
 
 impl Sources {
@@ -27,7 +27,7 @@ impl Sources {
     pub(super) fn gather(bytes: &[u8], load: &mut IncludeLoader<'_>) -> Self {
         let mut all = Self {
             files: vec![(None, decode(bytes).into_owned())],
-            found: BTreeMap::new(),
+            known: BTreeMap::new(),
         };
         let mut at = 0;
         while at < all.files.len() {
@@ -38,7 +38,7 @@ impl Sources {
                 .map(str::to_owned)
                 .collect();
             for name in names {
-                if all.found.contains_key(&name) {
+                if all.known.contains_key(&name) {
                     continue;
                 }
                 let file = if all.files.len() < MAX_FILES {
@@ -50,7 +50,7 @@ impl Sources {
                 } else {
                     Err("too many files".to_owned())
                 };
-                all.found.insert(name, file);
+                all.known.insert(name, file);
             }
             at += 1;
         }
@@ -62,7 +62,7 @@ impl Sources {
         if depth >= MAX_DEPTH {
             return Err(format!("files are nested deeper than {MAX_DEPTH}"));
         }
-        self.found
+        self.known
             .get(name)
             .cloned()
             .unwrap_or_else(|| Err("not loaded".to_owned()))
@@ -86,8 +86,9 @@ fn decode(bytes: &[u8]) -> Cow<'_, str> {
 
 /// A line without byte-order mark, terminal escape sequences, carriage return and surrounding blanks.
 pub(super) fn bare(line: &str) -> &str {
-    let mut rest = line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');
-    while let Some(escaped) = rest.strip_prefix('\u{1b}') {
+    let mut remaining =
+        line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');
+    while let Some(escaped) = remaining.strip_prefix('\u{1b}') {
         let end = match escaped.chars().next() {
             // A control sequence ends at its first letter, a window command at BEL.
             Some('[') => escaped[1..]
@@ -97,9 +98,9 @@ pub(super) fn bare(line: &str) -> &str {
             _ => None,
         };
         let Some(end) = end else { break };
-        rest = escaped[end..].trim_start();
+        remaining = escaped[end..].trim_start();
     }
-    rest
+    remaining
 }
 
 #[cfg(test)]

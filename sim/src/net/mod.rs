@@ -245,7 +245,7 @@ impl Net {
 
     /// Sets the faults of the whole fabric.
     pub fn set_faults(&mut self, faults: Faults) {
-        self.table.all = faults;
+        self.table.everywhere = faults;
         self.faults_changed();
     }
 
@@ -257,8 +257,8 @@ impl Net {
 
     /// Sets the loss of the link at a port, in both directions.
     pub fn set_link_loss(&mut self, at: PortAt, loss: f64) {
-        for end in [Some(at), self.fabric.peer(at)].into_iter().flatten() {
-            self.table.link_mut(end).loss = loss;
+        for port in [Some(at), self.fabric.peer(at)].into_iter().flatten() {
+            self.table.link_mut(port).loss = loss;
         }
         self.faults_changed();
     }

@@ -60,7 +60,7 @@ pub(super) struct FaultTable {
     /// Values without faults.
     fault_free: Faults,
     fault_free_hop_time: Duration,
-    pub(super) all: Faults,
+    pub(super) everywhere: Faults,
     pub(super) hop_time: Duration,
     nodes: BTreeMap<NodeIdx, Faults>,
     links: BTreeMap<PortAt, LinkFaults>,
@@ -94,7 +94,7 @@ impl FaultTable {
         Self {
             fault_free: Faults::NONE,
             fault_free_hop_time: HOP_TIME,
-            all: Faults::NONE,
+            everywhere: Faults::NONE,
             hop_time: HOP_TIME,
             nodes: BTreeMap::new(),
             links: BTreeMap::new(),
@@ -113,7 +113,7 @@ impl FaultTable {
 
     /// Whether there are no faults.
     pub(super) fn is_fault_free(&self) -> bool {
-        self.all == self.fault_free
+        self.everywhere == self.fault_free
             && self.hop_time == self.fault_free_hop_time
             && self.is_uniform()
     }
@@ -144,13 +144,13 @@ impl FaultTable {
     }
 
     fn node_mut(&mut self, node: NodeIdx) -> &mut Faults {
-        let fabric_faults = self.all.agent_only();
+        let fabric_faults = self.everywhere.agent_only();
         self.nodes.entry(node).or_insert(fabric_faults)
     }
 
     pub(super) fn set_transport_fault(&mut self, location: FaultLocation, change: TransportFault) {
         let faults = match location {
-            FaultLocation::Fabric => &mut self.all,
+            FaultLocation::Fabric => &mut self.everywhere,
             FaultLocation::Node(node) => self.node_mut(node),
             FaultLocation::Into(at) => {
                 let link = self.link_mut(at);
@@ -176,7 +176,7 @@ impl FaultTable {
 
     pub(super) fn set_agent_fault(&mut self, node: Option<NodeIdx>, change: AgentFault) {
         let faults = match node {
-            None => &mut self.all,
+            None => &mut self.everywhere,
             Some(node) => self.node_mut(node),
         };
         match change {
@@ -205,7 +205,7 @@ impl FaultTable {
     }
 
     pub(super) fn heal_all(&mut self) {
-        self.all = self.fault_free;
+        self.everywhere = self.fault_free;
         self.hop_time = self.fault_free_hop_time;
         self.nodes.clear();
         self.links.clear();
@@ -230,23 +230,23 @@ impl FaultTable {
     /// The faults of a node's agent.
     pub(super) fn agent(&self, node: NodeIdx) -> Faults {
         if self.nodes.is_empty() {
-            return self.all;
+            return self.everywhere;
         }
-        self.nodes.get(&node).copied().unwrap_or(self.all)
+        self.nodes.get(&node).copied().unwrap_or(self.everywhere)
     }
 
     /// Latency over `hops` links if the faults are uniform.
     pub(super) fn uniform_flight_time(&self, hops: u16) -> Duration {
         let hops = u32::from(hops);
-        self.hop_time * hops + self.all.latency * (hops + 1)
+        self.hop_time * hops + self.everywhere.latency * (hops + 1)
     }
 
     /// Starts the flight of a packet at a node.
     pub(super) fn start_flight(&self, node: NodeIdx, attr: AttrId, rng: &mut ChaCha8Rng) -> Flight {
         let mut flight_state = Flight {
-            lost: chance(rng, self.all.loss),
-            duplicate: self.all.duplicate,
-            latency: self.all.latency,
+            lost: chance(rng, self.everywhere.loss),
+            duplicate: self.everywhere.duplicate,
+            latency: self.everywhere.latency,
         };
         self.at_node(node, attr, &mut flight_state, rng);
         for a in &self.attrs {
@@ -281,7 +281,7 @@ impl FaultTable {
                 self.credit_waits.push((at, waited));
             }
         }
-        flight_state.latency += latency + self.all.latency;
+        flight_state.latency += latency + self.everywhere.latency;
         for a in &self.attrs {
             if a.location == FaultLocation::Into(at) && a.attr == attr {
                 flight_state.lost |= chance(rng, a.loss);
@@ -309,7 +309,7 @@ impl FaultTable {
 
     /// Probability of duplication and maximum jitter, of the fabric and both nodes.
     pub(super) fn duplication_and_jitter(&self, from: NodeIdx, to: NodeIdx) -> (f64, Duration) {
-        let (mut duplicate, mut jitter) = (self.all.duplicate, self.all.jitter);
+        let (mut duplicate, mut jitter) = (self.everywhere.duplicate, self.everywhere.jitter);
         if !self.nodes.is_empty() {
             for node in [from, to] {
                 if let Some(faults) = self.nodes.get(&node) {

@@ -30,7 +30,7 @@ impl Net {
         let from = packet.at;
         self.trace_event(MadEvent::Sent, from, &packet);
         let (result, flight) = if self.table.is_uniform() {
-            let lost = chance(&mut self.rng, self.table.all.loss);
+            let lost = chance(&mut self.rng, self.table.everywhere.loss);
             let result = self.fabric.forward_unicast(&mut packet);
             let flight = self.table.uniform_flight_time(packet.hops);
             (result, Flight::new(lost, flight))

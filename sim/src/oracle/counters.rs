@@ -182,7 +182,7 @@ impl CounterCheck<'_, '_> {
         if decreased(from) || decreased(to) {
             return;
         }
-        for (what, sent, received) in [
+        for (description, sent, received) in [
             ("packets", PortCounter::XmitPkts, PortCounter::RcvPkts),
             ("words", PortCounter::XmitData, PortCounter::RcvData),
         ] {
@@ -192,7 +192,7 @@ impl CounterCheck<'_, '_> {
                 self.faults.push(CounterFault::ReceivedMoreThanSent {
                     to,
                     from,
-                    what,
+                    description,
                     received,
                     sent,
                 });

@@ -89,8 +89,8 @@ impl VlFindings {
     }
 
     /// Records an end port that maps an SL in use to no active VL.
-    pub(super) fn record_source_without_vl(&mut self, end: PortAt, sl: u8) {
-        self.sources_without_vl.insert((end, sl));
+    pub(super) fn record_source_without_vl(&mut self, end_port: PortAt, sl: u8) {
+        self.sources_without_vl.insert((end_port, sl));
     }
 
     pub(super) fn report(self, scope: &Scope<'_>, vl_map: &VlMap, verdict: &mut Verdict) {
@@ -128,10 +128,10 @@ impl VlFindings {
 
 /// Indices of the bits that are set, ascending.
 pub(super) fn bits(mask: u16) -> impl Iterator<Item = u8> {
-    let mut rest = mask;
+    let mut remaining = mask;
     std::iter::from_fn(move || {
-        let bit = u8::try_from(rest.trailing_zeros()).unwrap_or(16);
-        rest &= rest.wrapping_sub(1);
+        let bit = u8::try_from(remaining.trailing_zeros()).unwrap_or(16);
+        remaining &= remaining.wrapping_sub(1);
         (bit < 16).then_some(bit)
     })
 }
@@ -176,17 +176,17 @@ impl DeliveryTree<'_, '_> {
     fn next_hop(&self, node: NodeIdx) -> (PortNum, Result<Option<PortAt>, Stop>) {
         let egress = self.scope.state.nodes[node].egress(self.lid);
         let port = egress.raw();
-        let here = PortAt { node, port };
+        let local = PortAt { node, port };
         let step = if egress == PortNum::DROP {
             Err(Stop::Dropped)
         } else if egress == PortNum::ZERO {
-            if here == self.owner {
+            if local == self.owner {
                 Ok(None)
             } else {
-                Err(Stop::WrongEndPort(here))
+                Err(Stop::WrongEndPort(local))
             }
         } else {
-            match self.scope.peer_of(here) {
+            match self.scope.peer_of(local) {
                 LinkPeer::Switch(next) => Ok(Some(next)),
                 LinkPeer::EndPort(end) if end == self.owner => Ok(None),
                 LinkPeer::EndPort(end) => Err(Stop::WrongEndPort(end)),
@@ -471,7 +471,7 @@ fn inject_from_switch(
 fn inject_on_sl(
     deliveries: &mut DeliveryTree<'_, '_>,
     by: PortAt,
-    end: PortAt,
+    end_port: PortAt,
     sl: Sl,
     injector: &Injector,
     findings: &mut VlFindings,
@@ -480,10 +480,10 @@ fn inject_on_sl(
     let bit = 1 << sl;
     findings.used_sls |= bit;
     if injector.usable_sls & bit == 0 {
-        findings.record_source_without_vl(end, sl);
+        findings.record_source_without_vl(end_port, sl);
     } else if deliveries.inject(by, bit) == 0
         && let Some(hop) = deliveries.first_hop_without_vl(by, sl)
     {
-        findings.record_hop_without_vl(hop, Lid(deliveries.lid), end);
+        findings.record_hop_without_vl(hop, Lid(deliveries.lid), end_port);
     }
 }

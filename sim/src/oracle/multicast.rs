@@ -238,11 +238,11 @@ impl MulticastCheck<'_, '_> {
         injector: &Injector,
     ) -> Option<MulticastFault> {
         let sends = |end: &&PortAt| group.members.contains(*end) || group.senders.contains(*end);
-        let got = |end: &PortAt| {
+        let received = |end: &PortAt| {
             let slot = self.scope.slot(*end);
             slot.is_some_and(|slot| self.copies[slot].0 == self.packet)
         };
-        let without: Vec<&PortAt> = group.members.iter().filter(|m| !got(m)).collect();
+        let without: Vec<&PortAt> = group.members.iter().filter(|m| !received(m)).collect();
         if without.is_empty() {
             return None;
         }
@@ -263,8 +263,8 @@ impl MulticastCheck<'_, '_> {
     }
 
     /// Counts a copy at an end port.
-    fn count_copy(&mut self, end: PortAt, copies: &mut CopyFaults) {
-        let Some(slot) = self.scope.slot(end) else {
+    fn count_copy(&mut self, end_port: PortAt, copies: &mut CopyFaults) {
+        let Some(slot) = self.scope.slot(end_port) else {
             return;
         };
         let (packet, count) = &mut self.copies[slot];
@@ -273,7 +273,7 @@ impl MulticastCheck<'_, '_> {
         }
         *count += 1;
         if *count > 1 {
-            copies.duplicate_at = copies.duplicate_at.or(Some(end));
+            copies.duplicate_at = copies.duplicate_at.or(Some(end_port));
         }
     }
 

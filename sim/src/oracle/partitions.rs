@@ -119,8 +119,8 @@ fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Par
         }
     }
     let is_switch = |at: PortAt| scope.state.nodes[at.node].is_switch();
-    let ends = scope.links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
-    for (at, peer) in ends.filter(|(at, _)| is_switch(*at)) {
+    let directed_links = scope.links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
+    for (at, peer) in directed_links.filter(|(at, _)| is_switch(*at)) {
         let info = &scope.port(at).info;
         let (inbound, outbound) = (
             info.partition_enforcement_inbound,

@@ -80,14 +80,14 @@ impl<'a> Scope<'a> {
         }
         while let Some(node) = queue.pop_front() {
             for (port, facts) in (0u8..=254).zip(&state.nodes[node].ports).skip(1) {
-                let here = PortAt { node, port };
+                let local = PortAt { node, port };
                 let Some(peer) = facts.peer.filter(judged) else {
                     continue;
                 };
                 let from_switch = state.nodes[peer.node].is_switch();
                 scope.is_edge[node] |= !from_switch;
-                if !from_switch || here <= peer {
-                    scope.links.push((here.min(peer), here.max(peer)));
+                if !from_switch || local <= peer {
+                    scope.links.push((local.min(peer), local.max(peer)));
                 }
                 arrive(peer, &mut scope, &mut seen, &mut queue);
             }

@@ -25,8 +25,8 @@ pub(super) fn check(
     let mut faults = Vec::new();
     check_end_ports(scope, expect, &mut faults);
     check_switches(scope, expect, owners, &mut faults);
-    let ends = scope.links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
-    for (at, peer) in ends {
+    let directed_links = scope.links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
+    for (at, peer) in directed_links {
         if scope.state.nodes[at.node].is_switch() {
             let to_switch = scope.state.nodes[peer.node].is_switch();
             check_timers(scope, expect, at, to_switch, &mut faults);
@@ -86,9 +86,9 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
         {
             faults.push(Fault::MasterSmSl(name(), info.master_sm_sl, sl));
         }
-        let (count, least) = (facts.reregisters, expected.min_client_reregisters);
-        if info.capability_mask.has(CapMask::CLIENT_REREGISTER) && count < least {
-            faults.push(Fault::NotReregistered(name(), count, least));
+        let (count, min) = (facts.reregisters, expected.min_client_reregisters);
+        if info.capability_mask.has(CapMask::CLIENT_REREGISTER) && count < min {
+            faults.push(Fault::NotReregistered(name(), count, min));
         }
     }
 }
@@ -147,7 +147,7 @@ fn check_timers(
 fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
     let facts = scope.port(at);
     let data_vls = data_vl_count(facts.info.operational_vls);
-    let wrong = (0u8..).zip(&facts.sl_to_vl).find_map(|(input, table)| {
+    let invalid = (0u8..).zip(&facts.sl_to_vl).find_map(|(input, table)| {
         let vl = |sl: u8| {
             let byte = table[usize::from(sl / 2)];
             if sl.is_multiple_of(2) {
@@ -159,7 +159,7 @@ fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
         let beyond = |sl: &u8| vl(*sl) >= data_vls && vl(*sl) != 15;
         (0..16).find(beyond).map(|sl| (input, sl, vl(sl)))
     });
-    if let Some((input, sl, vl)) = wrong {
+    if let Some((input, sl, vl)) = invalid {
         faults.push(Fault::SlToVlInactiveVl {
             port: scope.state.name(at),
             input: PortNum(input),

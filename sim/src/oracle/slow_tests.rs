@@ -47,10 +47,10 @@ fn follow_packet(
     owner: PortAt,
     lid: u16,
     sl: Sl,
-    found: &mut Reference,
+    results: &mut Reference,
 ) {
     if vl(state, source, 0, sl).is_none() {
-        found.no_source_vl = true;
+        results.no_source_vl = true;
         return;
     }
     let mut at = state.port(source).unwrap().peer.unwrap();
@@ -62,7 +62,7 @@ fn follow_packet(
         }
         let out = PortAt::new(at.node, port);
         let Some(next_vl) = vl(state, out, at.port, sl) else {
-            found.no_vl = true;
+            results.no_vl = true;
             return;
         };
         let peer = state.port(out).unwrap().peer.unwrap();
@@ -72,7 +72,7 @@ fn follow_packet(
         path.push((out, next_vl));
         at = peer;
     }
-    found
+    results
         .dependencies
         .extend(path.windows(2).map(|w| (w[0], w[1])));
 }
@@ -101,7 +101,7 @@ fn hosts(state: &FabricSnapshot) -> Vec<PortAt> {
 /// Number of copies of one packet that each end port receives. Follows it at most twice through each input port, which is
 /// enough to detect a loop.
 fn copies(state: &FabricSnapshot, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt, u32> {
-    let mut got = BTreeMap::new();
+    let mut received = BTreeMap::new();
     let mut seen: BTreeMap<PortAt, u32> = BTreeMap::new();
     let start = state.port(sender).unwrap().peer.unwrap();
     let mut queue = VecDeque::from([start]);
@@ -121,11 +121,11 @@ fn copies(state: &FabricSnapshot, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt,
             if state.nodes[peer.node].is_switch() {
                 queue.push_back(peer);
             } else {
-                *got.entry(peer).or_insert(0) += 1;
+                *received.entry(peer).or_insert(0) += 1;
             }
         }
     }
-    got
+    received
 }
 
 proptest! {
@@ -183,10 +183,10 @@ proptest! {
         }
         let expect = Expectations::new(PortAt::new(0, 1)).sl_per_path(sl);
         let verdict = judge(&state, &expect);
-        let has = |is_expected: fn(&Violation) -> bool| verdict.violations.iter().any(is_expected);
-        prop_assert_eq!(has(|v| matches!(v, Violation::NoVl { .. })), found.no_vl, "{}", &verdict);
-        prop_assert_eq!(has(|v| matches!(v, Violation::NoSourceVl { .. })), found.no_source_vl, "{}", &verdict);
-        prop_assert_eq!(has(|v| matches!(v, Violation::CreditLoop(_))), has_cycle(found.dependencies), "{}", &verdict);
+        let has_violation = |is_expected: fn(&Violation) -> bool| verdict.violations.iter().any(is_expected);
+        prop_assert_eq!(has_violation(|v| matches!(v, Violation::NoVl { .. })), found.no_vl, "{}", &verdict);
+        prop_assert_eq!(has_violation(|v| matches!(v, Violation::NoSourceVl { .. })), found.no_source_vl, "{}", &verdict);
+        prop_assert_eq!(has_violation(|v| matches!(v, Violation::CreditLoop(_))), has_cycle(found.dependencies), "{}", &verdict);
     }
 
     /// For random MFTs, the verdict equals that of following each sender's packet.
@@ -198,8 +198,8 @@ proptest! {
     ) {
         let mut state = configured(&from_spec(text).unwrap(), 0, Tables::Tree);
         let mlid = Lid(0xC000);
-        let all = hosts(&state);
-        let members: Vec<PortAt> = all.iter().zip(&joined).filter(|(_, j)| **j).map(|(at, _)| *at).collect();
+        let all_hosts = hosts(&state);
+        let members: Vec<PortAt> = all_hosts.iter().zip(&joined).filter(|(_, j)| **j).map(|(at, _)| *at).collect();
         // The unicast tree: the paths between any two members.
         for a in &members {
             for b in &members {
@@ -232,12 +232,12 @@ proptest! {
         let mut expect = Expectations::new(PortAt::new(0, 1)).groups(vec![ExpectedGroup::new(mlid, members)]);
         expect.no_credit_loops = false;
         let verdict = judge(&state, &expect);
-        let has = |is_expected: fn(&MulticastFault) -> bool| {
+        let has_violation = |is_expected: fn(&MulticastFault) -> bool| {
             verdict.violations.iter().any(|v| matches!(v, Violation::Multicast(m) if is_expected(m)))
         };
-        prop_assert_eq!(has(|v| matches!(v, MulticastFault::MemberNotReached { .. })), missed, "{}", &verdict);
+        prop_assert_eq!(has_violation(|v| matches!(v, MulticastFault::MemberNotReached { .. })), missed, "{}", &verdict);
         // A loop without attached members duplicates no packet, but is a violation.
-        prop_assert!(!doubled || has(|v| matches!(v, MulticastFault::Loop { .. })), "{}", &verdict);
+        prop_assert!(!doubled || has_violation(|v| matches!(v, MulticastFault::Loop { .. })), "{}", &verdict);
         if hits.is_empty() {
             prop_assert!(verdict.is_good(), "{}", &verdict);
         }

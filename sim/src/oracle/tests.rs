@@ -91,10 +91,10 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
         let mut seen = BTreeSet::from([*root]);
         let mut queue = VecDeque::from([*root]);
         while let Some(node) = queue.pop_front() {
-            for (here, there) in trunks(state, node) {
-                if seen.insert(there.node) {
-                    tree.extend([here, there]);
-                    queue.push_back(there.node);
+            for (local, remote) in trunks(state, node) {
+                if seen.insert(remote.node) {
+                    tree.extend([local, remote]);
+                    queue.push_back(remote.node);
                 }
             }
         }
@@ -125,12 +125,12 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
             seen[home] = true;
             let mut queue = VecDeque::from([home]);
             while let Some(node) = queue.pop_front() {
-                for (here, there) in trunks(state, node) {
-                    let usable = tables == Tables::MinHop || tree.contains(&here);
-                    if usable && !seen[there.node] {
-                        seen[there.node] = true;
-                        route.push(there);
-                        queue.push_back(there.node);
+                for (local, remote) in trunks(state, node) {
+                    let usable = tables == Tables::MinHop || tree.contains(&local);
+                    if usable && !seen[remote.node] {
+                        seen[remote.node] = true;
+                        route.push(remote);
+                        queue.push_back(remote.node);
                     }
                 }
             }
@@ -145,7 +145,7 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
     }
 }
 
-fn good(text: &str) -> (FabricSnapshot, Expectations) {
+fn healthy_fabric(text: &str) -> (FabricSnapshot, Expectations) {
     let state = configured(&from_spec(text).unwrap(), 0, Tables::Tree);
     (state, Expectations::new(PortAt::new(0, 1)))
 }
@@ -168,11 +168,11 @@ fn correct_snapshots_pass_and_are_counted() {
         "torus:3,3,2",
         "fat-tree:4;sharp;routers=1",
     ] {
-        let (state, expect) = good(text);
+        let (state, expect) = healthy_fabric(text);
         let verdict = judge(&state, &expect);
         assert!(verdict.is_good(), "{text}: {verdict}");
     }
-    let (state, expect) = good("ring:5,2;loopbacks=1");
+    let (state, expect) = healthy_fabric("ring:5,2;loopbacks=1");
     assert_eq!(
         judge(&state, &expect).to_string(),
         "no violations: 5 switches, 15 end ports, 16 links, 15 LIDs"
@@ -187,8 +187,8 @@ fn every_lid_of_an_lmc_range_belongs_to_the_port() {
     assert!(verdict.is_good(), "{verdict}");
     assert_eq!(verdict.lids, 4 * 8 + 4);
     state.nodes[1].ports[1].info.lid = Lid(9);
-    let found = judge(&state, &expect).violations;
-    assert!(found.contains(&Violation::UnalignedLid {
+    let violations = judge(&state, &expect).violations;
+    assert!(violations.contains(&Violation::UnalignedLid {
         port: "host-0-1 mlx5_0[1]".into(),
         lid: Lid(9),
         lmc: Lmc(2)
@@ -197,7 +197,7 @@ fn every_lid_of_an_lmc_range_belongs_to_the_port() {
 
 #[test]
 fn unreachable_components_are_out_of_scope() {
-    let (mut state, expect) = good("ring:3;islands=2");
+    let (mut state, expect) = healthy_fabric("ring:3;islands=2");
     for (index, node) in state.nodes.iter_mut().enumerate() {
         if node.name.starts_with("island-1") {
             for port in &mut node.ports {
@@ -213,7 +213,7 @@ fn unreachable_components_are_out_of_scope() {
 
 #[test]
 fn quarantined_nodes_are_out_of_scope() {
-    let (mut state, mut expect) = good("ring:4");
+    let (mut state, mut expect) = healthy_fabric("ring:4");
     let bad = node(&state, "host-2-0 mlx5_0");
     state.nodes[bad].ports[1].info.lid = Lid(0);
     state.nodes[bad].ports[1].info.port_state = PortState::Initialize;
@@ -287,7 +287,7 @@ fn each_fault_is_reported_with_its_values() {
         ),
     ];
     for (change, message) in cases {
-        let (mut state, expect) = good("ring:4");
+        let (mut state, expect) = healthy_fabric("ring:4");
         change(&mut state);
         let verdict = judge(&state, &expect);
         let messages: Vec<_> = verdict.violations.iter().map(ToString::to_string).collect();
@@ -296,7 +296,7 @@ fn each_fault_is_reported_with_its_values() {
             "expected {message}\ngot {verdict}"
         );
     }
-    let (mut state, expect) = good("ring:4");
+    let (mut state, expect) = healthy_fabric("ring:4");
     let (s0, s1) = (node(&state, "switch-0"), node(&state, "switch-1"));
     (state.nodes[s0].lft[4], state.nodes[s1].lft[4]) = (2, 2);
     let verdict = judge(&state, &expect);
@@ -306,9 +306,9 @@ fn each_fault_is_reported_with_its_values() {
             .contains("forwarding loop through switch-0"),
         "{verdict}"
     );
-    let nowhere = judge(&state, &Expectations::new(at(0, 9)));
+    let unreachable_result = judge(&state, &Expectations::new(at(0, 9)));
     assert_eq!(
-        nowhere.violations[0].to_string(),
+        unreachable_result.violations[0].to_string(),
         "the expectations name port 9 of node 0, which does not exist"
     );
 }
@@ -333,7 +333,7 @@ fn shortest_paths_around_a_ring_form_a_credit_loop() {
 #[test]
 fn switches_without_hosts_send_only_with_port0_traffic() {
     // Spine 1 has lost its route to leaf 0: no host is affected, but packets of its port 0 are.
-    let (mut state, mut expect) = good("fat-tree2:8,4,4");
+    let (mut state, mut expect) = healthy_fabric("fat-tree2:8,4,4");
     let spine = node(&state, "spine-1");
     let victim = node(&state, "host-1-0 mlx5_0");
     let lid = state.nodes[victim].ports[1].info.lid;
@@ -364,11 +364,17 @@ fn unconfigured_devices_violate_every_rule() {
         ),
         (3, 9, 9, 0)
     );
-    let has = |is_expected: fn(&Violation) -> bool| {
+    let has_violation = |is_expected: fn(&Violation) -> bool| {
         verdict.violations.iter().filter(|v| is_expected(v)).count()
     };
-    assert_eq!(has(|v| matches!(v, Violation::IllegalLid { .. })), 9);
-    assert_eq!(has(|v| matches!(v, Violation::NotActive { .. })), 9);
+    assert_eq!(
+        has_violation(|v| matches!(v, Violation::IllegalLid { .. })),
+        9
+    );
+    assert_eq!(
+        has_violation(|v| matches!(v, Violation::NotActive { .. })),
+        9
+    );
 }
 
 /// Reference: follows one packet and returns whether it is delivered.
@@ -428,7 +434,7 @@ proptest! {
             }
         }
         let verdict = judge(&state, &expect);
-        let found: BTreeMap<_, _> = verdict
+        let known: BTreeMap<_, _> = verdict
             .violations
             .iter()
             .map(|violation| {
@@ -438,7 +444,7 @@ proptest! {
                 (lid.raw(), *failing)
             })
             .collect();
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(known, expected);
     }
 }
 

@@ -467,14 +467,14 @@ pub enum SettingFault {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CounterFault {
     /// A port received more than its neighbour sent.
-    #[error("{to} received {received} {what}, but {from} sent {sent}")]
+    #[error("{to} received {received} {description}, but {from} sent {sent}")]
     ReceivedMoreThanSent {
         /// The receiving port.
         to: String,
         /// The sending port.
         from: String,
         /// `packets` or `words`.
-        what: &'static str,
+        description: &'static str,
         /// Increase of the receive counter.
         received: u64,
         /// Increase of the transmit counter.

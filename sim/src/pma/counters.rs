@@ -207,8 +207,8 @@ impl Fabric {
             let value = match counter_attribute.view {
                 CounterWidth::Extended => values.fold(0, u64::wrapping_add),
                 CounterWidth::Narrow => {
-                    let most = (1 << e.field.width) - 1;
-                    values.fold(0, u64::saturating_add).min(most)
+                    let max = (1 << e.field.width) - 1;
+                    values.fold(0, u64::saturating_add).min(max)
                 }
             };
             set_bits(data, e.field.bit, e.field.width, value);

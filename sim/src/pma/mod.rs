@@ -31,7 +31,7 @@ struct PmaRequest {
 
 impl Fabric {
     /// Processes a request in place.
-    pub(crate) fn pma(&mut self, end: PortAt, packet: &mut Packet) -> Status {
+    pub(crate) fn pma(&mut self, end_port: PortAt, packet: &mut Packet) -> Status {
         let method = packet.mad.method();
         if packet.mad.as_bytes()[2] != 1 {
             return Status::BAD_VERSION;
@@ -60,7 +60,7 @@ impl Fabric {
                 .encode_onto(data);
                 return Status::OK;
             }
-            (id::PORT_SAMPLES_RESULT, false) => return self.samples_result(end, data),
+            (id::PORT_SAMPLES_RESULT, false) => return self.samples_result(end_port, data),
             (id::CLASS_PORT_INFO | id::PORT_SAMPLES_RESULT, true) => {
                 return Status::BAD_METHOD_ATTR;
             }
@@ -71,7 +71,7 @@ impl Fabric {
         if table.is_none() && !is_lanes && attr != id::PORT_SAMPLES_CONTROL {
             return Status::BAD_METHOD_ATTR;
         }
-        let Some(slots) = self.selected(end, data[1]) else {
+        let Some(slots) = self.selected(end_port, data[1]) else {
             return Status::BAD_FIELD;
         };
         for slot in slots.clone() {
@@ -90,8 +90,8 @@ impl Fabric {
         Status::OK
     }
 
-    fn selected(&self, end: PortAt, select: u8) -> Option<std::ops::RangeInclusive<usize>> {
-        let node = &self.nodes[end.node];
+    fn selected(&self, end_port: PortAt, select: u8) -> Option<std::ops::RangeInclusive<usize>> {
+        let node = &self.nodes[end_port.node];
         let last = node.base + usize::from(node.num_ports);
         if select == ALL_PORTS {
             return Some(node.base + 1..=last);

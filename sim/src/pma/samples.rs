@@ -92,8 +92,8 @@ impl Fabric {
 
     /// The result has no PortSelect: the port is the one whose sample has the request's tag; a switch considers
     /// port 0 first.
-    pub(super) fn samples_result(&mut self, end: PortAt, data: &mut AttributeData) -> Status {
-        let node = &self.nodes[end.node];
+    pub(super) fn samples_result(&mut self, end_port: PortAt, data: &mut AttributeData) -> Status {
+        let node = &self.nodes[end_port.node];
         let (base, ports) = (node.base, usize::from(node.num_ports));
         let now = self.now;
         let latest = (base..=base + ports)

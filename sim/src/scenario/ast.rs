@@ -186,7 +186,7 @@ pub enum ScenarioCommand {
         times: u32,
     },
     Plug {
-        ends: [ScenarioPort; 2],
+        link_ends: [ScenarioPort; 2],
         width: LinkWidth,
         speed: LinkSpeed,
     },

@@ -24,7 +24,7 @@ impl Token {
 
 /// The tokens of a line up to a comment, and the column after the last one.
 pub(super) fn tokens(line: &str) -> Result<(Vec<(Token, u32)>, u32), ScenarioError> {
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     let mut chars = line.chars().zip(1u32..).peekable();
     let mut end = 1;
     while let Some(&(c, column)) = chars.peek() {
@@ -64,9 +64,9 @@ pub(super) fn tokens(line: &str) -> Result<(Vec<(Token, u32)>, u32), ScenarioErr
                 Token::Word(text)
             }
         };
-        found.push((token, column));
+        results.push((token, column));
     }
-    Ok((found, end))
+    Ok((results, end))
 }
 
 /// Whether a character can be part of a word.

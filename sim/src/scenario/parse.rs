@@ -58,13 +58,13 @@ impl Parser {
         self.tokens.get(self.next).map_or(self.end, |t| t.1)
     }
 
-    fn expected(&self, what: &str) -> ScenarioError {
+    fn expected(&self, description: &str) -> ScenarioError {
         let found = self.tokens.get(self.next);
         let found = found.map_or_else(
             || "the end of the line".to_owned(),
             |(t, _)| t.for_message(),
         );
-        let expected = what.to_owned();
+        let expected = description.to_owned();
         ScenarioError::new(self.column(), ScenarioProblem::Expected { expected, found })
     }
 
@@ -97,23 +97,23 @@ impl Parser {
     }
 
     /// Consumes a word that `read` accepts.
-    fn word<T>(&mut self, what: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+    fn word<T>(&mut self, description: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T> {
         match self.peek_word().and_then(read) {
             Some(value) => {
                 self.next += 1;
                 Ok(value)
             }
-            None => Err(self.expected(what)),
+            None => Err(self.expected(description)),
         }
     }
 
     /// Consumes one of a list of words.
-    fn one_of<T: Copy>(&mut self, what: &str, list: &[(T, &str)]) -> Result<T> {
-        self.word(what, |w| list.iter().find(|e| e.1 == w).map(|e| e.0))
+    fn one_of<T: Copy>(&mut self, description: &str, list: &[(T, &str)]) -> Result<T> {
+        self.word(description, |w| list.iter().find(|e| e.1 == w).map(|e| e.0))
     }
 
-    fn number<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T> {
-        self.word(what, |w| T::try_from(number(w)?).ok())
+    fn number<T: TryFrom<u64>>(&mut self, description: &str) -> Result<T> {
+        self.word(description, |w| T::try_from(number(w)?).ok())
     }
 
     fn time(&mut self) -> Result<Duration> {
@@ -136,10 +136,10 @@ impl Parser {
     }
 
     /// A quoted text or a word.
-    fn text(&mut self, what: &str) -> Result<String> {
+    fn text(&mut self, description: &str) -> Result<String> {
         let text = match self.tokens.get(self.next) {
             Some((Token::Word(text) | Token::Quoted(text), _)) => text.clone(),
-            _ => return Err(self.expected(what)),
+            _ => return Err(self.expected(description)),
         };
         self.next += 1;
         Ok(text)
@@ -269,7 +269,7 @@ impl Parser {
                 }
             }
             "plug" => ScenarioCommand::Plug {
-                ends: [self.port()?, self.port()?],
+                link_ends: [self.port()?, self.port()?],
                 width: self.width()?,
                 speed: self.speed()?,
             },
@@ -359,8 +359,8 @@ impl Parser {
             ))),
             "garbage" if self.keyword("off") => AgentSetting::Garbage(None, Percent::ALL),
             "garbage" => {
-                let what = "data, status, tid, attribute, modifier, any or off";
-                let kind = self.one_of(what, &GARBAGE)?;
+                let expected_tokens = "data, status, tid, attribute, modifier, any or off";
+                let kind = self.one_of(expected_tokens, &GARBAGE)?;
                 let has_chance = self.peek_word().is_some_and(|w| w.ends_with('%'));
                 let chance = if has_chance {
                     self.percent()?
@@ -392,8 +392,8 @@ impl Parser {
             } else if self.keyword("guid") {
                 sm.guid = Some(self.number("a GUID")?);
             } else if self.keyword("state") {
-                let what = "not-active, discovering, standby or master";
-                sm.state = self.one_of(what, &SM_STATES)?;
+                let expected_tokens = "not-active, discovering, standby or master";
+                sm.state = self.one_of(expected_tokens, &SM_STATES)?;
             } else if self.keyword("stubborn") {
                 sm.obeys = false;
             } else {

@@ -168,7 +168,7 @@ impl Display for ScenarioCommand {
                 times,
             } => write!(f, "flap {port} period {} times {times}", Time(*period)),
             Self::Plug {
-                ends: [a, b],
+                link_ends: [a, b],
                 width,
                 speed,
             } => write!(f, "plug {a} {b} {}x {}", width.0, lower_case(speed.name())),

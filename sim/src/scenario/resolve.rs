@@ -206,7 +206,7 @@ pub(super) fn action(
             times: *times,
         },
         ScenarioCommand::Plug {
-            ends: [a, b],
+            link_ends: [a, b],
             width,
             speed,
         } => FabricAction::AddCable(LinkSpec {

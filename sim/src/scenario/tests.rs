@@ -114,7 +114,7 @@ fn event() -> impl Strategy<Value = ScenarioCommand> {
             times
         }),
         (port(), port(), rate()).prop_map(|(a, b, (width, speed))| ScenarioCommand::Plug {
-            ends: [a, b],
+            link_ends: [a, b],
             width,
             speed
         }),
@@ -201,7 +201,7 @@ proptest! {
     }
 }
 
-fn wrong(line: &str) -> String {
+fn parse_invalid(line: &str) -> String {
     Statement::parse(line).unwrap_err().to_string()
 }
 
@@ -254,7 +254,7 @@ fn errors_have_a_reason_and_a_position() {
             "column 7: expected off, priority, guid, state or stubborn, found `mighty`",
         ),
     ] {
-        assert_eq!(wrong(line), format!("line 1, {expected}"));
+        assert_eq!(parse_invalid(line), format!("line 1, {expected}"));
     }
     let script = "# nothing yet\n\ncut a[1]\n  cut a[1\n";
     let error = Script::parse(script).unwrap_err();

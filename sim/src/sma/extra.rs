@@ -36,16 +36,16 @@ impl Fabric {
         if !self.capabilities(r).has(CapMask::NOTICE) {
             return Status::BAD_METHOD_ATTR;
         }
-        let end = self.end_port_of(r);
+        let end_port = self.end_port_of(r);
         let status = if r.modifier == 0 {
             Status::OK
         } else {
             Status::BAD_FIELD
         };
         if r.set && status.is_ok() {
-            self.clear_notice(end, Notice::decode(data).notice_toggle);
+            self.clear_notice(end_port, Notice::decode(data).notice_toggle);
         }
-        *data = self.head_notice(end);
+        *data = self.head_notice(end_port);
         status
     }
 

@@ -20,18 +20,18 @@ use crate::spec::PortAt;
 impl Fabric {
     /// Whether the M_Key of a request matches the port's; any key matches a port without one.
     #[inline]
-    pub(crate) fn m_key_matches(&self, end: PortAt, packet: &Packet) -> bool {
-        let key = self.ports[self.end_slot(end)].m_key();
+    pub(crate) fn m_key_matches(&self, end_port: PortAt, packet: &Packet) -> bool {
+        let key = self.ports[self.end_slot(end_port)].m_key();
         key == 0 || key == smp::m_key(&packet.mad).expose()
     }
 
     /// Whether the agent processes a request. Counts violations and runs the lease.
-    pub(crate) fn check_m_key(&mut self, end: PortAt, packet: &Packet, now: Instant) -> bool {
-        let slot = self.end_slot(end);
+    pub(crate) fn check_m_key(&mut self, end_port: PortAt, packet: &Packet, now: Instant) -> bool {
+        let slot = self.end_slot(end_port);
         if self.ports[slot].m_key() == 0 {
             return true;
         }
-        let matches = self.m_key_matches(end, packet);
+        let matches = self.m_key_matches(end_port, packet);
         let port = &mut self.ports[slot];
         if port.lease.is_some_and(|expires| now >= expires) {
             port.lease = None;
@@ -50,8 +50,8 @@ impl Fabric {
         if period != 0 && port.lease.is_none() {
             port.lease = Some(now + Duration::from_secs(period.into()));
         }
-        self.nodes[end.node].counters.m_key_violations += 1;
-        self.raise_m_key_violation(end, packet);
+        self.nodes[end_port.node].counters.m_key_violations += 1;
+        self.raise_m_key_violation(end_port, packet);
         false
     }
 }

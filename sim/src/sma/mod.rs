@@ -31,7 +31,7 @@ pub(crate) struct SmaRequest {
     /// Input port.
     pub(crate) in_port: u8,
     /// Slot of the addressed end port.
-    pub(crate) end: usize,
+    pub(crate) ring_end: usize,
     pub(crate) set: bool,
     pub(crate) modifier: u32,
 }
@@ -40,31 +40,36 @@ type AttributeData = [u8; DATA_LEN];
 
 impl Fabric {
     /// Processes a request in place; `None` drops it because of its M_Key.
-    pub(crate) fn sma(&mut self, end: PortAt, packet: &mut Packet, now: Instant) -> Option<Status> {
+    pub(crate) fn sma(
+        &mut self,
+        end_port: PortAt,
+        packet: &mut Packet,
+        now: Instant,
+    ) -> Option<Status> {
         let method = packet.mad.method();
         let attr = packet.mad.attr_id();
         if packet.mad.as_bytes()[2] != 1 {
-            return Some(self.reject(end.node, Status::BAD_VERSION));
+            return Some(self.reject(end_port.node, Status::BAD_VERSION));
         }
         if method != Method::Get && method != Method::Set {
-            return Some(self.reject(end.node, Status::BAD_METHOD));
+            return Some(self.reject(end_port.node, Status::BAD_METHOD));
         }
         let set = method == Method::Set;
-        self.nodes[end.node].counters.count(attr, set);
-        if !self.check_m_key(end, packet, now) {
+        self.nodes[end_port.node].counters.count(attr, set);
+        if !self.check_m_key(end_port, packet, now) {
             return None;
         }
         // A directed route that does not leave the node enters by the end port itself.
         let request = SmaRequest {
-            node: end.node,
+            node: end_port.node,
             in_port: packet.at.port,
-            end: self.end_slot(end),
+            ring_end: self.end_slot(end_port),
             set,
             modifier: packet.mad.attr_mod().0,
         };
-        let mut key_matches = self.m_key_matches(end, packet);
+        let mut key_matches = self.m_key_matches(end_port, packet);
         if attr == id::PORT_INFO
-            && let Some(sibling) = self.sibling(end, request.modifier)
+            && let Some(sibling) = self.sibling(end_port, request.modifier)
         {
             // Another port of the same adapter has its own M_Key.
             if !self.check_m_key(sibling, packet, now) {
@@ -78,7 +83,7 @@ impl Fabric {
         Some(if status.is_ok() {
             status
         } else {
-            self.reject(end.node, status)
+            self.reject(end_port.node, status)
         })
     }
 
@@ -152,7 +157,7 @@ impl Fabric {
             num_ports: node.num_ports,
             system_image_guid: node.system_image_guid,
             node_guid: node.guid,
-            port_guid: self.ports[r.end].guid,
+            port_guid: self.ports[r.ring_end].guid,
             partition_cap: node.caps.partition_cap,
             device_id: node.device_id,
             revision: node.caps.revision,
@@ -170,30 +175,30 @@ impl Fabric {
         if node.is_switch() {
             (port <= node.num_ports).then(|| node.base + usize::from(port))
         } else {
-            (port == 0 || node.base + usize::from(port) == r.end).then_some(r.end)
+            (port == 0 || node.base + usize::from(port) == r.ring_end).then_some(r.ring_end)
         }
     }
 
     /// The other port of a CA or router whose PortInfo is requested.
-    fn sibling(&self, end: PortAt, modifier: u32) -> Option<PortAt> {
-        let node = &self.nodes[end.node];
+    fn sibling(&self, end_port: PortAt, modifier: u32) -> Option<PortAt> {
+        let node = &self.nodes[end_port.node];
         let port = u8::try_from(modifier & !PortInfo::EXTENDED_SPEEDS_MOD).ok()?;
-        let is_other = !node.is_switch() && port != 0 && port != end.port;
+        let is_other = !node.is_switch() && port != 0 && port != end_port.port;
         (is_other && port <= node.num_ports).then_some(PortAt {
-            node: end.node,
+            node: end_port.node,
             port,
         })
     }
 
     /// CapabilityMask of the addressed end port; that of port 0 for a switch.
     fn capabilities(&self, r: &SmaRequest) -> CapMask {
-        let info = &self.ports[r.end].info;
+        let info = &self.ports[r.ring_end].info;
         CapMask(u32::from_be_bytes([info[20], info[21], info[22], info[23]]))
     }
 
     /// CapabilityMask2; empty if unsupported.
     fn capabilities2(&self, r: &SmaRequest) -> CapMask2 {
-        let info = &self.ports[r.end].info;
+        let info = &self.ports[r.ring_end].info;
         if self.capabilities(r).has(CapMask::CAP_MASK2) {
             CapMask2(u16::from_be_bytes([info[60], info[61]]))
         } else {
@@ -202,7 +207,7 @@ impl Fabric {
     }
 
     fn end_port_of(&self, r: &SmaRequest) -> PortAt {
-        let port = r.end - self.nodes[r.node].base;
+        let port = r.ring_end - self.nodes[r.node].base;
         PortAt {
             node: r.node,
             port: u8::try_from(port).unwrap_or(0),

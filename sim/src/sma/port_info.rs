@@ -106,7 +106,7 @@ impl Fabric {
     fn port_info_slot(&self, r: &SmaRequest, number: u32) -> Option<usize> {
         let node = &self.nodes[r.node];
         if !node.is_switch() && number == 0 {
-            return Some(r.end);
+            return Some(r.ring_end);
         }
         (number <= node.num_ports.into()).then_some(node.base + number as usize)
     }

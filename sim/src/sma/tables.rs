@@ -134,7 +134,7 @@ impl Fabric {
             self.port_by_modifier(r, port)
         } else {
             // A reserved field: ibutils sets the port number for CAs, and adapters ignore it.
-            Some(r.end)
+            Some(r.ring_end)
         };
         let Some(slot) = slot else {
             return Status::BAD_FIELD;
@@ -182,13 +182,13 @@ impl Fabric {
             data[0], data[1], data[2], data[3], data[4], data[5], data[6], data[7],
         ];
         if !node.is_switch() {
-            if self.ports[r.end].has_one_data_vl() {
+            if self.ports[r.ring_end].has_one_data_vl() {
                 return Status::BAD_METHOD_ATTR;
             }
             if r.set {
-                self.ports[r.end].tables_mut().sl_to_vl = vec![table];
+                self.ports[r.ring_end].tables_mut().sl_to_vl = vec![table];
             }
-            let vls = *self.ports[r.end].sl_to_vl(0);
+            let vls = *self.ports[r.ring_end].sl_to_vl(0);
             *data = [0; DATA_LEN];
             data[..8].copy_from_slice(&vls);
             return Status::OK;
@@ -259,7 +259,7 @@ impl Fabric {
     }
 
     pub(super) fn guid_info(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
-        let port = &mut self.ports[r.end];
+        let port = &mut self.ports[r.ring_end];
         let cap = usize::from(port.info[50]);
         let first = r.modifier as usize * 8;
         if first >= cap {

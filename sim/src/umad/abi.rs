@@ -300,8 +300,8 @@ mod tests {
             "big-endian fields"
         );
         assert_eq!(bytes[4..8], 110u32.to_ne_bytes(), "host order");
-        let (old, rest) = UserHeader::split_from(&bytes, HeaderLayout::Old).unwrap();
-        assert_eq!(rest, [4u16.to_ne_bytes().as_slice(), &[0; 6]].concat());
+        let (old, remaining) = UserHeader::split_from(&bytes, HeaderLayout::Old).unwrap();
+        assert_eq!(remaining, [4u16.to_ne_bytes().as_slice(), &[0; 6]].concat());
         assert_eq!(old.pkey_index, 0, "the old layout has no P_Key index");
     }
 

@@ -74,17 +74,17 @@ pub fn files(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<(String, String)> {
             add_port(&mut files, &folder, fabric, PortAt::new(*node, port));
         }
     }
-    files.all
+    files.entries
 }
 
 #[derive(Default)]
 struct Files {
-    all: Vec<(String, String)>,
+    entries: Vec<(String, String)>,
 }
 
 impl Files {
     fn add(&mut self, folder: &str, name: &str, text: String) {
-        self.all.push((format!("{folder}/{name}"), text));
+        self.entries.push((format!("{folder}/{name}"), text));
     }
 }
 

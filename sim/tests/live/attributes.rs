@@ -209,15 +209,15 @@ fn switch_rejects_invalid_tops_and_ports() {
         ("top below", |i| i.multicast_fdb_top = 0xBFFE),
         ("top beyond", |i| i.multicast_fdb_top = 0xC000 + 64),
     ];
-    for (what, change) in illegal {
+    for (description, change) in illegal {
         let mut rig = with_caps(1, |c| c.multicast_fdb_cap = 64);
         let before = rig.fabric.switch_info(1).unwrap();
         let mut info = before;
         info.life_time_value = 5;
         change(&mut info);
         let set = rig.set(&path_to(1), id::SWITCH_INFO, 0, info.encode());
-        assert_eq!(set, BAD, "{what}");
-        assert_eq!(rig.fabric.switch_info(1), Some(before), "{what}");
+        assert_eq!(set, BAD, "{description}");
+        assert_eq!(rig.fabric.switch_info(1), Some(before), "{description}");
     }
     let mut rig = with_caps(1, |c| c.multicast_fdb_cap = 64);
     let mut info = rig.fabric.switch_info(1).unwrap();
@@ -341,9 +341,9 @@ fn arbitration_blocks_follow_from_the_caps() {
             OK
         );
         let stored = VlArb::decode(&read(&mut rig, 1, id::VL_ARBITRATION, modifier));
-        let (written, rest) = stored.entries.split_at(kept);
+        let (written, remaining) = stored.entries.split_at(kept);
         assert!(written.iter().all(|e| *e == entry(3)), "block {block}");
-        assert!(rest.iter().all(|e| *e == VlArbEntry::default()));
+        assert!(remaining.iter().all(|e| *e == VlArbEntry::default()));
     }
     for block in [0, 5, 0xFF] {
         let modifier = VlArb::modifier(block, PortNum(2)).0;

@@ -16,7 +16,7 @@ const ATTEMPTS: u32 = 8;
 /// Sends NodeInfo queries with retries; once started, to every node not yet discovered.
 #[derive(Default)]
 pub(crate) struct Explorer {
-    pub(crate) found: BTreeSet<NodeGuid>,
+    pub(crate) known: BTreeSet<NodeGuid>,
     pub(crate) replies: u64,
     pub(crate) failed: Vec<Tid>,
     explores: bool,
@@ -59,7 +59,7 @@ impl HostedSm for Explorer {
             return;
         };
         let info = NodeInfo::decode(smp::data(&mad));
-        if mad.status() != Status::OK || !self.found.insert(info.node_guid) || !self.explores {
+        if mad.status() != Status::OK || !self.known.insert(info.node_guid) || !self.explores {
             return;
         }
         let ports = match (info.node_type, path.is_empty()) {

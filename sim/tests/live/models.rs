@@ -142,7 +142,7 @@ fn discover(rig: &mut Rig, spec: &FabricSpec) -> Vec<(usize, DrPath)> {
         .map(|(n, s)| (s.node_guid, n))
         .collect();
     let mut seen = BTreeSet::new();
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     let mut routes = std::collections::VecDeque::from([DrPath::LOCAL]);
     while let Some(path) = routes.pop_front() {
         let Some(reply) = rig.get(&path, id::NODE_INFO, 0) else {
@@ -153,7 +153,7 @@ fn discover(rig: &mut Rig, spec: &FabricSpec) -> Vec<(usize, DrPath)> {
         if !seen.insert(node) {
             continue;
         }
-        found.push((node, path));
+        results.push((node, path));
         let ports = match (info.node_type, path.is_empty()) {
             (NodeType::Switch, _) => 1..=info.num_ports,
             (_, true) => info.local_port_num.0..=info.local_port_num.0,
@@ -161,5 +161,5 @@ fn discover(rig: &mut Rig, spec: &FabricSpec) -> Vec<(usize, DrPath)> {
         };
         routes.extend(ports.filter_map(|port| path.extend(PortNum(port))));
     }
-    found
+    results
 }

@@ -69,8 +69,11 @@ fn replies_are_immediate_without_faults() {
         TransportFault::Loss(0.5),
     ))
     .unwrap();
-    let some = immediate_replies(&mut net, 3, id::NODE_INFO, 1000);
-    assert!((180..320).contains(&some), "half in each direction: {some}");
+    let reply_count = immediate_replies(&mut net, 3, id::NODE_INFO, 1000);
+    assert!(
+        (180..320).contains(&reply_count),
+        "half in each direction: {reply_count}"
+    );
     net.act(FabricAction::Heal(FaultScope::Fabric)).unwrap();
     assert_eq!(immediate_replies(&mut net, 3, id::NODE_INFO, 100), 100);
 }
@@ -160,32 +163,32 @@ fn link_directions_have_independent_faults() {
 #[test]
 fn attribute_loss_applies_in_its_scope() {
     let link = FaultScope::Link(LinkDirection::Both(PortAt::new(2, 1)));
-    for (place, near, far) in [
+    for (target, near, far) in [
         (FaultScope::Fabric, 0, 0),
         (FaultScope::Node(2), 10, 0),
         (link, 10, 0),
         (FaultScope::Node(3), 10, 10),
     ] {
         let mut net = real_time_net();
-        net.act(FabricAction::AttrLoss(place, id::NODE_INFO, 1.0))
+        net.act(FabricAction::AttrLoss(target, id::NODE_INFO, 1.0))
             .unwrap();
         assert_eq!(
             immediate_replies(&mut net, 1, id::NODE_INFO, 10),
             near,
-            "{place:?}"
+            "{target:?}"
         );
         assert_eq!(
             immediate_replies(&mut net, 2, id::NODE_INFO, 10),
             far,
-            "{place:?}"
+            "{target:?}"
         );
         assert_eq!(immediate_replies(&mut net, 2, id::NODE_DESCRIPTION, 10), 10);
-        net.act(FabricAction::AttrLoss(place, id::NODE_INFO, 0.0))
+        net.act(FabricAction::AttrLoss(target, id::NODE_INFO, 0.0))
             .unwrap();
         assert_eq!(
             immediate_replies(&mut net, 2, id::NODE_INFO, 10),
             10,
-            "{place:?}"
+            "{target:?}"
         );
     }
 }
@@ -246,8 +249,8 @@ fn cables_are_degraded_and_swapped() {
     let at = PortAt::new(1, 2);
     net.act(FabricAction::Degrade(at, LinkSpeed::Qdr, LinkWidth(1)))
         .unwrap();
-    for end in [at, PortAt::new(2, 1)] {
-        let info = net.fabric().port_info(end).unwrap();
+    for port in [at, PortAt::new(2, 1)] {
+        let info = net.fabric().port_info(port).unwrap();
         assert_eq!((info.link_width_active, info.link_speed_active), (1, 4));
     }
     // Host 0 - switch 1 and switch 2 - host 3 are swapped: the hosts are connected to each other, and so are the
@@ -277,20 +280,20 @@ fn sm_info(net: &mut Net, node: usize) -> Option<SmInfo> {
 #[test]
 fn foreign_sms_reply_in_real_time() {
     let mut net = real_time_net();
-    let there = PortAt::new(3, 1);
-    net.fabric_mut().attach(there).unwrap();
+    let remote = PortAt::new(3, 1);
+    net.fabric_mut().attach(remote).unwrap();
     let sm = ForeignSm::new(PortGuid(0x77), 14, SmState::Master);
-    let add = |sm: ForeignSm| FabricAction::AddForeignSm(there, Box::new(sm));
+    let add = |sm: ForeignSm| FabricAction::AddForeignSm(remote, Box::new(sm));
     net.schedule(ms(10), add(sm.clone()));
     net.advance(ms(11), &mut Vec::new());
     let info = sm_info(&mut net, 3).unwrap();
     assert_eq!((info.guid, info.priority), (PortGuid(0x77), 14));
     assert!(net.act(add(sm)).is_err(), "one SM per port");
-    net.act(FabricAction::RemoveForeignSm(there)).unwrap();
-    assert!(net.act(FabricAction::RemoveForeignSm(there)).is_err());
+    net.act(FabricAction::RemoveForeignSm(remote)).unwrap();
+    assert!(net.act(FabricAction::RemoveForeignSm(remote)).is_err());
     let mut out = Vec::new();
     net.send(get_request(&path_to(3), id::SM_INFO, 1), ms(12), &mut out);
-    assert_eq!(out[0].at, there, "the program receives it");
+    assert_eq!(out[0].at, remote, "the program receives it");
 }
 
 #[test]

@@ -24,16 +24,20 @@ pub(crate) enum Break {
 
 /// A fault, the violations that must be reported, and others that may be.
 pub(crate) struct Case {
-    pub(crate) what: &'static str,
+    pub(crate) description: &'static str,
     pub(crate) how: Break,
     pub(crate) must: &'static [&'static str],
     pub(crate) may: &'static [&'static str],
     pub(crate) shapes: &'static [&'static str],
 }
 
-const fn case(what: &'static str, must: &'static [&'static str], how: fn(&mut Plan)) -> Case {
+const fn case(
+    description: &'static str,
+    must: &'static [&'static str],
+    how: fn(&mut Plan),
+) -> Case {
     Case {
-        what,
+        description,
         how: Break::Plan(how),
         must,
         may: &[],
@@ -54,12 +58,12 @@ impl Case {
 }
 
 const fn snapshot_case(
-    what: &'static str,
+    description: &'static str,
     must: &'static [&'static str],
     how: fn(&mut FabricSnapshot, &Plan),
 ) -> Case {
     Case {
-        what,
+        description,
         how: Break::Snapshot(how),
         must,
         may: &[],

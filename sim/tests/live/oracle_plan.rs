@@ -96,7 +96,7 @@ impl Plan {
         let switches: Vec<NodeIdx> = (0..spec.nodes.len()).filter(|n| is_switch(*n)).collect();
         let port0s = switches.iter().map(|n| PortAt::new(*n, 0));
         let all: BTreeSet<PortAt> = peers.keys().copied().chain(port0s).collect();
-        let ends: Vec<PortAt> = all
+        let end_ports: Vec<PortAt> = all
             .iter()
             .copied()
             .filter(|at| at.port == 0 || !is_switch(at.node))
@@ -104,13 +104,13 @@ impl Plan {
         // Hosts have two LIDs, switches one.
         let mut lids = BTreeMap::new();
         let mut next = 2u16;
-        for at in &ends {
+        for at in &end_ports {
             next = next.next_multiple_of(2);
             lids.insert(*at, next);
             next += if is_switch(at.node) { 1 } else { 2 };
         }
         let routes = Routes::new(text, &spec, &peers, &lids);
-        let hosts: Vec<PortAt> = ends.iter().copied().filter(|a| a.port != 0).collect();
+        let hosts: Vec<PortAt> = end_ports.iter().copied().filter(|a| a.port != 0).collect();
         let members: BTreeSet<PortAt> = hosts.iter().copied().step_by(2).collect();
         let sm = hosts[0];
         let keys_of = |at: &PortAt| {
@@ -125,8 +125,8 @@ impl Plan {
             let peer = peers.get(at).copied();
             let to_end = peer.is_some_and(|p| !is_switch(p.node));
             let enforces = is_switch(at.node) && to_end;
-            let own = PortAt::new(at.node, 0);
-            let end = if is_switch(at.node) { own } else { *at };
+            let port0 = PortAt::new(at.node, 0);
+            let end = if is_switch(at.node) { port0 } else { *at };
             let inputs = if is_switch(at.node) && at.port != 0 {
                 0..=spec.nodes[at.node].num_ports
             } else {
@@ -359,12 +359,12 @@ impl Plan {
             let cables = self
                 .peers
                 .range(PortAt::new(node, 0)..=PortAt::new(node, 254));
-            for (here, there) in cables {
+            for (local, remote) in cables {
                 let passes = self.is_switch(node) || node == self.sm.node;
-                if passes && !paths.contains_key(&there.node) {
-                    let path = paths[&node].extend(PortNum(here.port)).unwrap();
-                    paths.insert(there.node, path);
-                    queue.push_back(there.node);
+                if passes && !paths.contains_key(&remote.node) {
+                    let path = paths[&node].extend(PortNum(local.port)).unwrap();
+                    paths.insert(remote.node, path);
+                    queue.push_back(remote.node);
                 }
             }
         }

@@ -131,7 +131,7 @@ impl Routes {
 
     /// VL of each SL from an input to an output port; VL15 drops.
     pub(crate) fn vls(&self, output: PortAt, input: u8) -> [u8; 16] {
-        let there = self.peers.get(&output).map(|p| p.node);
+        let present = self.peers.get(&output).map(|p| p.node);
         let from = self.peers.get(&PortAt::new(output.node, input));
         let is_trunk = |node: &NodeIdx| self.egress.contains_key(&(*node, 2));
         let mut vls = [15; 16];
@@ -144,9 +144,9 @@ impl Routes {
             }
             Shape::Torus => {
                 let cells = self.cells.get(&output.node);
-                let cells = cells.zip(there.and_then(|n| self.cells.get(&n)));
+                let cells = cells.zip(present.and_then(|n| self.cells.get(&n)));
                 for sl in 0..4u8 {
-                    let axis = cells.map(|(here, there)| u8::from(here[0] == there[0]));
+                    let axis = cells.map(|(local, remote)| u8::from(local[0] == remote[0]));
                     vls[usize::from(sl)] = axis.map_or(0, |axis| sl >> axis & 1);
                 }
             }
@@ -188,10 +188,10 @@ pub(crate) fn tree(
     let mut next = 0;
     while let Some(node) = order.get(next).copied() {
         next += 1;
-        for (here, there) in peers.range(PortAt::new(node, 0)..=PortAt::new(node, 254)) {
-            if switches.contains(&there.node) && !order.contains(&there.node) {
-                order.push(there.node);
-                up.insert(there.node, (*there, *here));
+        for (local, remote) in peers.range(PortAt::new(node, 0)..=PortAt::new(node, 254)) {
+            if switches.contains(&remote.node) && !order.contains(&remote.node) {
+                order.push(remote.node);
+                up.insert(remote.node, (*remote, *local));
             }
         }
     }

@@ -29,18 +29,18 @@ fn correct_plan_has_no_violations() {
 #[test]
 fn each_fault_is_reported() {
     for shape in SHAPES {
-        let good = Plan::new(shape);
+        let valid_plan = Plan::new(shape);
         for case in cases().iter().filter(|c| c.shapes.contains(&shape)) {
-            let mut plan = good.clone();
+            let mut plan = valid_plan.clone();
             if let Break::Plan(change) = case.how {
                 change(&mut plan);
             }
             let rig = plan.apply();
             let mut picture = FabricSnapshot::from(&rig.fabric);
             if let Break::Snapshot(change) = case.how {
-                change(&mut picture, &good);
+                change(&mut picture, &valid_plan);
             }
-            let mut expect = good.expect();
+            let mut expect = valid_plan.expect();
             expect.sms = Some(plan.sms);
             let verdict = judge(&picture, &expect);
             let found = kinds_of(&verdict);
@@ -49,7 +49,7 @@ fn each_fault_is_reported() {
             assert!(
                 found.is_superset(&must) && found.is_subset(&known),
                 "{shape}, {}: expected {must:?}, got {verdict}",
-                case.what
+                case.description
             );
         }
     }

@@ -105,7 +105,7 @@ fn deliveries_contain_address_and_p_key() {
 fn end_ports_check_p_keys() {
     let mut rig = configured();
     set_pkeys(&mut rig, 4, 0, &[0x7FFF, 0x8001, 0x0002]);
-    for (pkey, good) in [
+    for (pkey, is_accepted) in [
         (0xFFFF, true),
         (0x7FFF, false),
         (0x8001, true),
@@ -116,7 +116,7 @@ fn end_ports_check_p_keys() {
         (0x8000, false),
     ] {
         let packet = with_pkey(&rig, pkey);
-        let expected = if good {
+        let expected = if is_accepted {
             MadOutcome::Delivered
         } else {
             MadOutcome::Dropped(DropReason::PKey)
@@ -184,9 +184,9 @@ fn partition_enforcement_drops_counts_and_reports() {
         set_pkeys(&mut rig, 4, 0, &[0xFFFF, 0x8001]);
         let right = with_pkey(&rig, 0x8001);
         assert_eq!(send(&mut rig, right).0, MadOutcome::Delivered);
-        let wrong = with_pkey(&rig, 0xFFFF);
+        let invalid = with_pkey(&rig, 0xFFFF);
         assert_eq!(
-            send(&mut rig, wrong).0,
+            send(&mut rig, invalid).0,
             MadOutcome::Dropped(DropReason::PKey)
         );
         assert_eq!(rig.by_lid(Lid(5)).0, MadOutcome::Replied);
@@ -221,7 +221,7 @@ fn enforcement_applies_to_its_direction_only() {
 #[test]
 fn packets_to_other_gids_are_dropped() {
     let mut rig = configured();
-    let own = rig.fabric.port_guid(FAR);
+    let own_port_guid = rig.fabric.port_guid(FAR);
     let status = rig.change_port(&path_to(4), 1, |info| {
         info.gid_prefix = GidPrefix(0x1234_5678_0000_0000);
     });
@@ -233,15 +233,15 @@ fn packets_to_other_gids_are_dropped() {
         Some(Status::OK)
     );
     let other = rig.fabric.port_guid(rig.at);
-    for (prefix, guid, good) in [
-        (GidPrefix::DEFAULT, own, true),
-        (GidPrefix(0x1234_5678_0000_0000), own, true),
+    for (prefix, guid, is_accepted) in [
+        (GidPrefix::DEFAULT, own_port_guid, true),
+        (GidPrefix(0x1234_5678_0000_0000), own_port_guid, true),
         (
             GidPrefix(0x1234_5678_0000_0000),
             PortGuid(0x000A_11A5),
             true,
         ),
-        (GidPrefix(0x99), own, false),
+        (GidPrefix(0x99), own_port_guid, false),
         (GidPrefix::DEFAULT, other, false),
         (GidPrefix::DEFAULT, PortGuid(0), false),
     ] {
@@ -250,7 +250,7 @@ fn packets_to_other_gids_are_dropped() {
             dgid: Gid::new(prefix, guid),
             ..GlobalRouteHeader::default()
         });
-        let expected = if good {
+        let expected = if is_accepted {
             MadOutcome::Delivered
         } else {
             MadOutcome::Dropped(DropReason::WrongGid)
@@ -294,11 +294,11 @@ fn vls_must_be_active_at_hosts_too() {
         Some(Status::OK)
     );
     let mut packet = query(&rig, 5);
-    for (vls, sl, good) in [(4, 7, true), (3, 4, false), (3, 3, true), (1, 1, false)] {
+    for (vls, sl, is_accepted) in [(4, 7, true), (3, 4, false), (3, 3, true), (1, 1, false)] {
         let status = rig.change_port(&path_to(0), 1, |info| info.operational_vls = vls);
         assert_eq!(status, Some(Status::OK));
         packet.sl = Sl(sl);
-        let expected = if good {
+        let expected = if is_accepted {
             MadOutcome::Delivered
         } else {
             MadOutcome::Dropped(DropReason::NoVl)
@@ -326,8 +326,8 @@ fn ports_reach_themselves_without_tables() {
     let mut spec = chain(1);
     spec.nodes.swap(0, 1);
     for link in &mut spec.links {
-        for end in [&mut link.a, &mut link.b] {
-            end.node = [1, 0, 2][end.node];
+        for port in [&mut link.a, &mut link.b] {
+            port.node = [1, 0, 2][port.node];
         }
     }
     let mut rig = Rig::new(&spec);

@@ -117,7 +117,7 @@ fn invalid_fields_are_rejected_without_effect() {
             i.port_physical_state = PhysState::LinkUp
         }),
     ];
-    for (what, change) in ca {
+    for (description, change) in ca {
         let mut rig = Rig::new(&chain(1));
         rig.change_port(&path_to(2), 1, |i| i.lid = Lid(4)).unwrap();
         let before = rig.fabric.port_info(PortAt::new(2, 1));
@@ -126,8 +126,12 @@ fn invalid_fields_are_rejected_without_effect() {
             info.vl_high_limit = 9;
             change(info);
         });
-        assert_eq!(status, BAD, "{what}");
-        assert_eq!(rig.fabric.port_info(PortAt::new(2, 1)), before, "{what}");
+        assert_eq!(status, BAD, "{description}");
+        assert_eq!(
+            rig.fabric.port_info(PortAt::new(2, 1)),
+            before,
+            "{description}"
+        );
     }
 }
 

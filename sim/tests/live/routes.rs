@@ -140,16 +140,16 @@ fn directed_route_may_start_and_end_lid_routed() {
         (NONE, "0", 6, 5),
         (6, "0", NONE, 5),
     ] {
-        let what = format!("{first} {path} {last}");
+        let description = format!("{first} {path} {last}");
         let dr_slid = if first == NONE { NONE } else { 1 };
         let mad = with_dr_lids(&path.parse().unwrap(), dr_slid, last);
         let mut request = directed(mad);
         request.to.lid = Lid(first);
         let (outcome, out) = rig.send(&request);
-        assert_eq!(outcome, MadOutcome::Replied, "{what}");
+        assert_eq!(outcome, MadOutcome::Replied, "{description}");
         let info = NodeInfo::decode(smp::data(&out[0].mad.mad));
-        assert_eq!(info.node_guid, rig.fabric.node_guid(node), "{what}");
-        assert_eq!(out[0].mad.mad.as_bytes()[6], 0, "{what}");
+        assert_eq!(info.node_guid, rig.fabric.node_guid(node), "{description}");
+        assert_eq!(out[0].mad.mad.as_bytes()[6], 0, "{description}");
     }
 }
 
@@ -173,8 +173,11 @@ fn only_switches_join_lid_routed_and_directed_parts() {
         to: Address::smp(Lid(2)),
         mad: with_dr_lids(&path_to(1), 0xFFFF, 0xFFFF),
     };
-    for bad in [no_sender, directed(with_dr_lids(&path_to(1), 1, 0xFFFF))] {
-        assert_eq!(rig.send(&bad).0, MadOutcome::Dropped(DropReason::Malformed));
+    for invalid in [no_sender, directed(with_dr_lids(&path_to(1), 1, 0xFFFF))] {
+        assert_eq!(
+            rig.send(&invalid).0,
+            MadOutcome::Dropped(DropReason::Malformed)
+        );
     }
 }
 

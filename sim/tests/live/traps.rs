@@ -126,9 +126,9 @@ fn pending_traps_are_merged_and_traps_are_rate_limited() {
 
 #[test]
 fn trap_128_needs_lid_sm_lid_and_route() {
-    let mut fresh = Rig::new(&chain(2));
-    fresh.fabric.cut(PortAt::new(2, 2)).unwrap();
-    assert!(fresh.advance().is_empty());
+    let mut new_view = Rig::new(&chain(2));
+    new_view.fabric.cut(PortAt::new(2, 2)).unwrap();
+    assert!(new_view.advance().is_empty());
     let mut lost = configured();
     lost.fabric.corrupt_lft(1, Lid(1), 0xFF);
     lost.fabric.cut(PortAt::new(2, 2)).unwrap();

@@ -152,11 +152,11 @@ fn registration_checks_qp_class_rmpp_and_flags() {
             ..SA
         },
     ];
-    for what in &refused {
+    for text in &refused {
         assert_eq!(
-            hosts.try_register(file, what),
+            hosts.try_register(file, text),
             Err(Errno::EINVAL),
-            "{what:?}"
+            "{text:?}"
         );
     }
     let vendor = Register {
@@ -237,23 +237,23 @@ fn read_needs_room_for_the_first_256_bytes() {
     hosts.write(server, &to(1), &sa_message(0x92, tid(&received), &[7; 500]));
 
     let message = hosts.umad.front(client).unwrap();
-    let whole = 64 + 56 + 500;
+    let total = 64 + 56 + 500;
     let outcome = |count| message.read_outcome(count);
     assert_eq!(outcome(63), ReadOutcome::TooSmall);
     assert_eq!(outcome(64 + 255), ReadOutcome::TooSmall);
     assert_eq!(outcome(64 + 256), ReadOutcome::FirstSegment(64 + 256));
-    assert_eq!(outcome(whole - 1), ReadOutcome::FirstSegment(64 + 256));
-    assert_eq!(outcome(whole), ReadOutcome::Complete(whole));
-    assert_eq!(outcome(whole + 1), ReadOutcome::Complete(whole));
+    assert_eq!(outcome(total - 1), ReadOutcome::FirstSegment(64 + 256));
+    assert_eq!(outcome(total), ReadOutcome::Complete(total));
+    assert_eq!(outcome(total + 1), ReadOutcome::Complete(total));
 
     let mut small = [0xEE; 400];
     assert_eq!(message.read(&mut small), Err(Errno::ENOSPC));
-    assert_eq!(small[16..20], (whole as u32).to_ne_bytes(), "header.length");
+    assert_eq!(small[16..20], (total as u32).to_ne_bytes(), "header.length");
     assert_eq!(small[64 + 56..64 + 256], [7; 200]);
     assert_eq!(small[320..], [0xEE; 80], "only its first 256 bytes");
     let mut room = vec![0; 4096];
-    assert_eq!(message.read(&mut room), Ok(whole));
-    assert_eq!(room[64 + 56..whole], [7; 500]);
+    assert_eq!(message.read(&mut room), Ok(total));
+    assert_eq!(room[64 + 56..total], [7; 500]);
     assert_eq!(
         hosts.umad.queued(client),
         1,

@@ -145,20 +145,24 @@ impl Hosts {
         self.umad.close(&mut self.fabric, file);
     }
 
-    pub(crate) fn try_register(&mut self, file: FileId, what: &Register) -> Result<u32, Errno> {
-        let mut arg = what.bytes();
+    pub(crate) fn try_register(
+        &mut self,
+        file: FileId,
+        registration: &Register,
+    ) -> Result<u32, Errno> {
+        let mut arg = registration.bytes();
         self.umad.ioctl(file, abi::REGISTER_AGENT2, &mut arg)?;
         Ok(u32::from_ne_bytes([arg[0], arg[1], arg[2], arg[3]]))
     }
 
-    pub(crate) fn register(&mut self, file: FileId, what: &Register) -> u32 {
-        self.try_register(file, what).unwrap()
+    pub(crate) fn register(&mut self, file: FileId, registration: &Register) -> u32 {
+        self.try_register(file, registration).unwrap()
     }
 
     /// Opens a file and registers an agent.
-    pub(crate) fn agent(&mut self, at: PortAt, what: &Register) -> FileId {
+    pub(crate) fn agent(&mut self, at: PortAt, registration: &Register) -> FileId {
         let file = self.open(at);
-        assert_eq!(self.register(file, what), 0);
+        assert_eq!(self.register(file, registration), 0);
         file
     }
 
@@ -235,13 +239,13 @@ impl Hosts {
 
     /// Advances the time, timer by timer.
     pub(crate) fn pass_with(&mut self, time: Duration, mut fate: impl FnMut(&Packet) -> Fate) {
-        let end = self.now + time;
-        while let Some(next) = self.umad.poll_timeout().filter(|t| *t <= end) {
+        let deadline = self.now + time;
+        while let Some(next) = self.umad.poll_timeout().filter(|t| *t <= deadline) {
             self.now = self.now.max(next);
             self.umad.handle_timeout(&self.fabric, self.now);
             self.run_with(&mut fate);
         }
-        self.now = end;
+        self.now = deadline;
     }
 
     pub(crate) fn pass_ms(&mut self, ms: u64) {

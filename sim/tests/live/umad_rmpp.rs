@@ -43,9 +43,9 @@ impl Pair {
         Self::with_server(&SA)
     }
 
-    fn with_server(what: &Register) -> Self {
+    fn with_server(registration: &Register) -> Self {
         let mut hosts = Hosts::new();
-        let server = hosts.agent(RIGHT, what);
+        let server = hosts.agent(RIGHT, registration);
         let client = hosts.agent(LEFT, &SA_CLIENT);
         Self {
             hosts,
@@ -138,7 +138,7 @@ fn ten_megabytes_arrive() {
     let tid = pair.ask(1000);
     let sent = data(10 << 20);
     pair.respond(tid, 3, &sent);
-    let mut most = 0;
+    let mut max = 0;
     let mut under_way = 0i64;
     pair.hosts.run_with(|packet| {
         under_way += if rmpp(packet).rmpp_type == RmppType::Data {
@@ -147,7 +147,7 @@ fn ten_megabytes_arrive() {
             -64
         };
         under_way = under_way.max(0);
-        most = most.max(under_way);
+        max = max.max(under_way);
         Fate::Arrives
     });
     let (_, body) = pair.hosts.read(pair.client).unwrap();
@@ -158,10 +158,7 @@ fn ten_megabytes_arrive() {
         sent.len().div_ceil(200),
         "no segment was repeated"
     );
-    assert!(
-        most <= 2 * 64,
-        "packets in flight are limited by the window"
-    );
+    assert!(max <= 2 * 64, "packets in flight are limited by the window");
 }
 
 #[test]
@@ -327,20 +324,26 @@ fn receiver_aborts_transfers_after_40_seconds() {
 
 #[test]
 fn invalid_segments_are_aborted_with_a_reason() {
-    let good = data_header(1);
+    let valid_header = data_header(1);
     let cases = [
-        (RmppHeader { version: 2, ..good }, RmppStatus::Unv),
+        (
+            RmppHeader {
+                version: 2,
+                ..valid_header
+            },
+            RmppStatus::Unv,
+        ),
         (
             RmppHeader {
                 rmpp_type: RmppType(9),
-                ..good
+                ..valid_header
             },
             RmppStatus::BadType,
         ),
         (
             RmppHeader {
                 first: false,
-                ..good
+                ..valid_header
             },
             RmppStatus::BadSegment,
         ),
@@ -351,20 +354,26 @@ fn invalid_segments_are_aborted_with_a_reason() {
             },
             RmppStatus::BadSegment,
         ),
-        (RmppHeader { status: 3, ..good }, RmppStatus::IllegalStatus),
+        (
+            RmppHeader {
+                status: 3,
+                ..valid_header
+            },
+            RmppStatus::IllegalStatus,
+        ),
         (
             RmppHeader {
                 rmpp_type: RmppType::Ack,
                 segment_number: 5,
                 payload_length: 4,
-                ..good
+                ..valid_header
             },
             RmppStatus::W2S,
         ),
         (
             RmppHeader {
                 rmpp_type: RmppType::Stop,
-                ..good
+                ..valid_header
             },
             RmppStatus::IllegalStatus,
         ),
@@ -372,7 +381,7 @@ fn invalid_segments_are_aborted_with_a_reason() {
             RmppHeader {
                 rmpp_type: RmppType::Abort,
                 status: 117,
-                ..good
+                ..valid_header
             },
             RmppStatus::IllegalStatus,
         ),
@@ -649,7 +658,7 @@ fn segments_have_the_class_header_before_the_data() {
         (0x10, 0, 64),
         (0x35, 0x1405, 40),
     ] {
-        let what = Register {
+        let registration = Register {
             class,
             oui,
             version: 1,
@@ -657,12 +666,12 @@ fn segments_have_the_class_header_before_the_data() {
             ..SA
         };
         let mut hosts = Hosts::new();
-        let server = hosts.agent(RIGHT, &what);
+        let server = hosts.agent(RIGHT, &registration);
         let client = hosts.agent(
             LEFT,
             &Register {
                 methods: &[1],
-                ..what
+                ..registration
             },
         );
         let mut request = mad(class, 1, GET_TABLE, 1, 0x11);

@@ -285,11 +285,11 @@ fn grh_is_sent_and_received() {
         };
         assert_eq!(hosts.try_write(client, &header, &get), Err(errno));
     }
-    let stranger = UserHeader {
+    let foreign_client = UserHeader {
         gid: Gid::new(left.prefix(), PortGuid(0x777)),
         ..header
     };
-    hosts.write(client, &stranger, &mad(3, 2, 1, 2, 0x11));
+    hosts.write(client, &foreign_client, &mad(3, 2, 1, 2, 0x11));
     assert_eq!(hosts.umad.queued(server), 0, "not a GID of that port");
 }
 
@@ -366,8 +366,8 @@ fn unsolicited_mads_are_matched_by_class_version_and_method() {
     let client = hosts.agent(LEFT, &SA_CLIENT);
     let mut vendor = mad(0x35, 1, 2, 1, 1);
     vendor[37..40].copy_from_slice(&[0x00, 0x14, 0x06]);
-    let mut stranger = vendor.clone();
-    stranger[39] = 7;
+    let mut foreign_client = vendor.clone();
+    foreign_client[39] = 7;
     let cases = [
         (mad(3, 2, 2, 1, 0x11), Some(0)),
         (mad(3, 3, 2, 1, 0x11), Some(1)),
@@ -375,14 +375,18 @@ fn unsolicited_mads_are_matched_by_class_version_and_method() {
         (mad(3, 4, 0x12, 1, 0x11), None),
         (mad(3, 2, 0x13, 1, 0x11), None),
         (vendor, Some(4)),
-        (stranger, None),
+        (foreign_client, None),
     ];
     for (mad, receiver) in &cases {
         hosts.write(client, &to(3), mad);
-        let got: Vec<usize> = (0..all.len())
+        let received: Vec<usize> = (0..all.len())
             .filter(|i| hosts.read(all[*i]).is_some())
             .collect();
-        assert_eq!(got, receiver.iter().copied().collect::<Vec<_>>(), "{mad:?}");
+        assert_eq!(
+            received,
+            receiver.iter().copied().collect::<Vec<_>>(),
+            "{mad:?}"
+        );
     }
 }
 

@@ -58,7 +58,7 @@ fn discovery_finds_every_node_of_a_torus() {
     let spec = generate::from_spec("torus:4,4,1").unwrap();
     let (mut world, id) = world(&spec, 1);
     assert!(world.run_until_quiet(QUIET, at(60_000)));
-    assert_eq!(world.sm(id).unwrap().found, guids(&spec));
+    assert_eq!(world.sm(id).unwrap().known, guids(&spec));
     assert_eq!(world.in_flight(), 0);
 }
 
@@ -73,7 +73,7 @@ fn discovery_finds_every_node_with_faults() {
         ..Faults::NONE
     });
     assert!(world.run_until_quiet(QUIET, at(60_000)));
-    assert_eq!(world.sm(id).unwrap().found, guids(&spec));
+    assert_eq!(world.sm(id).unwrap().known, guids(&spec));
 }
 
 /// A run with a seed: trace hash and all events as text.
@@ -219,7 +219,7 @@ fn hung_agent_does_not_reply_but_forwards() {
     world.set_node_faults(1, Some(Faults::HUNG));
     ask(&mut world, id, path_to(3), 1);
     world.run_until_quiet(QUIET, at(60_000));
-    let found: Vec<_> = world.sm(id).unwrap().found.iter().map(|g| g.0).collect();
+    let found: Vec<_> = world.sm(id).unwrap().known.iter().map(|g| g.0).collect();
     assert_eq!(
         found,
         [0x1000, 0x4000],
@@ -279,8 +279,8 @@ fn garbage_has_the_configured_kind() {
                 mad.attr_id() == id::NODE_INFO,
                 mad.attr_mod() == AttrMod(0),
             ];
-            let wrong = right.iter().position(|r| !r);
-            assert_eq!(wrong, Some(kind as usize));
+            let invalid = right.iter().position(|r| !r);
+            assert_eq!(invalid, Some(kind as usize));
             assert_eq!(right.iter().filter(|r| !**r).count(), 1);
         }
     }

@@ -115,8 +115,12 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    let has = |flag: &str| flags.iter().any(|word| word == flag);
-    match run(Path::new(dir), has("--compare"), has("--without-texts")) {
+    let has_flag = |flag: &str| flags.iter().any(|word| word == flag);
+    match run(
+        Path::new(dir),
+        has_flag("--compare"),
+        has_flag("--without-texts"),
+    ) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

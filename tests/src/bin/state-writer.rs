@@ -36,8 +36,8 @@ fn main() -> ExitCode {
             waiting.insert(ticket.expect("a ticket"), n);
         }
         let reached = writer.durability().durable_ticket();
-        let rest = waiting.split_off(&(reached + 1));
-        if let Some((_, durable)) = core::mem::replace(&mut waiting, rest).pop_last() {
+        let remaining = waiting.split_off(&(reached + 1));
+        if let Some((_, durable)) = core::mem::replace(&mut waiting, remaining).pop_last() {
             let printed = writeln!(out, "durable {durable}").and_then(|()| out.flush());
             // The reader is gone: nobody will kill this process.
             if printed.is_err() {

@@ -131,13 +131,13 @@ impl ClientViews {
 /// Pairs of each host with the next two hosts and a distant one.
 fn host_pairs(sim: &Simulation) -> Vec<(PortAt, PortAt)> {
     let hosts = sim.clients.hosts();
-    let far = hosts.len() / 2;
-    let mut all: Vec<(PortAt, PortAt)> = Vec::new();
+    let far_host = hosts.len() / 2;
+    let mut entries: Vec<(PortAt, PortAt)> = Vec::new();
     for (n, from) in hosts.iter().enumerate() {
-        let to = [1, 2, far].map(|step| hosts[(n + step) % hosts.len()]);
-        all.extend(to.into_iter().filter(|to| to != from).map(|to| (*from, to)));
+        let to = [1, 2, far_host].map(|step| hosts[(n + step) % hosts.len()]);
+        entries.extend(to.into_iter().filter(|to| to != from).map(|to| (*from, to)));
     }
-    all.sort_unstable();
-    all.dedup();
-    all
+    entries.sort_unstable();
+    entries.dedup();
+    entries
 }

@@ -85,7 +85,7 @@ pub(super) struct Client {
 /// The clients of all hosts.
 #[derive(Debug)]
 pub(crate) struct Clients {
-    pub(super) all: BTreeMap<PortAt, Client>,
+    pub(super) by_host: BTreeMap<PortAt, Client>,
     pub(super) tid: u64,
     /// Set if replies may be delayed, or sent before their records are durable.
     pub(crate) deferred: Option<DeferredReplies>,
@@ -103,7 +103,7 @@ pub(crate) struct Clients {
 
 /// An SA request of a host.
 pub(super) struct RegistrationRequest {
-    pub(super) what: (Method, AttrId),
+    pub(super) request_kind: (Method, AttrId),
     pub(super) mask: u64,
     pub(super) data: Vec<u8>,
 }
@@ -117,7 +117,7 @@ impl Clients {
         let hosts = fabric.end_ports().filter(|at| !fabric.is_switch(at.node));
         let all = hosts.filter(|at| fabric.link_up(*at));
         Self {
-            all: all.map(|at| (at, Client::default())).collect(),
+            by_host: all.map(|at| (at, Client::default())).collect(),
             tid: 0,
             deferred: None,
             queries: 0,
@@ -129,7 +129,7 @@ impl Clients {
     }
 
     pub(crate) fn hosts(&self) -> Vec<PortAt> {
-        self.all.keys().copied().collect()
+        self.by_host.keys().copied().collect()
     }
 
     /// Number of requests that change registrations.
@@ -147,7 +147,7 @@ impl Clients {
             1 => Registration::Subscription,
             _ => Registration::Group(u8::try_from(d.below(4)).unwrap()),
         };
-        let client = self.all.get_mut(&at).unwrap();
+        let client = self.by_host.get_mut(&at).unwrap();
         if client.wanted.remove(&registration) {
             client.withdrawing.insert(registration);
             client.acknowledged.remove(&registration);
@@ -166,7 +166,7 @@ impl Clients {
     pub(crate) fn receive(&mut self, world: &mut World<Sm>, locations: &[SmLocation]) {
         self.receive_replies(world, locations);
         let fabric = world.fabric();
-        for (at, client) in &mut self.all {
+        for (at, client) in &mut self.by_host {
             let (reregister_requests, up) = (fabric.client_reregisters(*at), fabric.link_up(*at));
             if reregister_requests != client.reregister_requests {
                 let master = Self::master_of_port(world, locations, *at);
@@ -188,7 +188,7 @@ impl Clients {
 
     /// A host lost power, possibly for a moment: its client forgets all replies.
     pub(crate) fn lose_power(&mut self, node: NodeIdx) {
-        let of_node = self.all.iter_mut().filter(|(at, _)| at.node == node);
+        let of_node = self.by_host.iter_mut().filter(|(at, _)| at.node == node);
         for (at, client) in of_node {
             if let Some(deferred) = &mut self.deferred {
                 deferred.forget_requests(*at);
@@ -201,7 +201,7 @@ impl Clients {
 
     /// The fabric is correct: running hosts have recovered from their power loss.
     pub(crate) fn mark_recovered(&mut self) {
-        for client in self.all.values_mut() {
+        for client in self.by_host.values_mut() {
             client.rebooted &= !client.up;
         }
     }
@@ -210,7 +210,7 @@ impl Clients {
     pub(crate) fn send_requests(&mut self, world: &mut World<Sm>, locations: &[SmLocation]) {
         let hosts = self.hosts();
         for at in hosts {
-            let client = &self.all[&at];
+            let client = &self.by_host[&at];
             let missing: Vec<Registration> = client
                 .wanted
                 .difference(&client.acknowledged)
@@ -236,7 +236,7 @@ impl Clients {
                 let status = self.register(world, id, at, registration, true);
                 if status.is_some_and(Status::is_ok) {
                     self.acks += 1;
-                    let client = self.all.get_mut(&at).unwrap();
+                    let client = self.by_host.get_mut(&at).unwrap();
                     client.acknowledged.insert(registration);
                     if let Registration::Group(n) = registration {
                         let group = McMemberRecord::decode_slice(&self.last_record).unwrap();
@@ -248,7 +248,7 @@ impl Clients {
                 // Any reply ends a withdrawal: an error means that the registration does not exist.
                 let status = self.register(world, id, at, registration, false);
                 if status.is_some() {
-                    self.all
+                    self.by_host
                         .get_mut(&at)
                         .unwrap()
                         .withdrawing
@@ -269,17 +269,17 @@ impl Clients {
 
     /// Returns true if a group of the host had changed at its last reregistration request.
     pub(crate) fn has_changed_group(&self, at: PortAt) -> bool {
-        self.all[&at].group_changed
+        self.by_host[&at].group_changed
     }
 
     /// Returns true if the host lost power and its registrations were not complete since.
     pub(crate) fn has_rebooted(&self, at: PortAt) -> bool {
-        self.all[&at].rebooted
+        self.by_host[&at].rebooted
     }
 
     /// Returns true if all requests of the host are acknowledged.
     pub(crate) fn is_fully_registered(&self, at: PortAt) -> bool {
-        let client = &self.all[&at];
+        let client = &self.by_host[&at];
         client.withdrawing.is_empty() && client.wanted.is_subset(&client.acknowledged)
     }
 
@@ -291,7 +291,7 @@ impl Clients {
         known: &RegisteredRecords,
         exact: bool,
     ) -> Result<(), String> {
-        let client = &self.all[&at];
+        let client = &self.by_host[&at];
         let known: BTreeSet<Registration> = known.of(world.fabric().port_guid(at)).collect();
         if let Some(registration) = client.acknowledged.difference(&known).next() {
             return Err(format!("LOST: {registration:?} of {at:?} was acknowledged"));
@@ -315,8 +315,11 @@ impl Clients {
         registration: Registration,
         registers: bool,
     ) -> Option<Status> {
-        let RegistrationRequest { what, mask, data } =
-            Self::message(world, id, at, registration, registers)?;
+        let RegistrationRequest {
+            request_kind: what,
+            mask,
+            data,
+        } = Self::message(world, id, at, registration, registers)?;
         let status = self.send(world, id, at, what, mask, &data)?;
         if status.is_ok() || !registers || !matches!(registration, Registration::Group(_)) {
             return Some(status);
@@ -343,7 +346,7 @@ impl Clients {
             Registration::Group(n) => {
                 let sl = multicast_sl(world.sm(id)?.core());
                 RegistrationRequest {
-                    what: (method, id::MC_MEMBER),
+                    request_kind: (method, id::MC_MEMBER),
                     mask: MEMBER,
                     data: join_record(plain(n), gid, JoinState::FULL, sl)
                         .encode()
@@ -351,7 +354,7 @@ impl Clients {
                 }
             }
             Registration::Service(n) => RegistrationRequest {
-                what: (method, id::SERVICE),
+                request_kind: (method, id::SERVICE),
                 mask: SERVICE,
                 data: service(n, gid).encode().to_vec(),
             },
@@ -367,7 +370,7 @@ impl Clients {
                     ..InformInfo::default()
                 };
                 RegistrationRequest {
-                    what: (Method::Set, id::INFORM_INFO),
+                    request_kind: (Method::Set, id::INFORM_INFO),
                     mask: 0,
                     data: info.encode().to_vec(),
                 }
@@ -381,12 +384,12 @@ impl Clients {
         world: &mut World<Sm>,
         id: SmId,
         at: PortAt,
-        what: (Method, AttrId),
+        request_kind: (Method, AttrId),
         mask: u64,
         data: &[u8],
     ) -> Option<Status> {
         self.tid += 1;
-        let (status, reply) = try_request(world, id, at, what, self.tid, mask, data)?;
+        let (status, reply) = try_request(world, id, at, request_kind, self.tid, mask, data)?;
         self.last_record = reply;
         Some(status)
     }
@@ -419,7 +422,7 @@ impl Clients {
         let Some(id) = Self::master_of_port(world, locations, at) else {
             return Vec::new();
         };
-        let all: Vec<McMemberRecord> = self.all[&at].groups.values().copied().collect();
+        let all: Vec<McMemberRecord> = self.by_host[&at].groups.values().copied().collect();
         let reply = all.into_iter().map(|granted| {
             let data = granted.encode();
             let (status, reply) = self.query(world, id, at, (id::MC_MEMBER, GROUP), &data)?;
@@ -455,7 +458,7 @@ impl Clients {
     ) -> Result<(), String> {
         let fabric = world.fabric();
         let mut known = RegisteredRecords::at(world, master).0;
-        for (at, client) in self.all.iter().filter(|(at, _)| hosts.contains(at)) {
+        for (at, client) in self.by_host.iter().filter(|(at, _)| hosts.contains(at)) {
             let guid = fabric.port_guid(*at);
             if let Some(registration) = client.wanted.difference(&client.acknowledged).next() {
                 return Err(format!("{registration:?} of {at:?} is not acknowledged"));
@@ -505,7 +508,7 @@ impl Client {
         &self,
         world: &World<Sm>,
         master: SmId,
-        of: impl Fn(&McMemberRecord) -> T,
+        value_of: impl Fn(&McMemberRecord) -> T,
     ) -> bool {
         let Some(sm) = world.sm(master) else {
             return false;
@@ -514,17 +517,17 @@ impl Client {
         self.groups.iter().any(|(n, granted)| {
             let now = groups.get(plain(*n));
             now.is_some_and(|group| {
-                let is = &group.parameters;
+                let parameters = &group.parameters;
                 let now = McMemberRecord {
                     mlid: group.mlid,
-                    qkey: is.qkey,
-                    pkey: is.pkey,
-                    sl: is.sl,
-                    mtu: is.mtu,
-                    rate: is.rate,
+                    qkey: parameters.qkey,
+                    pkey: parameters.pkey,
+                    sl: parameters.sl,
+                    mtu: parameters.mtu,
+                    rate: parameters.rate,
                     ..*granted
                 };
-                of(&now) != of(granted)
+                value_of(&now) != value_of(granted)
             })
         })
     }

@@ -52,7 +52,7 @@ impl ContinuityTracker {
     fn update(&mut self, sim: &mut Simulation) {
         self.updates += 1;
         for at in sim.clients.hosts() {
-            self.all.entry(at).or_default();
+            self.by_host.entry(at).or_default();
         }
         let fragments = sim.fragments();
         let masters = Self::masters_by_fragment(sim, &fragments);
@@ -66,7 +66,7 @@ impl ContinuityTracker {
         let terms = sim.foreign.as_ref().map_or(0, |f| f.terms);
         let foreign_sm_became_master = core::mem::replace(&mut self.foreign_terms, terms) != terms;
         let lossy = sim.loses_mads || core::mem::take(&mut self.sm_was_stalled);
-        for (at, continuity) in &mut self.all {
+        for (at, continuity) in &mut self.by_host {
             let has_host = |(nodes, _): &(BTreeSet<NodeIdx>, _)| nodes.contains(&at.node);
             let fragment = fragments.iter().position(has_host).map(|n| &masters[n]);
             if continuity.is_unchanged(sim, *at, fragment) && !foreign_sm_became_master && !lossy {
@@ -102,7 +102,7 @@ impl ContinuityTracker {
         let reach = reachable(sim.lab.world.fabric(), term_start.node);
         let is_master = |term: u32| sim.slots.iter().any(|s| s.term == Some(term));
         let (mut passed, mut passed_cut_off) = (0, 0);
-        for (at, continuity) in &mut self.all {
+        for (at, continuity) in &mut self.by_host {
             let Some(own_term) = continuity.term.filter(|_| reach.contains(&at.node)) else {
                 continue;
             };
@@ -152,16 +152,16 @@ impl ContinuityTracker {
             };
             let is_comparable =
                 |t: &&HostContinuity| t.term == Some(term) && !t.cut_off && !t.lossy;
-            if !self.all.values().any(|t| is_comparable(&t)) {
+            if !self.by_host.values().any(|t| is_comparable(&t)) {
                 continue;
             }
             let known = RegisteredRecords::at(&sim.lab.world, id);
-            for (at, continuity) in self.all.iter().filter(|(_, t)| is_comparable(t)) {
+            for (at, continuity) in self.by_host.iter().filter(|(_, t)| is_comparable(t)) {
                 let checked = sim
                     .clients
                     .check_host(&sim.lab.world, *at, &known, continuity.exact);
-                if let Err(why) = checked {
-                    panic!("{} {:?} {why}", sim.lab.repeat(), sim.lab.world.now());
+                if let Err(error) = checked {
+                    panic!("{} {:?} {error}", sim.lab.repeat(), sim.lab.world.now());
                 }
                 checks += 1;
                 exact += u32::from(continuity.exact);
@@ -185,8 +185,10 @@ impl HostContinuity {
             return false;
         };
         let fabric = sim.lab.world.fabric();
-        let is_settled =
-            self.term == Some(*term) && self.settled_since.is_some_and(|(was, _)| was == *term);
+        let is_settled = self.term == Some(*term)
+            && self
+                .settled_since
+                .is_some_and(|(before, _)| before == *term);
         is_settled
             && !fragment.is_some_and(|h| h.foreign)
             && !self.cut_off
@@ -270,7 +272,7 @@ impl HostContinuity {
             return;
         };
         let now = sim.lab.world.now();
-        let since = self.settled_since.filter(|(was, _)| *was == term);
+        let since = self.settled_since.filter(|(before, _)| *before == term);
         let (_, since) = *self.settled_since.insert(since.unwrap_or((term, now)));
         let same = self.term == Some(term) && !self.cut_off && (!self.lossy || lossy);
         if now.since(since) < SETTLE_TIME || same {

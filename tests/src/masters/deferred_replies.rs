@@ -49,7 +49,7 @@ impl Clients {
             sent,
         };
         deferred.requests.insert(self.tid, request);
-        let (method, attr) = message.what;
+        let (method, attr) = message.request_kind;
         let new_group = if creates_group { NEW_GROUP } else { 0 };
         let ask = WireRequest {
             mask: message.mask | new_group,
@@ -111,7 +111,7 @@ impl Clients {
         } = request;
         deferred.late += u32::from(request.sent != world.now());
         let changed_mind = self
-            .all
+            .by_host
             .get(&at)
             .is_none_or(|client| client.wanted.contains(&registration) != registers);
         if changed_mind {
@@ -138,7 +138,7 @@ impl Clients {
                 batch,
             });
         }
-        let Some(client) = self.all.get_mut(&at) else {
+        let Some(client) = self.by_host.get_mut(&at) else {
             return;
         };
         if !registers {
@@ -184,7 +184,7 @@ impl Clients {
         } in lost.collect::<Vec<_>>()
         {
             deferred.lost += 1;
-            let Some(client) = self.all.get_mut(&at) else {
+            let Some(client) = self.by_host.get_mut(&at) else {
                 continue;
             };
             if !registers && !client.wanted.contains(&registration) {

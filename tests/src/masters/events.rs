@@ -254,16 +254,16 @@ impl RandomEvents {
     /// Cuts all links between a connected part of the switches and the other switches.
     fn split(&mut self, sim: &mut Simulation) -> String {
         let switch_links = Self::switch_links(sim);
-        let all: BTreeSet<NodeIdx> = switch_links
+        let switches: BTreeSet<NodeIdx> = switch_links
             .iter()
             .flat_map(|l| [l.a.node, l.b.node])
             .collect();
-        let all: Vec<NodeIdx> = all.into_iter().collect();
-        if all.len() < 2 {
+        let switches: Vec<NodeIdx> = switches.into_iter().collect();
+        if switches.len() < 2 {
             return "fewer than two switches".to_owned();
         }
-        let mut half = BTreeSet::from([all[self.rng.index(all.len())]]);
-        let wanted = 1 + self.rng.index(all.len() - 1);
+        let mut half = BTreeSet::from([switches[self.rng.index(switches.len())]]);
+        let wanted = 1 + self.rng.index(switches.len() - 1);
         while half.len() < wanted {
             let next = switch_links.iter().find_map(|l| {
                 let (a, b) = (half.contains(&l.a.node), half.contains(&l.b.node));

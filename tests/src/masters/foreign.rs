@@ -308,9 +308,9 @@ impl ScriptedSm {
             self.next_sweep = world.now();
             return;
         }
-        let all = self.reachable(world);
+        let reachable = self.reachable(world);
         let peer = self.peer;
-        let found = all
+        let found = reachable
             .into_iter()
             .find(|(at, _)| peer == Some(world.fabric().port_guid(*at)));
         if let Some((_, path)) = found {
@@ -363,17 +363,17 @@ impl ScriptedSm {
     /// As master, writes its LID as MasterSMLID and ClientReregister to all ports that have a LID, unless our SMs
     /// ignore it.
     fn claim_ports(&mut self, world: &mut World<Sm>) {
-        let own = world.fabric().lid(self.at).0;
-        if !self.takes_part() || !own.is_unicast() {
+        let own_lid = world.fabric().lid(self.at).0;
+        if !self.takes_part() || !own_lid.is_unicast() {
             return;
         }
         for (at, path) in self.reachable(world) {
             let info = world.fabric().port_info(at).unwrap();
-            if info.master_sm_lid == own || !info.lid.is_unicast() {
+            if info.master_sm_lid == own_lid || !info.lid.is_unicast() {
                 continue;
             }
             let set_info = PortInfo {
-                master_sm_lid: own,
+                master_sm_lid: own_lid,
                 client_reregister: info.capability_mask.has(CapMask::CLIENT_REREGISTER),
                 port_state: PortState::NoChange,
                 port_physical_state: ferrosm_mad::attr::PhysState::NoChange,
@@ -390,8 +390,8 @@ impl ScriptedSm {
             sm_state: state,
             ..world.foreign_sm(self.id.unwrap()).unwrap().info
         };
-        let all = self.reachable(world);
-        let found = all
+        let reachable = self.reachable(world);
+        let found = reachable
             .into_iter()
             .find(|(at, _)| world.fabric().port_guid(*at) == to);
         if let Some((_, path)) = found {
@@ -426,10 +426,10 @@ impl ScriptedSm {
         let fabric = world.fabric();
         let mut seen = BTreeSet::from([self.at.node]);
         let mut todo = VecDeque::from([(self.at, DrPath::LOCAL)]);
-        let mut all = Vec::new();
+        let mut entries = Vec::new();
         while let Some((at, path)) = todo.pop_front() {
             let is_switch = fabric.is_switch(at.node);
-            all.push((
+            entries.push((
                 if is_switch {
                     PortAt::new(at.node, 0)
                 } else {
@@ -448,6 +448,6 @@ impl ScriptedSm {
                 }
             }
         }
-        all
+        entries
     }
 }

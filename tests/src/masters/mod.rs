@@ -270,9 +270,9 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     run_checked(&mut sim, &mut monitor, Duration::from_secs(75));
     assert_quiet(&mut sim, &mut monitor);
     let all = exact(&sim);
-    if let Err(why) = check_settled(&mut sim, all) {
+    if let Err(error) = check_settled(&mut sim, all) {
         panic!(
-            "{} the fabric did not stay correct: {why}",
+            "{} the fabric did not stay correct: {error}",
             sim.lab.repeat()
         );
     }
@@ -350,9 +350,9 @@ fn assert_quiet(sim: &mut Simulation, monitor: &mut InvariantMonitor) {
 
 /// Advances the time, and checks the invariants meanwhile.
 fn run_checked(sim: &mut Simulation, monitor: &mut InvariantMonitor, time: Duration) {
-    let end = sim.lab.world.now() + time;
-    while sim.lab.world.now() < end {
-        let left = end.since(sim.lab.world.now());
+    let deadline = sim.lab.world.now() + time;
+    while sim.lab.world.now() < deadline {
+        let left = deadline.since(sim.lab.world.now());
         sim.run_for(left.min(simulation::TICK * 2));
         monitor.check(sim);
     }
@@ -364,13 +364,13 @@ fn run_until_settled(
     limit: Duration,
     exact: &dyn Fn(&Simulation) -> bool,
 ) {
-    let end = sim.lab.world.now() + limit;
+    let deadline = sim.lab.world.now() + limit;
     loop {
         run_checked(sim, monitor, Duration::from_millis(500));
         let exact = exact(sim);
         match check_settled(sim, exact) {
             Ok(()) => return,
-            Err(why) if sim.lab.world.now() >= end => {
+            Err(why) if sim.lab.world.now() >= deadline => {
                 panic!("{} not within {limit:?}: {why}", sim.lab.repeat());
             }
             Err(_) => {}

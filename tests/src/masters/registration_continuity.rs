@@ -51,7 +51,7 @@ impl HostContinuity {
 /// Continuity of all hosts.
 #[derive(Debug, Default)]
 pub(crate) struct ContinuityTracker {
-    pub(super) all: BTreeMap<PortAt, HostContinuity>,
+    pub(super) by_host: BTreeMap<PortAt, HostContinuity>,
     /// Terms that began since the last update.
     pub(crate) term_starts: Vec<TermStart>,
     /// An SM was stalled since the last update.
@@ -66,12 +66,12 @@ pub(crate) struct ContinuityTracker {
 impl ContinuityTracker {
     /// Number of hosts whose registrations must be continuous.
     pub(crate) fn continuous_hosts(&self) -> u32 {
-        let continuous_hosts = self.all.values().filter(|t| t.term.is_some());
+        let continuous_hosts = self.by_host.values().filter(|t| t.term.is_some());
         u32::try_from(continuous_hosts.count()).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn lose_power(&mut self, node: NodeIdx) {
-        let of_node = self.all.iter_mut().filter(|(at, _)| at.node == node);
+        let of_node = self.by_host.iter_mut().filter(|(at, _)| at.node == node);
         of_node.for_each(|(_, continuity)| continuity.reset());
     }
 }

@@ -91,18 +91,18 @@ fn choose_sm_ports(spec: &FabricSpec, d: &mut TestRng) -> Vec<PortAt> {
     let mut hosts = of(NodeType::Ca);
     let mut switches = of(NodeType::Switch);
     let wanted = 2 + d.index(4);
-    let mut all = Vec::new();
-    while all.len() < wanted && !hosts.is_empty() {
+    let mut entries = Vec::new();
+    while entries.len() < wanted && !hosts.is_empty() {
         if d.one_in(6) && !switches.is_empty() {
-            all.push(PortAt::new(
+            entries.push(PortAt::new(
                 switches.swap_remove(d.index(switches.len())),
                 0,
             ));
         } else {
-            all.push(PortAt::new(hosts.swap_remove(d.index(hosts.len())), 1));
+            entries.push(PortAt::new(hosts.swap_remove(d.index(hosts.len())), 1));
         }
     }
-    all
+    entries
 }
 
 pub(crate) fn scenario(seed: u64) -> Scenario {

@@ -302,7 +302,7 @@ impl Simulation {
         let replica_for = self.replica_for(i, now);
         let sm = self.lab.world.kill(id).unwrap();
         let own = records_of(&sm, self.slots[i].plan.clock, now);
-        let of = self.slots[i].guid;
+        let own_guid = self.slots[i].guid;
         let term = self.slots[i].last_term;
         let older_records = self.slots[i].older_records.take();
         for slot in self.slots.iter_mut().filter(|s| s.leader == Some(id)) {
@@ -311,13 +311,13 @@ impl Simulation {
                 ReplicaMode::InSync => Some(Replica {
                     records: own.clone(),
                     complete: true,
-                    of,
+                    of: own_guid,
                     term,
                 }),
                 ReplicaMode::Stale => older_records.clone().map(|records| Replica {
                     records,
                     complete: false,
-                    of,
+                    of: own_guid,
                     term,
                 }),
             };
@@ -341,7 +341,7 @@ impl Simulation {
         let Some(leader) = leader else {
             return slot.replica.clone();
         };
-        let of = leader.guid;
+        let own_guid = leader.guid;
         match slot.plan.replica_mode {
             ReplicaMode::Absent => None,
             ReplicaMode::InSync => {
@@ -351,7 +351,7 @@ impl Simulation {
                     Some(Replica {
                         records,
                         complete: true,
-                        of,
+                        of: own_guid,
                         term: leader.last_term,
                     })
                 }
@@ -361,7 +361,7 @@ impl Simulation {
                 Some(Replica {
                     records,
                     complete: false,
-                    of,
+                    of: own_guid,
                     term: leader.last_term,
                 })
             }
@@ -503,8 +503,8 @@ impl Simulation {
 
     /// Returns true if another SM may be stopped. In calm seeds an SM with a replica remains.
     pub(crate) fn may_stop_sm(&self) -> bool {
-        let least = if self.calm { 2 } else { 1 };
-        self.running().len() > least
+        let min = if self.calm { 2 } else { 1 };
+        self.running().len() > min
     }
 
     pub(crate) fn command(&mut self, i: usize, input: Input) {
@@ -530,9 +530,9 @@ impl Simulation {
 
     /// Advances the time, and runs clients, replication and checks.
     pub(crate) fn run_for(&mut self, time: Duration) {
-        let end = self.lab.world.now() + time;
-        while self.lab.world.now() < end {
-            let left = end.since(self.lab.world.now());
+        let deadline = self.lab.world.now() + time;
+        while self.lab.world.now() < deadline {
+            let left = deadline.since(self.lab.world.now());
             self.lab.world.run_for(TICK.min(left));
             self.tick();
         }
@@ -540,10 +540,10 @@ impl Simulation {
 
     /// Processes at most `steps` simulator events, for at most `at_most`.
     pub(crate) fn run_steps(&mut self, steps: u64, at_most: Duration) {
-        let end = self.lab.world.now() + at_most;
+        let deadline = self.lab.world.now() + at_most;
         let mut next = self.lab.world.now() + TICK;
         for _ in 0..steps {
-            let Some(now) = self.lab.world.step().filter(|now| *now <= end) else {
+            let Some(now) = self.lab.world.step().filter(|now| *now <= deadline) else {
                 return;
             };
             if now >= next {
@@ -555,10 +555,10 @@ impl Simulation {
 
     /// Advances the time until `done`, for at most `at_most`; returns false if the condition did not become true.
     pub(crate) fn run_until(&mut self, at_most: Duration, done: impl Fn(&Self) -> bool) -> bool {
-        let end = self.lab.world.now() + at_most;
+        let deadline = self.lab.world.now() + at_most;
         let mut next = self.lab.world.now() + TICK;
         while !done(self) {
-            let Some(now) = self.lab.world.step().filter(|now| *now <= end) else {
+            let Some(now) = self.lab.world.step().filter(|now| *now <= deadline) else {
                 return false;
             };
             if now >= next {
@@ -693,7 +693,7 @@ impl Simulation {
     }
 
     /// Chooses an SM at random.
-    pub(crate) fn choose(d: &mut TestRng, of: &[usize]) -> Option<usize> {
-        of.get(d.index(of.len().max(1))).copied()
+    pub(crate) fn choose(d: &mut TestRng, indices: &[usize]) -> Option<usize> {
+        indices.get(d.index(indices.len().max(1))).copied()
     }
 }

@@ -103,8 +103,8 @@ impl RareFaults {
                 FabricAction::Drain(self.random_link(lab), time)
             }
             6 => {
-                let most = u32::try_from(1 + d.below(20)).unwrap();
-                FabricAction::Agent(None, AgentFault::Backlog(most))
+                let max = u32::try_from(1 + d.below(20)).unwrap();
+                FabricAction::Agent(None, AgentFault::Backlog(max))
             }
             7 => {
                 let chance = d.unit() * d.unit();

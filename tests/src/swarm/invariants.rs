@@ -83,8 +83,8 @@ impl InvariantMonitor {
         self.configured.extend(configured.map(|(guid, _)| guid));
         let subnet = sm.core().subnet();
         for link in subnet.links() {
-            for end in [link.a, link.b] {
-                assert_eq!(subnet.peer(end), Some(link.other(end)), "{}", repeat);
+            for port in [link.a, link.b] {
+                assert_eq!(subnet.peer(port), Some(link.other(port)), "{}", repeat);
             }
         }
     }

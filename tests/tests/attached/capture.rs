@@ -57,11 +57,11 @@ fn session() -> (FabricServer, u64) {
     let sim = FabricServer::try_serve(&by_spec("star:3"), &["--capture", "live.pcapng"]).unwrap();
     let mut sm = OpenSm::start(&sim, None, &[]);
     sm.wait_until_up(1);
-    let far = "host-2 mlx5_0";
-    osmtest(&sim, far, &["-f", "c"]);
-    osmtest(&sim, far, &["-f", "m", "-M", "1"]);
+    let far_node = "host-2 mlx5_0";
+    osmtest(&sim, far_node, &["-f", "c"]);
+    osmtest(&sim, far_node, &["-f", "m", "-M", "1"]);
     for table in [&["-p"][..], &["NR"], &["PIR"], &["-c"], &["-g"]] {
-        let _ = sim.run_at(far, "saquery", table).expect_success();
+        let _ = sim.run_at(far_node, "saquery", table).expect_success();
     }
     let lid = sim
         .net()
@@ -103,11 +103,11 @@ fn session() -> (FabricServer, u64) {
 
 /// Packets sent by programs and packets originated by nodes.
 fn packets(status: &str) -> u64 {
-    let count = |what: &str| -> u64 {
-        let before = status.split_once(what).map(|(before, _)| before);
+    let count = |description: &str| -> u64 {
+        let before = status.split_once(description).map(|(before, _)| before);
         let word = before.and_then(|text| text.split_whitespace().next_back());
         word.and_then(|word| word.parse().ok())
-            .unwrap_or_else(|| panic!("{what}: {status}"))
+            .unwrap_or_else(|| panic!("{description}: {status}"))
     };
     count(" packets sent") + count(" traps")
 }

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The records of a text by name, without comments and order.
 fn records(text: &str) -> BTreeMap<String, Vec<String>> {
-    let mut all = BTreeMap::new();
+    let mut map = BTreeMap::new();
     for record in text.split("\n\n") {
         let lines: Vec<String> = record
             .lines()
@@ -38,9 +38,9 @@ fn records(text: &str) -> BTreeMap<String, Vec<String>> {
         }) else {
             continue;
         };
-        all.insert(head.clone(), lines);
+        map.insert(head.clone(), lines);
     }
-    all
+    map
 }
 
 /// Topologies with every kind of node and link that the generators support.
@@ -68,14 +68,14 @@ fn ibnetdiscover_reproduces_the_fabric_file() {
     let mut failures = Vec::new();
     for spec in TOPOLOGIES {
         let text = by_spec(spec);
-        let found = FabricServer::serve(&text)
+        let listing = FabricServer::serve(&text)
             .run("ibnetdiscover", &[])
             .expect_success()
             .stdout;
         // infiniband-diags 44 predates XDR and reports an unknown speed.
         let text = text.replace("xXDR\n", "x???\n");
-        compare(spec, &text, &found, &mut failures);
-        let (written, found) = (records(&text), records(&found));
+        compare(spec, &text, &listing, &mut failures);
+        let (written, found) = (records(&text), records(&listing));
         for (head, lines) in &found {
             // Completeness was checked above.
             let expected = written.get(head).map(Vec::as_slice).unwrap_or_default();
@@ -99,10 +99,10 @@ fn ibnetdiscover_reproduces_unusual_node_names() {
         .replace(&format!("\"{switch}\""), &format!("\"{}\"", names[0]));
     let sim = FabricServer::serve(&text);
     sim.execute(&format!("rename \"host-1 mlx5_0\" {:?}", names[1]));
-    let found = sim.run("ibnetdiscover", &[]).expect_success().stdout;
-    let net = Net::parse(&found).unwrap();
+    let listing = sim.run("ibnetdiscover", &[]).expect_success().stdout;
+    let net = Net::parse(&listing).unwrap();
     let descriptions: BTreeSet<&str> = net.nodes.values().map(|n| &*n.description).collect();
-    assert_eq!(descriptions, BTreeSet::from(names), "{found}");
+    assert_eq!(descriptions, BTreeSet::from(names), "{listing}");
 }
 
 /// A fabric under OpenSM and a host far from it. Counters start at 0.
@@ -213,7 +213,7 @@ fn iblinkinfo_and_ibqueryerrors_agree_with_the_fabric() {
 #[test]
 fn perfquery_counts_the_packets_sent() {
     let fabric = Managed::new();
-    let far = fabric.lid(FAR);
+    let far_lid = fabric.lid(FAR);
     let sent = |args: &[&str]| {
         let text = fabric.run("perfquery", &[&["-x"], args].concat());
         (
@@ -232,7 +232,7 @@ fn perfquery_counts_the_packets_sent() {
         let before = sent(&[&leaf, "2"]);
         for _ in 0..5 {
             // One request to and one response from the host's PMA each, both through port 2 of the leaf.
-            let _ = fabric.run("perfquery", &[&far, "1"]);
+            let _ = fabric.run("perfquery", &[&far_lid, "1"]);
         }
         (before, sent(&[&leaf, "2"]))
     };
@@ -333,10 +333,10 @@ fn ibtracert_follows_the_lfts() {
 #[test]
 fn ibping_and_ibsysstat_reach_their_servers() {
     let fabric = Managed::new();
-    let far = fabric.lid(FAR);
+    let far_lid = fabric.lid(FAR);
     let silent = fabric
         .sim
-        .run("ibping", &["-c", "1", "-t", "100", &far])
+        .run("ibping", &["-c", "1", "-t", "100", &far_lid])
         .stdout;
     assert!(silent.contains("100% packet loss"), "{silent}");
     let start = |program: &str| {
@@ -363,13 +363,16 @@ fn ibping_and_ibsysstat_reach_their_servers() {
     })
     .unwrap();
     poll_until(TIMEOUT, PAUSE, || {
-        let output = fabric.sim.run("ibping", &["-f", "-c", "50", &far]).stdout;
+        let output = fabric
+            .sim
+            .run("ibping", &["-f", "-c", "50", &far_lid])
+            .stdout;
         let all_received = output.contains("50 packets transmitted, 50 received, 0% packet loss");
         if all_received { Ok(()) } else { Err(output) }
     })
     .unwrap();
     let output = poll_until(TIMEOUT, PAUSE, || {
-        let done = fabric.sim.run("ibsysstat", &[&far, "cpu"]);
+        let done = fabric.sim.run("ibsysstat", &[&far_lid, "cpu"]);
         if done.status.success() {
             Ok(done.stdout)
         } else {
@@ -434,13 +437,13 @@ fn ibhosts_ibswitches_and_ibaddr_agree_with_the_fabric() {
         status.contains("4: ACTIVE") && status.contains("rate:\t\t 200 Gb/sec (4X HDR)"),
         "{status}"
     );
-    let far = fabric.lid(FAR);
-    let address = fabric.run("ibaddr", &[&far]);
+    let far_lid = fabric.lid(FAR);
+    let address = fabric.run("ibaddr", &[&far_lid]);
     assert!(
         address.contains(&format!(
             "start {:#x} end {:#x}",
-            far.parse::<u16>().unwrap(),
-            far.parse::<u16>().unwrap()
+            far_lid.parse::<u16>().unwrap(),
+            far_lid.parse::<u16>().unwrap()
         )),
         "{address}"
     );
@@ -454,7 +457,7 @@ fn ibhosts_ibswitches_and_ibaddr_agree_with_the_fabric() {
 #[test]
 fn saquery_answers_agree_with_the_fabric() {
     let fabric = Managed::new();
-    let far = fabric.lid(FAR);
+    let far_lid = fabric.lid(FAR);
     let count = |args: &[&str], word: &str| fabric.run("saquery", args).matches(word).count();
     assert_eq!(count(&["-x"], "LinkRecord dump"), 2 * 48);
     assert_eq!(count(&["-s"], "PortInfoRecord dump"), 1);
@@ -463,7 +466,7 @@ fn saquery_answers_agree_with_the_fabric() {
     assert_eq!(count(&["-m"], "MCMemberRecord member dump"), 1);
     assert_eq!(
         count(
-            &["-p", "--src-to-dst", &format!("1:{far}")],
+            &["-p", "--src-to-dst", &format!("1:{far_lid}")],
             "PathRecord dump"
         ),
         1
@@ -471,7 +474,7 @@ fn saquery_answers_agree_with_the_fabric() {
     assert_eq!(count(&["LFTR"], "LFT Record dump"), 20);
     assert_eq!(count(&["MFTR"], "MFT Record dump"), 0);
     // One record for each block of 8.
-    let guids = parse_smpquery(&fabric.run("smpquery", &["portinfo", &far, "1"]));
+    let guids = parse_smpquery(&fabric.run("smpquery", &["portinfo", &far_lid, "1"]));
     let blocks = guids["GuidCap"].parse::<usize>().unwrap() / 8;
     assert_eq!(count(&["GIR"], "GUIDInfo Record dump"), 20 + 16 * blocks);
     // Switches: 5 in-ports times 5 out-ports each; hosts: one record.

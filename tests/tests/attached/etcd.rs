@@ -83,10 +83,10 @@ impl EtcdPair {
 
     /// Registers another service, repeated until the SA acknowledges it. A query may show a registration before it is durable; the SA
     /// acknowledges it when it is durable, or after an alarm.
-    fn offer(&self, name: &str, then: usize) {
+    fn offer(&self, name: &str, next_index: usize) {
         let line = offers(&self.sm(), self.guid, name);
         self.send_until_acknowledged(&line);
-        self.wait_for_records("-S", then);
+        self.wait_for_records("-S", next_index);
     }
 
     /// Sends these registrations until the SA has acknowledged all of them.
@@ -97,13 +97,13 @@ impl EtcdPair {
             done.then_some(())
                 .ok_or_else(|| "not acknowledged".to_owned())
         });
-        acknowledged.unwrap_or_else(|why| panic!("{why}: {lines}"));
+        acknowledged.unwrap_or_else(|error| panic!("{error}: {lines}"));
     }
 
     /// Waits until the SA returns `count` records of a kind.
     fn wait_for_records(&self, kind: &str, count: usize) {
-        let found = poll_until(GUARD, PAUSE, || self.check_records(kind, count));
-        found.unwrap_or_else(|why| panic!("{count} of {kind}: {why}"));
+        let outcome = poll_until(GUARD, PAUSE, || self.check_records(kind, count));
+        outcome.unwrap_or_else(|error| panic!("{count} of {kind}: {error}"));
     }
 
     /// Checks the number of records; the error is saquery's output. The SA does not reply while the master verifies its role, so the
@@ -145,8 +145,8 @@ impl EtcdPair {
         );
     }
 
-    fn count(&self, n: usize, what: &str) -> usize {
-        self.pair.log(n).matches(what).count()
+    fn count(&self, n: usize, description: &str) -> usize {
+        self.pair.log(n).matches(description).count()
     }
 }
 
@@ -157,7 +157,7 @@ fn standby_replaces_killed_master_without_losing_records() {
     setup.register();
     let (registered, fabric) = (setup.registered(), setup.fabric());
     let began = Instant::now();
-    setup.pair.end(0, Signal::Kill);
+    setup.pair.terminate(0, Signal::Kill);
     setup.pair.wait(1, RESTORED_VIEW, 1);
     let loaded = began.elapsed();
     setup.pair.assert_master(1);
@@ -180,10 +180,10 @@ fn standby_replaces_killed_master_without_losing_records() {
 fn sm_that_starts_alone_restores_records_from_etcd() {
     let mut setup = EtcdPair::new();
     setup.register();
-    setup.pair.end(1, Signal::Kill);
+    setup.pair.terminate(1, Signal::Kill);
     setup.offer("further", 2);
     let (registered, fabric) = (setup.registered(), setup.fabric());
-    setup.pair.end(0, Signal::Kill);
+    setup.pair.terminate(0, Signal::Kill);
     let began = Instant::now();
     setup.pair.start(1);
     setup.pair.wait(1, "role=Master", 1);
@@ -207,12 +207,12 @@ fn loss_of_one_etcd_member_changes_nothing() {
     setup.offer("further", 2);
     let answered = began.elapsed();
     setup.pair.wait(1, IN_SYNC, 2);
-    let whole = began.elapsed();
-    println!("member killed: reply after {answered:?}, standby in sync after {whole:?}");
+    let total = began.elapsed();
+    println!("member killed: reply after {answered:?}, standby in sync after {total:?}");
     setup.pair.assert_master(0);
     setup.assert_no_failover();
-    for what in [LEASE_LOST, ALARM] {
-        assert_eq!(setup.count(0, what), 0, "{}", setup.pair.log(0));
+    for text in [LEASE_LOST, ALARM] {
+        assert_eq!(setup.count(0, text), 0, "{}", setup.pair.log(0));
     }
     assert_eq!(
         setup.count(0, "sweep complete"),
@@ -229,8 +229,8 @@ fn loss_of_one_etcd_member_changes_nothing() {
     setup.offer("good", 3);
     let answered = began.elapsed();
     setup.pair.wait(1, IN_SYNC, in_sync + 1);
-    let whole = began.elapsed();
-    println!("leader killed: reply after {answered:?}, standby in sync after {whole:?}");
+    let total = began.elapsed();
+    println!("leader killed: reply after {answered:?}, standby in sync after {total:?}");
     setup.pair.assert_master(0);
     setup.assert_no_failover();
     // A replica may be unavailable briefly but must become available again.
@@ -239,7 +239,7 @@ fn loss_of_one_etcd_member_changes_nothing() {
     assert_eq!(setup.fabric(), fabric);
 
     let registered = setup.registered();
-    setup.pair.end(0, Signal::Kill);
+    setup.pair.terminate(0, Signal::Kill);
     setup.pair.wait(1, RESTORED_VIEW, 1);
     setup.pair.assert_master(1);
     assert_eq!(setup.registered(), registered);
@@ -269,15 +269,15 @@ fn fabric_is_served_without_etcd() {
     setup.pair.wait(0, RESTORED, 1);
     let restored = began.elapsed();
     setup.pair.wait(1, IN_SYNC, 2);
-    let whole = began.elapsed();
+    let total = began.elapsed();
     println!(
-        "etcd restarted after {served:?}: protected after {restored:?}, replica in sync after {whole:?}"
+        "etcd restarted after {served:?}: protected after {restored:?}, replica in sync after {total:?}"
     );
     setup.pair.assert_master(0);
     assert_eq!(setup.count(0, ALARM), 1, "{}", setup.pair.log(0));
     assert_eq!(setup.count(0, RESTORED), 1, "{}", setup.pair.log(0));
     setup.assert_no_failover();
-    setup.pair.end(0, Signal::Kill);
+    setup.pair.terminate(0, Signal::Kill);
     setup.pair.wait(1, RESTORED_VIEW, 1);
     setup.pair.assert_master(1);
     assert_eq!(setup.registered(), registered);
@@ -317,7 +317,7 @@ fn hanging_etcd_causes_no_failover() {
     }
     assert_eq!(setup.registered(), registered);
     assert_eq!(setup.fabric(), fabric);
-    setup.pair.end(0, Signal::Kill);
+    setup.pair.terminate(0, Signal::Kill);
     setup.pair.wait(1, RESTORED_VIEW, 1);
     setup.pair.assert_master(1);
     assert_eq!(setup.registered(), registered);

@@ -17,7 +17,7 @@ fn prepare(dir: &Path) {
 fn killed_master_is_replaced_and_rejoins() {
     let mut pair = SmPair::new(prepare);
     pair.assert_master(0);
-    pair.end(0, Signal::Kill);
+    pair.terminate(0, Signal::Kill);
     pair.wait(1, "master silent", 1);
     pair.wait(1, "restored view used", 1);
     pair.assert_master(1);
@@ -26,7 +26,7 @@ fn killed_master_is_replaced_and_rejoins() {
     pair.wait(1, "handed over to SM", 1);
     pair.assert_master(0);
     pair.wait(1, "replica in sync", 2);
-    pair.end(0, Signal::Kill);
+    pair.terminate(0, Signal::Kill);
     pair.wait(1, "restored view used", 2);
     pair.assert_master(1);
 }
@@ -50,7 +50,7 @@ fn planned_handover_restores_from_the_replica() {
         .stderr
         .contains("this SM is Standby of the SM of GUID");
     assert!(is_standby, "{}", again.stderr);
-    pair.end(1, Signal::Terminate);
+    pair.terminate(1, Signal::Terminate);
     pair.assert_master(0);
     pair.wait(0, "restored view used", 1);
 }

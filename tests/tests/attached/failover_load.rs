@@ -113,12 +113,12 @@ impl LoadTest {
     }
 
     /// Starts registering clients and waits until each host has a reply.
-    fn register(&mut self, what: &str) {
+    fn register(&mut self, description: &str) {
         // Does not reuse the numbers of earlier clients.
         let first = self.started * 10_000;
         self.started += 1;
         let start = |node: &&str| {
-            RegistrationClient::start(&self.pair.sim, &self.registrar, node, first, what)
+            RegistrationClient::start(&self.pair.sim, &self.registrar, node, first, description)
         };
         self.registrars = REGISTER.iter().map(start).collect();
         self.wait_acknowledged(self.master_lid());
@@ -136,7 +136,7 @@ impl LoadTest {
 
     /// Waits until the SA at a LID has acknowledged more registrations of each host than `before`.
     fn wait_for_more_acknowledged(&self, lid: u16, before: &[usize]) {
-        let found = poll_until(GUARD, PAUSE, || {
+        let outcome = poll_until(GUARD, PAUSE, || {
             let acknowledged_counts = self.acknowledged(lid);
             let done = acknowledged_counts
                 .iter()
@@ -145,29 +145,29 @@ impl LoadTest {
             done.then_some(())
                 .ok_or_else(|| format!("by {lid}: {acknowledged_counts:?}"))
         });
-        found.unwrap_or_else(|why| panic!("{why}"));
+        outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 
     fn wait_flapped(&self, times: usize) {
         let Some(flaps) = &self.flaps else { return };
         let until = flaps.cycles() + times;
-        let found = poll_until(GUARD, PAUSE, || {
+        let outcome = poll_until(GUARD, PAUSE, || {
             let done = flaps.cycles() >= until;
             done.then_some(()).ok_or_else(|| "no link flaps".to_owned())
         });
-        found.unwrap_or_else(|why| panic!("{why}"));
+        outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Stops the registering clients and stores their output.
     fn stop_registering(&mut self) {
         for (output, registrar) in self.client_output.iter_mut().zip(self.registrars.drain(..)) {
-            *output += &registrar.end();
+            *output += &registrar.finish();
         }
     }
 
     fn master_lid(&self) -> u16 {
         let sm_info = poll_until(GUARD, PAUSE, || self.pair.sim.sm_info(CLIENT));
-        sm_info.unwrap_or_else(|why| panic!("{why}")).lid
+        sm_info.unwrap_or_else(|error| panic!("{error}")).lid
     }
 
     /// LID of an SM's port, as the simulator reports it.
@@ -189,7 +189,7 @@ impl LoadTest {
             let lid = self.lid_of(other);
             // A cable that was just cut may have dropped the query, and an SM that waits for its replica reports Discovering for ten
             // seconds.
-            let found = poll_until(GUARD, PAUSE, || {
+            let outcome = poll_until(GUARD, PAUSE, || {
                 let sm_info = self.pair.sim.sm_info_of(CLIENT, lid)?;
                 let is_master = sm_info.state == "SMINFO_MASTER";
                 if is_master && other != n {
@@ -198,18 +198,18 @@ impl LoadTest {
                 let done = is_master || other != n && sm_info.state == "SMINFO_STANDBY";
                 done.then_some(()).ok_or_else(|| format!("{sm_info:?}"))
             });
-            found.unwrap_or_else(|why| panic!("{other}: {why}"));
+            outcome.unwrap_or_else(|error| panic!("{other}: {error}"));
         }
     }
 
     /// Kills the master under the current load. The next SM takes over, replies to every host, and cables continue to flap.
-    fn kill(&mut self, killed: usize, successor: usize, what: &str) -> Smps {
+    fn kill(&mut self, killed: usize, successor: usize, description: &str) -> Smps {
         let (old, new) = (self.lid_of(killed), self.lid_of(successor));
         let sim = &self.pair.sim;
         let answers_before = self.witness.answers().len();
         let before = count_smps(sim);
         let began = Instant::now();
-        self.pair.end(killed, Signal::Kill);
+        self.pair.terminate(killed, Signal::Kill);
         self.pair.wait(successor, RESTORED_VIEW, 1);
         let taken = began.elapsed();
         let answered = poll_until(GUARD, PAUSE, || {
@@ -219,7 +219,7 @@ impl LoadTest {
                 .then_some(())
                 .ok_or_else(|| "no replies to path queries".to_owned())
         });
-        answered.unwrap_or_else(|why| panic!("{why}: {}", self.pair.log(successor)));
+        answered.unwrap_or_else(|error| panic!("{error}: {}", self.pair.log(successor)));
         self.wait_acknowledged(new);
         self.wait_flapped(2);
         self.pair.wait(successor, "role=Master", 1);
@@ -240,27 +240,27 @@ impl LoadTest {
         let longest = longest.fold(0.0, f64::max);
         assert!(
             silent.is_some_and(|silent| silent < SILENT_S),
-            "{what}: {silent:?} s without a reply"
+            "{description}: {silent:?} s without a reply"
         );
         print_figures(&format!(
-            "{what}: takeover after {taken:?}; no path reply for {silent:.3?} s (longest gap {longest:.3} s, {} replies)",
+            "{description}: takeover after {taken:?}; no path reply for {silent:.3?} s (longest gap {longest:.3} s, {} replies)",
             answers.len()
         ));
-        print_figures(&format!("{what}: SMPs (Gets, Sets) {spent:?}"));
+        print_figures(&format!("{description}: SMPs (Gets, Sets) {spent:?}"));
         spent
     }
 
     /// A host that took no part in the load finds every acknowledged record.
-    fn assert_nothing_lost(&self, what: &str) {
+    fn assert_nothing_lost(&self, description: &str) {
         let mut ledger = RegistrationLog::default();
         for output in &self.client_output {
             ledger.add(output);
         }
         let records = poll_until(GUARD, PAUSE, || query_registrations(&self.pair.sim, CLIENT));
-        let records = records.unwrap_or_else(|why| panic!("{why}"));
+        let records = records.unwrap_or_else(|error| panic!("{error}"));
         let (lost, returned) = ledger.differences(&records);
         print_figures(&format!(
-            "{what}: {} changes acknowledged, {} refused; {} registrations stand, {} lost, {} came back that were withdrawn",
+            "{description}: {} changes acknowledged, {} refused; {} registrations stand, {} lost, {} came back that were withdrawn",
             ledger.acknowledged,
             ledger.refused,
             ledger.registered_count(),
@@ -302,7 +302,7 @@ impl LoadTest {
             })
         };
         let (mut last, mut since) = (sets(), Instant::now());
-        let found = poll_until(GUARD, PAUSE, || {
+        let outcome = poll_until(GUARD, PAUSE, || {
             let now = sets();
             if now != last {
                 (last, since) = (now, Instant::now());
@@ -312,7 +312,7 @@ impl LoadTest {
                 .then_some(())
                 .ok_or_else(|| "forwarding tables are still written".to_owned())
         });
-        found.unwrap_or_else(|why| panic!("{why}"));
+        outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Starts registrations and flapping cables.
@@ -323,13 +323,13 @@ impl LoadTest {
     }
 
     /// Stops the load; SM `master` is master and has every acknowledged record.
-    fn finish_load(&mut self, master: usize, what: &str) {
+    fn finish_load(&mut self, master: usize, description: &str) {
         self.stop_registering();
         if let Some(flaps) = self.flaps.take() {
-            flaps.end();
+            flaps.finish();
         }
         self.assert_only_master(master);
-        self.assert_nothing_lost(what);
+        self.assert_nothing_lost(description);
     }
 }
 
@@ -337,14 +337,14 @@ impl LoadTest {
 fn kill_masters(sms: usize) {
     let mut test = LoadTest::new(sms);
     for successor in 1..sms {
-        let what = format!("{sms} SMs, {successor} killed");
+        let description = format!("{sms} SMs, {successor} killed");
         test.start_load();
         if successor > 1 {
             // Only records that another SM has replicated can survive.
             test.pair.wait(successor, IN_SYNC, successor);
         }
-        drop(test.kill(successor - 1, successor, &what));
-        test.finish_load(successor, &what);
+        drop(test.kill(successor - 1, successor, &description));
+        test.finish_load(successor, &description);
     }
 }
 

@@ -307,12 +307,12 @@ fn failed_attach_is_reported() {
         1,
         &["/no/library.so does not exist", "FERROSM_ATTACH_LIB"],
     );
-    let nowhere = run(
+    let unreachable_result = run(
         scratch.path(),
         &["attach", "--socket", "nowhere", "--", "true"],
     );
     assert_fails(
-        &nowhere,
+        &unreachable_result,
         1,
         &[
             "no simulated fabric at ",

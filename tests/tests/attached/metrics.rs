@@ -166,7 +166,7 @@ fn failover_appears_in_metrics() {
     for endpoint in &endpoints {
         seen.extend(families(&endpoint.page()));
     }
-    pair.end(0, Signal::Kill);
+    pair.terminate(0, Signal::Kill);
     pair.assert_master(1);
     endpoints[1].wait_for(&[
         ("ferrosm_sm_state{state=\"master\"}", Some(1.0)),

@@ -69,7 +69,7 @@ impl Planes {
 
     /// Waits until `sminfo` through a port prints this text.
     fn wait_for(&self, port: &str, text: &str) {
-        let found = poll_until(GUARD, PAUSE, || {
+        let outcome = poll_until(GUARD, PAUSE, || {
             let sminfo = self.sim.run("sminfo", &["-P", port]);
             let matches = sminfo.stdout.contains("SMINFO_MASTER") && sminfo.stdout.contains(text);
             if matches {
@@ -78,25 +78,29 @@ impl Planes {
                 Err(sminfo.describe())
             }
         });
-        found.unwrap_or_else(|why| panic!("{why}"));
+        outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
-fn wait_log(sm: &Running, what: &str) {
-    let found = poll_until(GUARD, PAUSE, || {
+fn wait_log(sm: &Running, description: &str) {
+    let outcome = poll_until(GUARD, PAUSE, || {
         let log = sm.stderr();
-        if log.contains(what) { Ok(()) } else { Err(log) }
+        if log.contains(description) {
+            Ok(())
+        } else {
+            Err(log)
+        }
     });
-    found.unwrap_or_else(|log| panic!("no {what:?} in\n{log}"));
+    outcome.unwrap_or_else(|log| panic!("no {description:?} in\n{log}"));
 }
 
 /// Log lines of a fabric that contain these words.
-fn lines_of(sm: &Running, fabric: &str, what: &str) -> Vec<String> {
+fn lines_of(sm: &Running, fabric: &str, description: &str) -> Vec<String> {
     let label = format!("fabric=\"{fabric}\"");
     let log = sm.stderr();
     let lines = log.lines().filter(|l| l.contains(&label));
     lines
-        .filter(|l| l.contains(what))
+        .filter(|l| l.contains(description))
         .map(str::to_owned)
         .collect()
 }
@@ -130,9 +134,9 @@ fn one_process_serves_two_fabrics() {
     planes.wait_for("1", "priority 0 ");
     let ended = sm.stop(Signal::Terminate, GUARD);
     assert!(ended.status.success(), "{}", ended.describe());
-    for what in ["stopping", "no SM took over"] {
-        let times = ended.stderr.matches(what).count();
-        assert_eq!(times, 2, "{what}: {}", ended.stderr);
+    for text in ["stopping", "no SM took over"] {
+        let times = ended.stderr.matches(text).count();
+        assert_eq!(times, 2, "{text}: {}", ended.stderr);
     }
 }
 
@@ -195,10 +199,10 @@ fn multi_fabric_process_stops_like_a_single_fabric() {
         "{one}"
     );
     let text = std::fs::read_to_string(&config).unwrap();
-    let nowhere = text
+    let unreachable_result = text
         .replace(&planes.guids[0], "0x00000000000000ed")
         .replace(&planes.guids[1], "0x00000000000000ee");
-    std::fs::write(&config, nowhere).unwrap();
+    std::fs::write(&config, unreachable_result).unwrap();
     let refused = planes.sim.ferrosm(&Planes::args(&config, &[]));
     assert_eq!(refused.status.code(), Some(1), "{}", refused.describe());
     assert!(

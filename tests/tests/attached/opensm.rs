@@ -70,54 +70,54 @@ fn last_node(spec: &str) -> String {
 /// A fabric with OpenSM as master, and a node far from it.
 fn managed(spec: &str) -> (FabricServer, OpenSm, String) {
     let sim = FabricServer::shape(spec);
-    let far = last_node(spec);
+    let far_node = last_node(spec);
     let mut sm = OpenSm::start(&sim, None, &[]);
     sm.wait_until_up(1);
-    (sim, sm, far)
+    (sim, sm, far_node)
 }
 
 /// OpenSM's test suite, flow by flow. The flows cannot pass where RMPP transfers are truncated, as on ibsim.
 #[test]
 fn osmtest_inventory_is_created_and_validated() {
-    let (sim, sm, far) = managed("fat-tree2:8,2,3");
+    let (sim, sm, far_node) = managed("fat-tree2:8,2,3");
     // OpenSM may sweep again between the two flows and reach a switch through another port, which changes LocalPortNum.
     let mut validated = Err(String::new());
     for _ in 0..3 {
-        osmtest(&sim, &far, &["-f", "c"]);
-        validated = try_osmtest(&sim, &far, &["-f", "v"]);
-        let moved = |said: &String| said.contains("Expected local_port_num");
+        osmtest(&sim, &far_node, &["-f", "c"]);
+        validated = try_osmtest(&sim, &far_node, &["-f", "v"]);
+        let moved = |output: &String| output.contains("Expected local_port_num");
         if !validated.as_ref().is_err_and(moved) {
             break;
         }
     }
-    validated.unwrap_or_else(|said| panic!("{said}"));
-    osmtest(&sim, &far, &["-f", "q"]);
+    validated.unwrap_or_else(|output| panic!("{output}"));
+    osmtest(&sim, &far_node, &["-f", "q"]);
     drop(sm);
 }
 
 /// Services: leases, keys, names.
 #[test]
 fn osmtest_services_pass() {
-    let (sim, _sm, far) = managed("star:4");
-    osmtest(&sim, &far, &["-f", "c"]);
-    osmtest(&sim, &far, &["-f", "s"]);
+    let (sim, _sm, far_node) = managed("star:4");
+    osmtest(&sim, &far_node, &["-f", "c"]);
+    osmtest(&sim, &far_node, &["-f", "s"]);
 }
 
 /// Multicast: about sixty rules of joining and leaving.
 #[test]
 fn osmtest_multicast_passes() {
-    let (sim, _sm, far) = managed("star:4");
-    osmtest(&sim, &far, &["-f", "c"]);
-    osmtest(&sim, &far, &["-f", "m", "-M", "2"]);
+    let (sim, _sm, far_node) = managed("star:4");
+    osmtest(&sim, &far_node, &["-f", "c"]);
+    osmtest(&sim, &far_node, &["-f", "m", "-M", "2"]);
 }
 
 /// Stress: 100,000 small queries, large tables repeatedly, paths between all ports, 100,000 paths.
 #[test]
 fn osmtest_stress_passes() {
-    let (sim, _sm, far) = managed("fat-tree2:8,2,3");
-    osmtest(&sim, &far, &["-f", "c"]);
+    let (sim, _sm, far_node) = managed("fat-tree2:8,2,3");
+    osmtest(&sim, &far_node, &["-f", "c"]);
     for level in ["-s1", "-s2", "-s3", "-s4"] {
-        osmtest(&sim, &far, &["-f", "f", level]);
+        osmtest(&sim, &far_node, &["-f", "f", level]);
     }
 }
 
@@ -125,13 +125,13 @@ fn osmtest_stress_passes() {
 #[test]
 fn saquery_returns_complete_tables() {
     let spec = "fat-tree:8";
-    let (sim, _sm, far) = managed(spec);
+    let (sim, _sm, far_node) = managed(spec);
     let expected = from_spec(spec).unwrap();
     let switches = expected.switch_count();
     let hosts = expected.ca_count();
     let links = expected.links.len();
     let count = |args: &[&str], word: &str| {
-        let done = sim.run_at(&far, "saquery", args).expect_success();
+        let done = sim.run_at(&far_node, "saquery", args).expect_success();
         done.stdout.matches(word).count()
     };
     assert_eq!(count(&["NR"], "NodeRecord dump:"), switches + hosts);
@@ -154,7 +154,7 @@ fn saquery_returns_complete_tables() {
 #[test]
 fn two_opensms_elect_a_master_and_fail_over() {
     let sim = FabricServer::shape("fat-tree:4");
-    let far = last_node("fat-tree:4");
+    let far_node = last_node("fat-tree:4");
     let config = sim.dir().join("opensm.conf");
     std::fs::write(
         &config,
@@ -164,7 +164,7 @@ fn two_opensms_elect_a_master_and_fail_over() {
     let config = config.to_string_lossy();
     let mut master = OpenSm::start(&sim, None, &["-F", &config, "-p", "9"]);
     master.wait_until_up(1);
-    let mut standby = OpenSm::start(&sim, Some(&far), &["-F", &config, "-p", "3"]);
+    let mut standby = OpenSm::start(&sim, Some(&far_node), &["-F", &config, "-p", "3"]);
     standby.wait_for("Entering STANDBY state", 1);
     let state = |node: Option<&str>| {
         let done = match node {
@@ -182,7 +182,7 @@ fn two_opensms_elect_a_master_and_fail_over() {
     drop(master.stop(Signal::Kill));
     standby.wait_for("Entering MASTER state", 1);
     standby.wait_until_up(1);
-    let standby_state = state(Some(&far));
+    let standby_state = state(Some(&far_node));
     assert!(
         standby_state.contains("state 3 SMINFO_MASTER"),
         "{standby_state}"
@@ -198,7 +198,7 @@ fn two_opensms_elect_a_master_and_fail_over() {
 /// A cable is removed and reinserted under OpenSM: traps reach it, it sweeps, and all links are Active again.
 #[test]
 fn opensm_receives_traps_for_link_changes_and_reboots() {
-    let (sim, mut sm, far) = managed("fat-tree:4");
+    let (sim, mut sm, far_node) = managed("fat-tree:4");
     let links = sim.execute("links");
     let cable = links
         .lines()
@@ -211,7 +211,7 @@ fn opensm_receives_traps_for_link_changes_and_reboots() {
     assert_eq!(sim.execute("status").matches("1 down").count(), 1);
     sim.execute(&format!("restore {end}"));
     sm.wait_until_up(3);
-    sim.execute(&format!("reboot {far:?}"));
+    sim.execute(&format!("reboot {far_node:?}"));
     poll_until(TIMEOUT, PAUSE, || {
         let links = sim.execute("links");
         let not_active = links.lines().find(|l| l.matches(" Active").count() != 2);

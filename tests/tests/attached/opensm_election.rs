@@ -67,14 +67,14 @@ impl Ferrosm {
         Self(sim.spawn_ferrosm(Some(at.0), &["run", "--config", &config]))
     }
 
-    fn wait(&self, what: &str, times: usize) {
-        let found = poll_until(GUARD, PAUSE, || {
+    fn wait(&self, description: &str, times: usize) {
+        let outcome = poll_until(GUARD, PAUSE, || {
             let log = self.0.stderr();
-            (log.matches(what).count() >= times)
+            (log.matches(description).count() >= times)
                 .then_some(())
-                .ok_or_else(|| format!("no {what:?} in\n{log}"))
+                .ok_or_else(|| format!("no {description:?} in\n{log}"))
         });
-        found.unwrap_or_else(|why| panic!("{why}"));
+        outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
@@ -91,7 +91,7 @@ fn opensm(sim: &impl Fabric, at: Host, priority: &str, settings: &str) -> OpenSm
 
 /// GUIDs and SMState (3 is Master) of the SMInfoRecords in saquery's output.
 fn records(output: &str) -> Vec<(u64, u8)> {
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     let mut guid = None;
     for line in output.lines() {
         let Some((name, value)) = line.trim().split_once("..") else {
@@ -100,11 +100,11 @@ fn records(output: &str) -> Vec<(u64, u8)> {
         let value = value.trim_start_matches('.');
         match name {
             "GUID" => guid = u64::from_str_radix(value.trim_start_matches("0x"), 16).ok(),
-            "SMState" => found.extend(guid.take().zip(value.parse().ok())),
+            "SMState" => results.extend(guid.take().zip(value.parse().ok())),
             _ => {}
         }
     }
-    found
+    results
 }
 
 /// LID and master SM LID of each port on which an SM runs, as `saquery -s` prints them.
@@ -123,7 +123,7 @@ fn ports_with_an_sm(output: &str) -> Vec<(u32, u32)> {
 
 /// Waits until `sminfo` and the SMInfoRecords agree that `master` is the only master.
 fn assert_master<F: Fabric>(sim: &F, querier: Host, master: Host) {
-    let found = poll_until(GUARD, PAUSE, || {
+    let outcome = poll_until(GUARD, PAUSE, || {
         let info = sim.sm_info(querier.0)?;
         if info.guid != master.1 || info.state != "SMINFO_MASTER" {
             return Err(format!("{info:?}"));
@@ -147,12 +147,12 @@ fn assert_master<F: Fabric>(sim: &F, querier: Host, master: Host) {
             Err(format!("{lid}: {sm_ports:?} {}", output.describe()))
         }
     });
-    found.unwrap_or_else(|why| panic!("{:#x} is not master: {why}", master.1));
+    outcome.unwrap_or_else(|error| panic!("{:#x} is not master: {error}", master.1));
 }
 
 /// Waits until the SM at host `of`, queried by its LID, reports `state`.
-fn assert_state(sim: &impl Fabric, querier: Host, of: Host, state: &str) {
-    let found = poll_until(GUARD, PAUSE, || {
+fn assert_state(sim: &impl Fabric, querier: Host, host: Host, state: &str) {
+    let outcome = poll_until(GUARD, PAUSE, || {
         let net = sim.net()?;
         let ports = net.hosts().flat_map(|node| {
             let guid = node.guid;
@@ -160,19 +160,21 @@ fn assert_state(sim: &impl Fabric, querier: Host, of: Host, state: &str) {
                 .iter()
                 .map(move |(n, p)| (guid + u64::from(*n), p))
         });
-        let lid = ports.filter(|(guid, _)| *guid == of.1).map(|(_, p)| p.lid);
+        let lid = ports
+            .filter(|(guid, _)| *guid == host.1)
+            .map(|(_, p)| p.lid);
         let lid = lid.last().ok_or_else(|| "no such port".to_owned())?;
         let info = sim.sm_info_of(querier.0, lid)?;
-        (info.state == state && info.guid == of.1)
+        (info.state == state && info.guid == host.1)
             .then_some(())
             .ok_or_else(|| format!("{info:?}"))
     });
-    found.unwrap_or_else(|why| panic!("{why}"));
+    outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// LID and LMC of each port, as the simulator reports them.
 fn lids(sim: &impl Fabric) -> BTreeMap<(u64, u8), (u16, u8)> {
-    let lids = sim.net().unwrap_or_else(|why| panic!("{why}")).lids();
+    let lids = sim.net().unwrap_or_else(|error| panic!("{error}")).lids();
     assert!(lids.len() >= 8, "four switches and four hosts: {lids:?}");
     lids
 }
@@ -325,7 +327,7 @@ fn sm_with_another_sm_key_raises_an_alarm() {
     let mut other_sm = opensm(&sim, HIGH, "12", settings);
     other_sm.wait_for("sm_key", 1);
     ferrosm.wait("SM with another SM_Key ignored", 1);
-    let count = |what: &str| ferrosm.0.stderr().matches(what).count();
+    let count = |description: &str| ferrosm.0.stderr().matches(description).count();
     other_sm.wait_until_up(SWEEPS);
     for more in 1..=SWEEPS {
         let swept = count("sweep complete");

@@ -31,13 +31,13 @@ fn state_files_written_by_opensm_are_imported() {
     let mut sm = OpenSm::start(&sim, None, &["-F", &config.to_string_lossy()]);
     sm.wait_until_up(1);
     let hosts = from_spec("star:4").expect("a shape").nodes;
-    let far = &hosts.last().expect("a host").description;
-    osmtest(&sim, far, &["-f", "c"]);
+    let far_host = &hosts.last().expect("a host").description;
+    osmtest(&sim, far_host, &["-f", "c"]);
     // Exit statuses are ignored: not every flow passes with every OpenSM version.
     for flow in ["s", "e"] {
-        let _ = try_osmtest(&sim, far, &["-f", flow]);
+        let _ = try_osmtest(&sim, far_host, &["-f", flow]);
     }
-    let _ = try_osmtest(&sim, far, &["-f", "m", "-M", "1"]);
+    let _ = try_osmtest(&sim, far_host, &["-f", "m", "-M", "1"]);
     let _ = sm.stop(Signal::Terminate);
 
     let cache = sim.subdir("opensm-cache");

@@ -64,9 +64,9 @@ fn check(name: &str) {
     let flow = FLOWS.iter().find(|f| f.name == name);
     let flow = flow.unwrap_or_else(|| panic!("unknown flow {name}"));
     let lab = ManagedFabric::start(flow.spec, &[]);
-    let far = last_node(flow.spec);
-    let made = try_osmtest(&lab.sim, &far, &["-f", "c"]);
-    let outcome = made.and_then(|_| try_osmtest(&lab.sim, &far, flow.flags));
+    let far_node = last_node(flow.spec);
+    let made = try_osmtest(&lab.sim, &far_node, &["-f", "c"]);
+    let outcome = made.and_then(|_| try_osmtest(&lab.sim, &far_node, flow.flags));
     match (outcome, waived().contains(name)) {
         (Ok(_), false) | (Err(_), true) => {}
         (Err(reason), false) => panic!("{reason}"),
@@ -152,17 +152,17 @@ fn flow_f_with_single_paths() {
 /// osmtest's inventory is the same with OpenSM as master, except for the values of LIDs; each LID identifies the same port.
 #[test]
 fn inventory_equals_that_of_opensm() {
-    let far = last_node(TREE);
+    let far_node = last_node(TREE);
     let with_ferrosm = {
         let lab = ManagedFabric::start(TREE, &[]);
-        inventory(&lab.sim, &far)
+        inventory(&lab.sim, &far_node)
     };
     let with_opensm = {
         let sim = FabricServer::shape(TREE);
         // Only the hosts enforce partitions, as with ferrosm where none are configured.
         let mut opensm = OpenSm::start(&sim, None, &["-Z", "off"]);
         opensm.wait_until_up(1);
-        inventory(&sim, &far)
+        inventory(&sim, &far_node)
     };
     let missing: Vec<_> = with_opensm.difference(&with_ferrosm).collect();
     let extra: Vec<_> = with_ferrosm.difference(&with_opensm).collect();
@@ -178,9 +178,9 @@ fn inventory_equals_that_of_opensm() {
 }
 
 /// The blocks of an inventory, with LIDs replaced by their ports.
-fn inventory(sim: &FabricServer, far: &str) -> BTreeSet<String> {
+fn inventory(sim: &FabricServer, far_node: &str) -> BTreeSet<String> {
     let file = sim.dir().join("inventory.txt");
-    osmtest(sim, far, &["-f", "c", "-i", &file.to_string_lossy()]);
+    osmtest(sim, far_node, &["-f", "c", "-i", &file.to_string_lossy()]);
     let text = std::fs::read_to_string(&file).unwrap_or_default();
     let blocks: Vec<Vec<&str>> = text.split("\nEND").map(lines).collect();
     let of_nodes = blocks.iter().filter(|b| b.contains(&"DEFINE_NODE"));
@@ -193,11 +193,11 @@ fn inventory(sim: &FabricServer, far: &str) -> BTreeSet<String> {
 /// The lines of a block without headings.
 fn lines(block: &str) -> Vec<&str> {
     let heading = |l: &str| {
-        let rest = l.strip_prefix('#').map(str::trim);
-        rest.is_some_and(|r| r.is_empty() || r.starts_with(char::is_uppercase))
+        let remaining = l.strip_prefix('#').map(str::trim);
+        remaining.is_some_and(|r| r.is_empty() || r.starts_with(char::is_uppercase))
     };
-    let all = block.lines().map(str::trim);
-    all.filter(|l| !l.is_empty() && !heading(l)).collect()
+    let all_lines = block.lines().map(str::trim);
+    all_lines.filter(|l| !l.is_empty() && !heading(l)).collect()
 }
 
 fn value<'a>(block: &[&'a str], key: &str) -> Option<&'a str> {

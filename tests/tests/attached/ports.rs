@@ -70,18 +70,18 @@ fn is_master(answer: &Finished, guid: &str) -> bool {
 }
 
 fn wait_for_master(guid: &str, sminfo: impl Fn() -> Finished) {
-    let found = poll_until(GUARD, PAUSE, || {
+    let outcome = poll_until(GUARD, PAUSE, || {
         let answer = sminfo();
         is_master(&answer, guid)
             .then_some(())
             .ok_or_else(|| answer.describe())
     });
-    found.unwrap_or_else(|why| panic!("{guid} is not master: {why}"));
+    outcome.unwrap_or_else(|error| panic!("{guid} is not master: {error}"));
 }
 
 /// Waits until the log contains `words`; the process must stay alive.
 fn wait_for_log(sm: &mut Running, words: &str) {
-    let found = poll_until(GUARD, PAUSE, || {
+    let outcome = poll_until(GUARD, PAUSE, || {
         let log = sm.stderr();
         if let Some(status) = sm.ended() {
             return Ok(Err(format!("ended with {status}: {log}")));
@@ -92,7 +92,7 @@ fn wait_for_log(sm: &mut Running, words: &str) {
             Err(log)
         }
     });
-    if let Err(why) | Ok(Err(why)) = found {
+    if let Err(why) | Ok(Err(why)) = outcome {
         panic!("no {words:?} in the log: {why}");
     }
 }
@@ -181,8 +181,8 @@ impl Host {
     fn new() -> Self {
         let sim = FabricServer::shape("star:2");
         let _ = sim.run_at(HOST, "true", &[]).expect_success();
-        let beside = PathBuf::from(format!("{}.d", sim.socket().display()));
-        let mut entries = fs::read_dir(beside).unwrap().flatten();
+        let sibling_path = PathBuf::from(format!("{}.d", sim.socket().display()));
+        let mut entries = fs::read_dir(sibling_path).unwrap().flatten();
         let skeleton = entries.find(|e| e.file_name().to_string_lossy().starts_with("host-"));
         let skeleton = skeleton.unwrap().path();
         let state = sim.dir().join("state");

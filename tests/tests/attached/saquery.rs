@@ -142,14 +142,14 @@ fn normalize(line: &str) -> Option<String> {
 
 /// The records of a result in any order: an unindented line and the indented lines below it.
 fn records(lines: &[String]) -> Vec<Vec<&str>> {
-    let mut all: Vec<Vec<&str>> = Vec::new();
+    let mut entries: Vec<Vec<&str>> = Vec::new();
     for line in lines {
-        match all.last_mut() {
+        match entries.last_mut() {
             Some(record) if line.starts_with(char::is_whitespace) => record.push(line.trim()),
-            _ => all.push(vec![line.trim()]),
+            _ => entries.push(vec![line.trim()]),
         }
     }
-    all
+    entries
 }
 
 fn add_counts<T: Ord>(items: impl IntoIterator<Item = T>, sign: i32, into: &mut BTreeMap<T, i32>) {
@@ -162,11 +162,11 @@ fn add_counts<T: Ord>(items: impl IntoIterator<Item = T>, sign: i32, into: &mut 
 /// The differences, one line each: `- 3 LINE` occurs three times more with OpenSM, `+ 1 LINE` once more with ferrosm. Equal records are
 /// removed first.
 fn difference(with_opensm: &[String], with_ferrosm: &[String]) -> BTreeSet<String> {
-    let mut found = BTreeMap::new();
-    add_counts(records(with_opensm), -1, &mut found);
-    add_counts(records(with_ferrosm), 1, &mut found);
+    let mut results = BTreeMap::new();
+    add_counts(records(with_opensm), -1, &mut results);
+    add_counts(records(with_ferrosm), 1, &mut results);
     let mut lines = BTreeMap::new();
-    for (record, n) in &found {
+    for (record, n) in &results {
         let sign = n.signum();
         for _ in 0..n.abs() {
             add_counts(record.iter().copied(), sign, &mut lines);
@@ -176,7 +176,7 @@ fn difference(with_opensm: &[String], with_ferrosm: &[String]) -> BTreeSet<Strin
         .into_iter()
         .map(|(line, n)| format!("{} {} {line}", if n < 0 { '-' } else { '+' }, n.abs()))
         .collect();
-    if all.is_empty() && !found.is_empty() {
+    if all.is_empty() && !results.is_empty() {
         all.insert("~ the same lines make other records".to_owned());
     }
     all

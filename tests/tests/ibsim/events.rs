@@ -42,10 +42,10 @@ impl ManagedIbsim {
         let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
         let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
         // The judge reads only LFTs and assumes that all packets use one VL.
-        let mut all = vec!["run", "--vls", "1", "--state-dir", &*state];
-        all.extend(["--dump-dir", &*dump]);
-        all.extend_from_slice(args);
-        let daemon = sim.spawn_ferrosm(None, &all);
+        let mut entries = vec!["run", "--vls", "1", "--state-dir", &*state];
+        entries.extend(["--dump-dir", &*dump]);
+        entries.extend_from_slice(args);
+        let daemon = sim.spawn_ferrosm(None, &entries);
         let mut it = Self {
             sim,
             daemon,
@@ -218,22 +218,22 @@ fn event_bursts_converge() {
     let links = fabric.initial.switch_links();
     let mut seed = 42_u64;
     for round in 0..4 {
-        let mut cut = Vec::new();
+        let mut cut_links = Vec::new();
         for _ in 0..5 {
             seed = seed
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
             let index = usize::try_from(seed >> 33).unwrap_or(0) % links.len();
-            if !cut.contains(&index) {
+            if !cut_links.contains(&index) {
                 let ((switch, port), _) = links[index];
                 fabric
                     .sim
                     .console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
-                cut.push(index);
+                cut_links.push(index);
             }
         }
         fabric.wait_until_sound(&format!("burst {round}, cut"), |_| true);
-        for index in cut {
+        for index in cut_links {
             let ((switch, port), _) = links[index];
             fabric
                 .sim
@@ -248,7 +248,7 @@ fn event_bursts_converge() {
 #[test]
 fn sminfo_shows_the_master() {
     let fabric = ManagedIbsim::of("fat-tree:4", &["--priority", "9"]);
-    let far = fabric
+    let far_port = fabric
         .initial
         .hosts()
         .last()
@@ -256,7 +256,7 @@ fn sminfo_shows_the_master() {
         .unwrap_or_default();
     let info = fabric
         .sim
-        .sm_info(&far)
+        .sm_info(&far_port)
         .unwrap_or_else(|reason| panic!("{reason}"));
     assert_eq!((info.state.as_str(), info.priority), ("SMINFO_MASTER", 9));
     assert!(
@@ -265,7 +265,7 @@ fn sminfo_shows_the_master() {
     );
     let later = fabric
         .sim
-        .sm_info(&far)
+        .sm_info(&far_port)
         .unwrap_or_else(|reason| panic!("{reason}"));
     assert!(later.activity >= info.activity, "{info:?} {later:?}");
     fabric.stop();
@@ -302,19 +302,19 @@ fn restart_changes_nothing() {
     let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
     let args = ["run", "--state-dir", &*state, "--dump-dir", &*dump];
     fabric.daemon.signal(Signal::Terminate);
-    let gone = poll_until(STOP, PAUSE, || {
+    let is_gone = poll_until(STOP, PAUSE, || {
         fabric.daemon.ended().ok_or_else(|| "runs".to_owned())
     });
-    assert_eq!(gone.map(|status| status.code()), Ok(Some(0)));
+    assert_eq!(is_gone.map(|status| status.code()), Ok(Some(0)));
     fabric.daemon = fabric.sim.spawn_ferrosm(None, &args);
-    let far = fabric
+    let far_port = fabric
         .initial
         .hosts()
         .last()
         .map(ferrosm_tests::diags::Node::id)
         .unwrap_or_default();
     poll_until(CONVERGENCE_LIMIT, PAUSE, || {
-        fabric.sim.sm_info(&far).map(drop)
+        fabric.sim.sm_info(&far_port).map(drop)
     })
     .unwrap_or_else(|reason| panic!("{reason}"));
     let after = fabric.wait_until_complete("after the restart");

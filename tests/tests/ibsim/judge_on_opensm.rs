@@ -104,7 +104,7 @@ fn ibdmchk_reports_a_missing_path() {
     let cut: String = text
         .lines()
         .filter(|line| !line.starts_with(&row))
-        .fold(String::new(), |all, line| all + line + "\n");
+        .fold(String::new(), |product, line| product + line + "\n");
     assert!(cut.len() < text.len());
     std::fs::write(&file, cut).unwrap();
     let ibdmchk_report = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();

@@ -38,8 +38,8 @@ fn matrix(file: &Path) -> BTreeMap<(String, String, String), String> {
             guid.clone_into(&mut switch);
             continue;
         }
-        let (lid, rest) = line.split_once(": ").unwrap();
-        let (hops, guid) = rest.split_once(" # portguid ").unwrap();
+        let (lid, remaining) = line.split_once(": ").unwrap();
+        let (hops, guid) = remaining.split_once(" # portguid ").unwrap();
         let place = (switch.clone(), lid.to_owned(), guid.to_owned());
         let old = rows.insert(place, hops.to_owned());
         assert_eq!(old, None, "{line}");
@@ -76,7 +76,7 @@ fn opensm_installs_the_lfts_of_our_dump() {
         let Outcome::Routed(routed) = route(&fabric, Some(engine), Some(1), &scratch) else {
             panic!("{spec}: {engine} refuses");
         };
-        let ours = Dumps::read(&routed.dump).unwrap();
+        let own_dumps = Dumps::read(&routed.dump).unwrap();
         let path = |name: &str| routed.dump.join(name).display().to_string();
         let (lfts, hops) = (path(names::LFTS), path(LID_MATRIX));
 
@@ -85,12 +85,16 @@ fn opensm_installs_the_lfts_of_our_dump() {
         let _ = sim.opensm_once(&args).expect_success();
         let log = fs::read_to_string(sim.dir().join("opensm.log")).unwrap();
         assert!(log.contains("SUBNET UP"), "{spec}: {log}");
-        for bad in ["PARSE", "ERR 63", "cannot find", "using default"] {
-            assert!(!log.contains(bad), "{spec}: {bad}: {log}");
+        for invalid in ["PARSE", "ERR 63", "cannot find", "using default"] {
+            assert!(!log.contains(invalid), "{spec}: {invalid}: {log}");
         }
         let dump = sim.subdir("dump");
-        let theirs = Dumps::read(&dump).unwrap();
-        assert_eq!(by_guid(&theirs), by_guid(&ours), "{spec}: tables");
+        let opensm_dumps = Dumps::read(&dump).unwrap();
+        assert_eq!(
+            by_guid(&opensm_dumps),
+            by_guid(&own_dumps),
+            "{spec}: tables"
+        );
         // Rows keep the LIDs of the file, whichever ports have them now.
         assert_eq!(
             by_lid(matrix(&dump.join(LID_MATRIX))),
@@ -105,17 +109,17 @@ fn opensm_installs_the_lfts_of_our_dump() {
         let shortest = |row: &str| {
             let hops = row.split_whitespace();
             let hops: Vec<u8> = hops.map(|h| u8::from_str_radix(h, 16).unwrap()).collect();
-            let least = hops.iter().copied().min();
-            let ports = (0u8..).zip(hops).filter(|(_, h)| Some(*h) == least);
-            (least, ports.map(|(port, _)| port).collect::<Vec<_>>())
+            let min = hops.iter().copied().min();
+            let ports = (0u8..).zip(hops).filter(|(_, h)| Some(*h) == min);
+            (min, ports.map(|(port, _)| port).collect::<Vec<_>>())
         };
-        let ours = by_name(matrix(&routed.dump.join(LID_MATRIX)));
-        assert!(counted.keys().eq(ours.keys()), "{spec}");
-        for (place, row) in &ours {
+        let own_rows = by_name(matrix(&routed.dump.join(LID_MATRIX)));
+        assert!(counted.keys().eq(own_rows.keys()), "{spec}");
+        for (target, row) in &own_rows {
             assert_eq!(
                 shortest(row),
-                shortest(&counted[place]),
-                "{spec}: {place:?}"
+                shortest(&counted[target]),
+                "{spec}: {target:?}"
             );
         }
     }

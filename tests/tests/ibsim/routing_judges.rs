@@ -140,21 +140,21 @@ fn both_judges_require_a_second_vl_on_a_ring() {
 #[test]
 fn both_judges_reject_altered_dumps() {
     let (net, sim) = by_opensm("fat-tree:4", "minhop");
-    let good = Dumps::read(&sim.subdir("dump")).unwrap();
-    routing_judge::examine(&net, &good).sound(1).unwrap();
-    let attachments = attachments(&good);
+    let valid_dumps = Dumps::read(&sim.subdir("dump")).unwrap();
+    routing_judge::examine(&net, &valid_dumps).sound(1).unwrap();
+    let attachments = attachments(&valid_dumps);
     let (&sender, &(leaf, lid)) = attachments.first_key_value().unwrap();
     let (&far, &(far_leaf, far_lid)) = attachments.last_key_value().unwrap();
-    let to_sender = good.cables[&(sender, 1)].1;
+    let to_sender = valid_dumps.cables[&(sender, 1)].1;
     let judge = |dumps: &Dumps| routing_judge::examine(&net, dumps);
 
-    let mut altered = good.clone();
+    let mut altered = valid_dumps.clone();
     altered.tables.get_mut(&far_leaf).unwrap()[usize::from(lid)] = 255;
     assert!(judge(&altered).faults[0].contains("does not arrive"));
 
-    let mut altered = good.clone();
-    let up = good.tables[&leaf][usize::from(far_lid)];
-    let (next, back) = good.cables[&(leaf, up)];
+    let mut altered = valid_dumps.clone();
+    let up = valid_dumps.tables[&leaf][usize::from(far_lid)];
+    let (next, back) = valid_dumps.cables[&(leaf, up)];
     altered.tables.get_mut(&next).unwrap()[usize::from(far_lid)] = back;
     assert!(
         judge(&altered)
@@ -163,23 +163,23 @@ fn both_judges_reject_altered_dumps() {
             .any(|fault| fault.contains("loops"))
     );
 
-    let mut altered = good.clone();
+    let mut altered = valid_dumps.clone();
     altered.tables.get_mut(&leaf).unwrap()[usize::from(far_lid)] = to_sender;
     assert_eq!(judge(&altered).unreachable, 1);
 
-    let mut altered = good.clone();
+    let mut altered = valid_dumps.clone();
     let peer = altered.cables.remove(&(far, 1)).unwrap();
     altered.cables.remove(&peer);
     assert!(judge(&altered).faults[0].contains("no cable"));
 
-    let mut altered = good.clone();
+    let mut altered = valid_dumps.clone();
     let mut maps = BTreeMap::new();
-    for (&(guid, out), _) in good
+    for (&(guid, out), _) in valid_dumps
         .cables
         .iter()
-        .filter(|((guid, _), _)| good.nodes[guid].switch)
+        .filter(|((guid, _), _)| valid_dumps.nodes[guid].switch)
     {
-        (0..=good.tables[&guid].len().min(36)).for_each(|input| {
+        (0..=valid_dumps.tables[&guid].len().min(36)).for_each(|input| {
             maps.insert((guid, u8::try_from(input).unwrap(), out), [0; 16]);
         });
     }

@@ -34,9 +34,9 @@ impl LiveSm {
     fn start(spec: &str, args: &[&str]) -> (Self, Observed) {
         let sim = Ibsim::serve(&by_spec(spec));
         let state = sim.subdir("state").to_string_lossy().into_owned();
-        let mut all = vec!["run", "--json", "--state-dir", &state];
-        all.extend_from_slice(args);
-        let daemon = sim.spawn_ferrosm(None, &all);
+        let mut entries = vec!["run", "--json", "--state-dir", &state];
+        entries.extend_from_slice(args);
+        let daemon = sim.spawn_ferrosm(None, &entries);
         let mut live = Self { sim, daemon };
         let cables = live
             .sim
@@ -101,8 +101,8 @@ fn links_between_switches(report: &Value, seen: &Observed) -> usize {
         .as_u64()
         .and_then(|n| usize::try_from(n).ok())
         .unwrap_or(0);
-    let ends: usize = seen.net.hosts().map(|node| node.ports.len()).sum();
-    2 * all.saturating_sub(ends)
+    let num_end_ports: usize = seen.net.hosts().map(|node| node.ports.len()).sum();
+    2 * all.saturating_sub(num_end_ports)
 }
 
 /// Number of LFT blocks that differ between two readings of all switches.
@@ -126,10 +126,10 @@ fn blocks_that_differ(before: &Tables, after: &Tables) -> u64 {
 }
 
 fn blocks_written(reports: &[Value]) -> u64 {
-    let of = |report: &Value| report["lft_blocks_written"].as_u64();
+    let lft_blocks_of = |report: &Value| report["lft_blocks_written"].as_u64();
     reports
         .iter()
-        .map(|report| of(report).unwrap_or_else(|| panic!("no count in {report}")))
+        .map(|report| lft_blocks_of(report).unwrap_or_else(|| panic!("no count in {report}")))
         .sum()
 }
 
@@ -151,8 +151,8 @@ fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
         "{spec} {args:?}: {} blocks cold",
         blocks_written(&live.reports())
     );
-    for &cut in cuts {
-        let ((switch, port), _) = links[cut % links.len()];
+    for &cut_port in cuts {
+        let ((switch, port), _) = links[cut_port % links.len()];
         for (word, cables) in [("Unlink", links.len() - 1), ("ReLink", links.len())] {
             let reported = live.reports().len();
             live.sim
@@ -165,12 +165,12 @@ fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
             println!(
                 "{spec} {args:?}: {word} {switch:x}[{port}]: {written} blocks written, {differ} differ"
             );
-            let what = format!("{spec} {args:?}: {word} {switch:x}[{port}]");
+            let description = format!("{spec} {args:?}: {word} {switch:x}[{port}]");
             if drained(&live.reports()[reported..]) {
                 // Where no order of writes avoids a loop, blocks are written twice: changed entries are dropped first.
-                assert!((differ..=2 * differ).contains(&written), "{what}");
+                assert!((differ..=2 * differ).contains(&written), "{description}");
             } else {
-                assert_eq!(written, differ, "{what}");
+                assert_eq!(written, differ, "{description}");
             }
             before = after;
         }

@@ -92,7 +92,7 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     let full = full_matrix();
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for (index, (shape, vls, when)) in TOPOLOGIES.iter().enumerate() {
         for (number, (loss, seed)) in LOSSES.iter().enumerate() {
             // Intact, and one of the three failure rates.
@@ -104,7 +104,7 @@ fn cases() -> Vec<Case> {
             for engine in ENGINE_NAMES {
                 // The engine needs an input file and has its own tests.
                 if *engine != "file" {
-                    all.push(Case {
+                    entries.push(Case {
                         engine: (*engine).to_owned(),
                         spec: spec.clone(),
                         vls: *vls,
@@ -113,7 +113,7 @@ fn cases() -> Vec<Case> {
             }
         }
     }
-    all
+    entries
 }
 
 /// Name of a failure rate in [`REFUSALS`]: per cent of the links.
@@ -140,7 +140,7 @@ fn expected_refusals() -> BTreeMap<Case, String> {
     let file = workspace().join(REFUSALS);
     let text =
         fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let mut all = BTreeMap::new();
+    let mut map = BTreeMap::new();
     let mut engine_and_reason = ("", "");
     for line in text
         .lines()
@@ -169,12 +169,12 @@ fn expected_refusals() -> BTreeMap<Case, String> {
                 vls,
             };
             assert!(
-                all.insert(case, engine_and_reason.1.to_owned()).is_none(),
+                map.insert(case, engine_and_reason.1.to_owned()).is_none(),
                 "{REFUSALS}: duplicate: {line}"
             );
         }
     }
-    all
+    map
 }
 
 /// The table in the format of [`REFUSALS`].

@@ -192,11 +192,11 @@ fn opensm_brings_it_up(fabric: &SavedFabric) -> Result<(), String> {
 
 /// ibnetdiscover prints the fabric as loaded, with the same LIDs.
 fn ibnetdiscover_gives_it_back(fabric: &SavedFabric) -> Result<(), String> {
-    let found = FabricServer::serve(&fabric.text).run("ibnetdiscover", &[]);
-    let mut wrong = Vec::new();
-    ibnetdiscover::compare(&fabric.name, &fabric.text, &found.stdout, &mut wrong);
-    wrong.truncate(40);
-    match wrong.as_slice() {
+    let listing = FabricServer::serve(&fabric.text).run("ibnetdiscover", &[]);
+    let mut mismatches = Vec::new();
+    ibnetdiscover::compare(&fabric.name, &fabric.text, &listing.stdout, &mut mismatches);
+    mismatches.truncate(40);
+    match mismatches.as_slice() {
         [] => Ok(()),
         wrong => Err(wrong.join("\n")),
     }

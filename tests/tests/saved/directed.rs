@@ -19,7 +19,7 @@ pub(crate) fn answering(spec: &FabricSpec) -> Result<(BTreeSet<usize>, PortAt), 
     let by_guid: BTreeMap<_, _> = guids.map(|(n, node)| (node.node_guid, n)).collect();
     let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
     let mut tids = (1..).map(Tid);
-    let mut found = BTreeSet::new();
+    let mut results = BTreeSet::new();
     let mut paths = VecDeque::from([DrPath::LOCAL]);
     while let (Some(path), Some(tid)) = (paths.pop_front(), tids.next()) {
         let mad = request.directed(&path, tid);
@@ -30,7 +30,7 @@ pub(crate) fn answering(spec: &FabricSpec) -> Result<(BTreeSet<usize>, PortAt), 
             continue;
         };
         let info = NodeInfo::decode(smp::data(&answer.mad.mad));
-        if !found.insert(by_guid[&info.node_guid]) {
+        if !results.insert(by_guid[&info.node_guid]) {
             continue;
         }
         let ports = match (info.node_type, path.is_empty()) {
@@ -40,7 +40,7 @@ pub(crate) fn answering(spec: &FabricSpec) -> Result<(BTreeSet<usize>, PortAt), 
         };
         paths.extend(ports.filter_map(|port| path.extend(PortNum(port))));
     }
-    Ok((found, at))
+    Ok((results, at))
 }
 
 /// Indices of the nodes connected with `from`. Paths lead through switches only.

@@ -58,16 +58,16 @@ pub(crate) fn all() -> Vec<SavedFabric> {
             is_real: false,
         }
     };
-    let mut all: Vec<SavedFabric> = IRREGULAR
+    let mut entries: Vec<SavedFabric> = IRREGULAR
         .iter()
         .map(|name| generated(name, &from_spec(name)))
         .collect();
-    all.push(generated("uneven-levels", &uneven_levels()));
+    entries.push(generated("uneven-levels", &uneven_levels()));
     if let Some(folder) = shared_topologies() {
         let mut files = Vec::new();
         net_files(&folder, &mut files);
         assert!(!files.is_empty(), "{} has no .net file", folder.display());
-        all.extend(files.into_iter().map(|file| {
+        entries.extend(files.into_iter().map(|file| {
             let bytes =
                 fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             let name = file.strip_prefix(&folder).unwrap_or(&file);
@@ -78,7 +78,7 @@ pub(crate) fn all() -> Vec<SavedFabric> {
             }
         }));
     }
-    all
+    entries
 }
 
 /// Checks that the files in [`KNOWN`] exist.
@@ -117,8 +117,8 @@ fn uneven_levels() -> FabricSpec {
     }
     for (port, upper) in (3..).zip([core[0], middle[0]]) {
         spec.nodes[upper].num_ports += 1;
-        let end = PortAt::new(upper, spec.nodes[upper].num_ports);
-        connect(&mut spec, PortAt::new(leaf, port), end);
+        let end_port = PortAt::new(upper, spec.nodes[upper].num_ports);
+        connect(&mut spec, PortAt::new(leaf, port), end_port);
     }
     spec
 }
@@ -163,17 +163,17 @@ fn connect(spec: &mut FabricSpec, a: PortAt, b: PortAt) {
     spec.links.push(link);
 }
 
-fn net_files(dir: &Path, found: &mut Vec<PathBuf>) {
+fn net_files(dir: &Path, results: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     for entry in entries {
         let path = entry
             .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
             .path();
         if path.is_dir() {
-            net_files(&path, found);
+            net_files(&path, results);
         } else if path.extension().is_some_and(|extension| extension == "net") {
-            found.push(path);
+            results.push(path);
         }
     }
-    found.sort();
+    results.sort();
 }

@@ -125,12 +125,12 @@ fn alias_guids_are_set_written_queried_and_deleted() {
     const ALIAS: u64 = 0x0200_0000_0000_0042;
     let mut lab = lab("star:4");
     let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
-    let own = lab.world.fabric().port_guid(host).0;
+    let own_port_guid = lab.world.fabric().port_guid(host).0;
     let mask = LID_AND_BLOCK | entry(1) | entry(3);
     let wanted = [0, ALIAS, 0x99, 0, 0, 0, 0, 0];
     let set = change(&mut lab, Method::Set, (host, host), (0, mask), wanted).expect("set");
     let generated = set[3];
-    assert_eq!(set, [own, ALIAS, 0, generated, 0, 0, 0, 0]);
+    assert_eq!(set, [own_port_guid, ALIAS, 0, generated, 0, 0, 0, 0]);
     assert!(
         generated != 0 && generated >> 56 == 2,
         "{generated:#x} is no local GUID"
@@ -193,7 +193,7 @@ fn alias_guids_are_set_written_queried_and_deleted() {
     });
     assert_eq!(in_device(&lab, host, 1), ALIAS);
     let deleted_table = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
-    assert_eq!(deleted_table, Ok([own, 0, 0, 0, 0, 0, 0, 0]));
+    assert_eq!(deleted_table, Ok([own_port_guid, 0, 0, 0, 0, 0, 0, 0]));
     lab.until("the aliases are deleted", 10, |lab| {
         in_device(lab, host, 1) == 0 && in_device(lab, host, 3) == 0
     });
@@ -371,13 +371,13 @@ fn vl_tables_are_read_on_request() {
     let (switch_maps, outputs): (usize, usize) = switches.fold((0, 0), |(maps, ports_), at| {
         (maps + ports(at) * ports(at), ports_ + ports(at))
     });
-    let ends = hosts(&lab).len();
+    let hosts_count = hosts(&lab).len();
     for (attr, stride, count) in [
-        (id::SL_TO_VL, SlToVlRecord::LEN, switch_maps + ends),
+        (id::SL_TO_VL, SlToVlRecord::LEN, switch_maps + hosts_count),
         (
             id::VL_ARBITRATION,
             VlArbRecord::LEN.next_multiple_of(8),
-            4 * (outputs + ends),
+            4 * (outputs + hosts_count),
         ),
     ] {
         let all = SaRequest {

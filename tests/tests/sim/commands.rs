@@ -196,9 +196,9 @@ fn stop_survives_another_master_during_its_sm_scan() {
 fn lost_link_fails_a_sweep() {
     let mut lab = Lab::new("ring:3", 1);
     lab.next_sweep(60);
-    let own = lab.at;
+    let sm_at = lab.at;
     lab.world
-        .act(FabricAction::Cut(own))
+        .act(FabricAction::Cut(sm_at))
         .unwrap_or_else(|e| panic!("{e}"));
     let id = lab.sm;
     send(&mut lab, id, Command::Sweep.with_id(1));

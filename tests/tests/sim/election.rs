@@ -112,9 +112,9 @@ fn is_answered(lab: &Lab, host: PortAt, sms: &[(SmId, PortAt)]) -> bool {
         return false;
     };
     sms.iter().any(|(id, at)| {
-        let there = fabric.lid(*at).0 == info.master_sm_lid;
+        let present = fabric.lid(*at).0 == info.master_sm_lid;
         let sm = lab.world.sm(*id);
-        there && sm.is_some_and(|sm| sm.core().view().is_some())
+        present && sm.is_some_and(|sm| sm.core().view().is_some())
     })
 }
 
@@ -123,8 +123,8 @@ fn longest_gap(lab: &mut Lab, sms: &[(SmId, PortAt)], time: Duration) -> Duratio
     let hosts: Vec<PortAt> = lab.world.fabric().end_ports().collect();
     let mut gaps = vec![Duration::ZERO; hosts.len()];
     let mut longest = Duration::ZERO;
-    let end = lab.world.now() + time;
-    while lab.world.now() < end {
+    let deadline = lab.world.now() + time;
+    while lab.world.now() < deadline {
         lab.world.run_for(STEP);
         for (host, gap) in hosts.iter().zip(&mut gaps) {
             *gap = if is_answered(lab, *host, sms) {
@@ -362,8 +362,8 @@ fn joined_subnet_fragments_elect_one_master() {
         // Cut a ring at two links.
         let fabric = lab.world.fabric();
         let hosts = fabric.end_ports().filter(|at| at.port != 0);
-        let far = hosts.last().unwrap();
-        let guids = [lab.at, far].map(|at| fabric.port_guid(at));
+        let far_host = hosts.last().unwrap();
+        let guids = [lab.at, far_host].map(|at| fabric.port_guid(at));
         let between: Vec<PortAt> = cut_between(&lab);
         let cfg = |priority| SmConfig {
             priority,
@@ -380,7 +380,7 @@ fn joined_subnet_fragments_elect_one_master() {
             .world
             .add_sm(Some(at), Sm::new(cfg(first), RestoredState::default(), now));
         let b = lab.world.add_sm(
-            Some(far),
+            Some(far_host),
             Sm::new(cfg(other), RestoredState::default(), now),
         );
         let (a, b) = (a.unwrap(), b.unwrap());
@@ -395,7 +395,7 @@ fn joined_subnet_fragments_elect_one_master() {
         lab.world.run_for(Duration::from_mins(2));
         let lower_guid = guids[0] < guids[1];
         let a_wins = first > other || (first == other && lower_guid);
-        let (winner, place) = if a_wins { (a, at) } else { (b, far) };
+        let (winner, place) = if a_wins { (a, at) } else { (b, far_host) };
         assert_one_master(&lab, &[a, b], winner);
         (lab.sm, lab.at) = (winner, place);
         lab.run_until_correct(60);
@@ -411,15 +411,15 @@ fn hosts_of_the_other_fragment_reregister() {
     let fabric = lab.world.fabric();
     let hosts: Vec<PortAt> = fabric.end_ports().filter(|at| at.port != 0).collect();
     let guid = |at: &PortAt| fabric.port_guid(*at);
-    let (own, far) = (lab.at, hosts[hosts.len() - 1]);
-    let guids: Arc<BTreeSet<PortGuid>> = Arc::new([own, far].iter().map(guid).collect());
+    let (own, far_host) = (lab.at, hosts[hosts.len() - 1]);
+    let guids: Arc<BTreeSet<PortGuid>> = Arc::new([own, far_host].iter().map(guid).collect());
     // LIDs of the other fragment are not in use in this one, except that of its master.
     let of = |(n, at): (u16, &PortAt)| (guid(at), (Lid(100 + n), Lmc(0)));
     let mut theirs: LidMap = (0..)
         .zip(&fabric.end_ports().collect::<Vec<_>>())
         .map(of)
         .collect();
-    theirs.insert(guid(&far), (Lid(1), Lmc(0)));
+    theirs.insert(guid(&far_host), (Lid(1), Lmc(0)));
     lab.world.kill(lab.sm);
     for at in &between {
         lab.world.act(FabricAction::Cut(*at)).unwrap();
@@ -438,19 +438,19 @@ fn hosts_of_the_other_fragment_reregister() {
         lab.world.add_sm(Some(at), sm).unwrap()
     };
     let a = begin(own, 5, LidMap::new());
-    let b = begin(far, 3, theirs);
+    let b = begin(far_host, 3, theirs);
     lab.world.run_for(Duration::from_mins(1));
     assert_eq!([role(&lab, a), role(&lab, b)], [SmState::Master; 2]);
     let fabric = lab.world.fabric();
     let lid = |lab: &Lab, at: PortAt| lab.world.fabric().lid(at).0;
     assert_eq!(
         lid(&lab, own),
-        lid(&lab, far),
+        lid(&lab, far_host),
         "both masters have the same LID"
     );
     let known = lab.world.sm(a).and_then(|sm| sm.core().view().cloned());
     let known = known.unwrap_or_else(|| panic!("no view"));
-    let there = |at: &&PortAt| known.by_guid(fabric.port_guid(**at)).is_none() && **at != far;
+    let there = |at: &&PortAt| known.by_guid(fabric.port_guid(**at)).is_none() && **at != far_host;
     let behind: Vec<PortAt> = hosts.iter().filter(there).copied().collect();
     assert!(!behind.is_empty());
     let state = |lab: &Lab| {
@@ -708,8 +708,8 @@ pub(crate) fn order(lab: &mut Lab, control: SmControl, priority: u8, guid: PortG
 fn dr_path(lab: &Lab, from: PortAt, to: PortAt) -> DrPath {
     let peer = |at: PortAt| {
         let links = lab.spec.links.iter();
-        let mut ends = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
-        ends.find(|(a, _)| *a == at).map(|(_, b)| b)
+        let mut directed_links = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
+        directed_links.find(|(a, _)| *a == at).map(|(_, b)| b)
     };
     let out = |path: &DrPath, port: u8| path.extend(PortNum(port));
     let first = peer(from).zip(out(&DrPath::LOCAL, from.port));

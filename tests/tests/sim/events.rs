@@ -22,12 +22,12 @@ fn stable(spec: &str) -> Lab {
 
 fn lids(lab: &Lab) -> Vec<(PortGuid, Lid)> {
     let fabric = lab.world.fabric();
-    let mut all: Vec<_> = fabric
+    let mut entries: Vec<_> = fabric
         .end_ports()
         .map(|p| (fabric.port_guid(p), fabric.lid(p).0))
         .collect();
-    all.sort_unstable();
-    all
+    entries.sort_unstable();
+    entries
 }
 
 /// Applies a change, runs until the fabric is correct again, and returns the number of sweeps.
@@ -294,8 +294,8 @@ fn thousand_traps_a_second_cost_one_reread_a_second() {
 
 fn is_active(lab: &Lab, at: PortAt) -> bool {
     let fabric = lab.world.fabric();
-    let ends = [Some(at), fabric.peer(at)];
-    ends.into_iter().all(|end| {
+    let link_ends = [Some(at), fabric.peer(at)];
+    link_ends.into_iter().all(|end| {
         let info = end.and_then(|end| fabric.port_info(end));
         info.is_some_and(|info| info.port_state == PortState::Active)
     })
@@ -325,12 +325,12 @@ fn flapping_links_do_not_delay_other_changes() {
             let start = lab.world.now() + Duration::from_millis(late);
             lab.world.schedule(start, flap);
         }
-        let end = lab.world.now() + Duration::from_secs(SECONDS);
+        let deadline = lab.world.now() + Duration::from_secs(SECONDS);
         let mut worst = Duration::ZERO;
         for (round, at) in others.iter().cycle().enumerate() {
             // At a different phase of the flapping each time.
             let pause = Duration::from_millis(4_000 + 173 * round as u64);
-            if lab.world.now() + pause >= end {
+            if lab.world.now() + pause >= deadline {
                 break;
             }
             lab.world.run_for(pause);
@@ -339,7 +339,7 @@ fn flapping_links_do_not_delay_other_changes() {
             lab.world.fabric_mut().restore(*at).unwrap();
             worst = worst.max(until_active(&mut lab, &[*at]));
         }
-        lab.world.run_until(end + Duration::from_millis(100));
+        lab.world.run_until(deadline + Duration::from_millis(100));
         worst = worst.max(until_active(&mut lab, &flapping));
         assert!(worst <= SOON, "{spec} {whose:?}: activation took {worst:?}");
         let sent = smps_sent(&lab);

@@ -15,7 +15,7 @@ const SPEC: &str = "fat-tree:4";
 /// A host other than the SM's.
 const HOST: usize = 5;
 
-fn has(lab: &Lab, kind: &ProblemKind) -> bool {
+fn has_problem(lab: &Lab, kind: &ProblemKind) -> bool {
     let problems = &lab.last_report().problems;
     problems.iter().any(|p| p.kind == *kind)
 }
@@ -50,7 +50,7 @@ fn faulty_fabric_is_brought_up() {
 /// The host is reported, and comes up when the fault ends.
 #[test]
 fn faulty_host_affects_no_other_device() {
-    for (what, faults) in [
+    for (description, faults) in [
         ("hung", Faults::HUNG),
         ("slow", Faults::slow(Duration::from_millis(150))),
         ("late", Faults::late(Duration::from_millis(400))),
@@ -67,13 +67,13 @@ fn faulty_host_affects_no_other_device() {
         lab.assert_correct_except(&[HOST]);
         assert!(
             report.took < Duration::from_secs(5),
-            "{what}: {:?}",
+            "{description}: {:?}",
             report.took
         );
         assert_eq!(
             report.is_clean(),
-            ["slow", "late"].contains(&what),
-            "{what}: {:#?}",
+            ["slow", "late"].contains(&description),
+            "{description}: {:#?}",
             report.problems
         );
         lab.world.set_node_faults(HOST, None);
@@ -81,7 +81,7 @@ fn faulty_host_affects_no_other_device() {
         lab.world.run_for(Duration::from_secs(15));
         assert!(
             lab.last_report().is_clean(),
-            "{what}: {:#?}",
+            "{description}: {:#?}",
             lab.last_report().problems
         );
     }
@@ -114,13 +114,13 @@ fn bring_up_waits_for_a_hung_neighbour() {
     let leaf = lab.world.fabric().peer(lab.at).unwrap().node;
     lab.world.set_node_faults(leaf, Some(Faults::HUNG));
     let report = lab.next_sweep(8);
-    let own = lab.world.fabric().node_guid(lab.at.node);
+    let own_node_guid = lab.world.fabric().node_guid(lab.at.node);
     let at_own_port = |p: &Problem| {
         let node = match p.location {
             Location::Port(port) => port.node,
             Location::LocalNode | Location::Lid(_) => None,
         };
-        node.is_some_and(|node| node.guid == own)
+        node.is_some_and(|node| node.guid == own_node_guid)
             && p.kind == ProblemKind::Quarantined(QuarantineReason::NoResponse)
     };
     assert!(report.problems.iter().any(at_own_port), "{report:#?}");
@@ -152,7 +152,7 @@ fn duplicate_node_guid_is_reported() {
     let (leaf, core) = (lab.node("leaf-3-1"), lab.node("core-1"));
     for (clone_node, victim) in [(HOST, 9), (HOST, leaf), (core, lab.node("core-2"))] {
         let mut lab = Lab::new(SPEC, 3);
-        let own = lab.world.fabric().node_guid(clone_node);
+        let own_node_guid = lab.world.fabric().node_guid(clone_node);
         let stolen = lab.world.fabric().node_guid(victim);
         lab.world.fabric_mut().set_node_guid(clone_node, stolen);
         lab.next_sweep(8);
@@ -169,8 +169,14 @@ fn duplicate_node_guid_is_reported() {
             );
         }
         let kind = ProblemKind::Quarantined(QuarantineReason::DuplicateNodeGuid(stolen));
-        assert!(has(&lab, &kind), "{:#?}", lab.last_report().problems);
-        lab.world.fabric_mut().set_node_guid(clone_node, own);
+        assert!(
+            has_problem(&lab, &kind),
+            "{:#?}",
+            lab.last_report().problems
+        );
+        lab.world
+            .fabric_mut()
+            .set_node_guid(clone_node, own_node_guid);
         lab.run_until_correct(60);
     }
     // No node has GUID 0.
@@ -202,7 +208,11 @@ fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
             assert_eq!(hosts, 16, "port {port}, at {:?}", lab.world.now());
         }
         let kind = ProblemKind::Quarantined(QuarantineReason::DuplicateNodeGuid(cloned));
-        assert!(has(&lab, &kind), "{:#?}", lab.last_report().problems);
+        assert!(
+            has_problem(&lab, &kind),
+            "{:#?}",
+            lab.last_report().problems
+        );
         lab.assert_correct_except(&[clone]);
     }
 }
@@ -213,7 +223,7 @@ fn duplicate_port_guid_is_reported() {
     for victim in [PortAt::new(9, 1), PortAt::new(0, 1)] {
         let mut lab = Lab::new(SPEC, 3);
         let at = PortAt::new(HOST, 1);
-        let own = lab.world.fabric().port_guid(at);
+        let own_port_guid = lab.world.fabric().port_guid(at);
         let stolen = lab.world.fabric().port_guid(victim);
         lab.world.fabric_mut().set_port_guid(at, stolen).unwrap();
         lab.next_sweep(8);
@@ -223,8 +233,15 @@ fn duplicate_port_guid_is_reported() {
             &[HOST, 9]
         });
         let kind = ProblemKind::Quarantined(QuarantineReason::DuplicatePortGuid(stolen));
-        assert!(has(&lab, &kind), "{:#?}", lab.last_report().problems);
-        lab.world.fabric_mut().set_port_guid(at, own).unwrap();
+        assert!(
+            has_problem(&lab, &kind),
+            "{:#?}",
+            lab.last_report().problems
+        );
+        lab.world
+            .fabric_mut()
+            .set_port_guid(at, own_port_guid)
+            .unwrap();
         lab.run_until_correct(40);
     }
 }
@@ -241,7 +258,7 @@ fn nodes_beyond_63_hops_are_reported() {
     lab.assert_correct_except(&far);
     let kind = ProblemKind::Quarantined(QuarantineReason::PathTooLong);
     assert!(
-        has(&lab, &kind),
+        has_problem(&lab, &kind),
         "{} {:#?}",
         far.len(),
         lab.last_report().problems

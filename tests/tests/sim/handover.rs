@@ -69,9 +69,9 @@ const fn is_not_ready(event: &Event) -> bool {
 }
 
 /// Time until the second SM is master, if at most `most`.
-fn takeover_time(lab: &mut Lab, second: SmId, most: Duration) -> Option<Duration> {
+fn takeover_time(lab: &mut Lab, second: SmId, max: Duration) -> Option<Duration> {
     let mut waited = Duration::ZERO;
-    while waited < most {
+    while waited < max {
         if role(lab, second) == SmState::Master {
             return Some(waited);
         }
@@ -205,14 +205,14 @@ fn no_request_is_rejected_across_a_handover() {
     let first = lab.sm;
     synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
-    let all = hosts(&lab);
+    let all_hosts = hosts(&lab);
     let mut tid = 0;
     for (from, to) in [(first, second), (second, first)] {
         command(&mut lab, from, Command::Handover.with_id(0));
         let mut accepted = 0;
-        for (n, host) in all.iter().cycle().take(400).enumerate() {
+        for (n, host) in all_hosts.iter().cycle().take(400).enumerate() {
             for sm in [first, second] {
-                let pair = (*host, all[n % 3]);
+                let pair = (*host, all_hosts[n % 3]);
                 tid += 2;
                 let replies = [
                     try_join_broadcast(&mut lab, sm, *host, tid),

@@ -88,7 +88,7 @@ impl Member {
 
     /// Fields that the kernel compares when a second user on the matches host joins the group (`cmp_rec`).
     fn satisfies(&self, request: &Self, mask: u64) -> bool {
-        let matches = |bit: u32, yes: bool| mask & 1 << bit == 0 || yes;
+        let matches = |bit: u32, is_equal: bool| mask & 1 << bit == 0 || is_equal;
         matches(1, self.port_gid() == request.port_gid())
             && matches(2, self.qkey() == request.qkey())
             && matches(5, self.mtu() == request.mtu())
@@ -126,12 +126,12 @@ impl Interface {
     fn send(
         &mut self,
         lab: &mut Lab,
-        what: (Method, ferrosm_mad::ids::AttrId),
+        request_kind: (Method, ferrosm_mad::ids::AttrId),
         mask: u64,
         data: &[u8],
     ) -> Result<Vec<u8>, Status> {
         self.tid += 1;
-        let (status, data) = ask(lab, self.at, what, self.tid, mask, data);
+        let (status, data) = ask(lab, self.at, request_kind, self.tid, mask, data);
         if status.is_ok() {
             Ok(data)
         } else {
@@ -238,8 +238,8 @@ impl Interface {
 
     /// CapabilityMask2 of ClassPortInfo, which the kernel queries first, with an empty component mask.
     fn capability_mask2(&mut self, lab: &mut Lab) -> u32 {
-        let what = (Method::Get, id::CLASS_PORT_INFO);
-        let data = self.send(lab, what, 0, &[]).expect("ClassPortInfo");
+        let request_kind = (Method::Get, id::CLASS_PORT_INFO);
+        let data = self.send(lab, request_kind, 0, &[]).expect("ClassPortInfo");
         assert_eq!(data[..2], [1, 2], "base and class version");
         u32::from_be_bytes([data[4], data[5], data[6], data[7]]) >> 5
     }
@@ -344,8 +344,8 @@ fn expect(case: &Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortAt>)>) -> Ex
     let mut expect = lab.expect();
     for at in lab.world.fabric().end_ports() {
         let default = if at == lab.at { 0xFFFF } else { 0x7FFF };
-        let is = |all: &[Interface]| all.iter().any(|i| i.at == at);
-        let own = match (is(&case.full), is(&case.limited)) {
+        let contains_port = |all: &[Interface]| all.iter().any(|i| i.at == at);
+        let own = match (contains_port(&case.full), contains_port(&case.limited)) {
             (true, _) => Some(PKEY),
             (_, true) => Some(NUMBER),
             _ => None,
@@ -364,8 +364,8 @@ fn expect(case: &Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortAt>)>) -> Ex
 fn assert_tables(case: &mut Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortAt>)>) {
     case.lab.world.run_for(Duration::from_millis(500));
     let expected = expect(case, groups);
-    if let Err(why) = case.lab.verdict(&expected) {
-        panic!("{} {why}", case.lab.repeat());
+    if let Err(error) = case.lab.verdict(&expected) {
+        panic!("{} {error}", case.lab.repeat());
     }
 }
 
@@ -467,7 +467,7 @@ fn groups_with_large_mtu_or_rate_reject_slower_ports() {
 #[test]
 fn wrong_group_parameters_are_rejected() {
     type Wrong = (&'static str, fn(&mut [u8; 52]));
-    let wrong: [Wrong; 7] = [
+    let invalid: [Wrong; 7] = [
         ("Q_Key", |r| r[35] ^= 1),
         ("MTU", |r| r[38] = EXACTLY | 1),
         ("TClass", |r| r[39] ^= 1),
@@ -485,11 +485,11 @@ fn wrong_group_parameters_are_rejected() {
     b.up(lab).expect("joins");
     let existing_group = ipv4(PKEY, [224, 0, 0, 1]);
     a.join(lab, existing_group, FULL).expect("joins");
-    for (what, change) in wrong {
+    for (description, change) in invalid {
         let mut request = b.like_broadcast(existing_group, FULL);
         change(&mut request.0);
         let reply = b.join_as(lab, GROUP_JOIN, &request);
-        assert_eq!(reply, Err(Status::REQ_INVALID), "{what}");
+        assert_eq!(reply, Err(Status::REQ_INVALID), "{description}");
     }
     b.join(lab, existing_group, FULL).expect("joins");
     let new = ipv4(PKEY, [239, 1, 2, 3]);
@@ -499,11 +499,11 @@ fn wrong_group_parameters_are_rejected() {
         ("more MTU", |r| r[38] = EXACTLY | 5),
         ("more rate", |r| r[42] = EXACTLY | 7),
     ];
-    for (what, change) in wrong.into_iter().chain(more) {
+    for (description, change) in invalid.into_iter().chain(more) {
         let mut request = b.like_broadcast(new, FULL);
         change(&mut request.0);
         let reply = b.join_as(lab, GROUP_JOIN, &request);
-        assert_eq!(reply, Err(Status::REQ_INVALID), "{what}");
+        assert_eq!(reply, Err(Status::REQ_INVALID), "{description}");
     }
     let created = b.join(lab, new, FULL).expect("is created");
     // A join without MTU, rate and HopLimit gets those of the broadcast group.

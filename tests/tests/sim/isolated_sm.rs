@@ -90,8 +90,8 @@ fn reregister_counts(lab: &Lab) -> Vec<(PortAt, u32)> {
 /// All hosts, with or without a link.
 fn all_hosts(lab: &Lab) -> Vec<PortAt> {
     let fabric = lab.world.fabric();
-    let ends = fabric.end_ports();
-    ends.filter(|at| !fabric.is_switch(at.node)).collect()
+    let end_ports = fabric.end_ports();
+    end_ports.filter(|at| !fabric.is_switch(at.node)).collect()
 }
 
 /// Hosts that received ClientReregister since `before`.
@@ -102,8 +102,8 @@ fn reregistered_since(lab: &Lab, before: &[(PortAt, u32)]) -> Vec<PortAt> {
 }
 
 fn assert_right(lab: &Lab, members: &Members) {
-    if let Err(why) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {why}", lab.repeat());
+    if let Err(error) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {error}", lab.repeat());
     }
 }
 
@@ -119,8 +119,8 @@ fn subscribe(lab: &mut Lab, at: PortAt) {
         producer_type: 0xFF_FFFF,
         ..InformInfo::default()
     };
-    let what = (Method::Set, sa::id::INFORM_INFO);
-    let (status, _) = ask(lab, at, what, 1, 0, &info.encode());
+    let request_kind = (Method::Set, sa::id::INFORM_INFO);
+    let (status, _) = ask(lab, at, request_kind, 1, 0, &info.encode());
     assert_eq!(status, Status::OK);
 }
 
@@ -317,9 +317,9 @@ fn standby_polls_master_on_other_paths_before_takeover() {
     let mut cuts = 0;
     for n in 0.. {
         let mut lab = Lab::up("mesh:4,4", 1, cfg(5));
-        let there = hosts(&lab).into_iter().next_back().unwrap();
+        let far_host = hosts(&lab).into_iter().next_back().unwrap();
         let sm = Sm::new(cfg(0), RestoredState::default(), lab.world.now());
-        let second = lab.world.add_sm(Some(there), sm);
+        let second = lab.world.add_sm(Some(far_host), sm);
         let second = second.unwrap_or_else(|e| panic!("{e}"));
         lab.world.run_for(Duration::from_secs(30));
         assert_eq!(role(&lab, second), SmState::Standby);

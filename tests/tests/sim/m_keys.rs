@@ -20,7 +20,7 @@ use rstest::rstest;
 
 const SPEC: &str = "fat-tree:4";
 
-fn with(key: u64) -> SmConfig {
+fn config_with_key(key: u64) -> SmConfig {
     SmConfig {
         m_key: MKey::new(key),
         m_key_protect_bits: 2,
@@ -30,15 +30,15 @@ fn with(key: u64) -> SmConfig {
 
 /// A fabric in which all ports have the M_Key 0xAAAA.
 fn protected_lab(seed: u64) -> Lab {
-    let mut lab = Lab::with(SPEC, seed, with(0xAAAA));
+    let mut lab = Lab::with(SPEC, seed, config_with_key(0xAAAA));
     assert!(lab.next_sweep(60).is_clean());
     lab.assert_correct();
-    assert!(has(&lab, 0xAAAA).0);
+    assert!(count_keys(&lab, 0xAAAA).0);
     lab
 }
 
 /// Whether all end ports have this M_Key, and how many do.
-fn has(lab: &Lab, key: u64) -> (bool, usize) {
+fn count_keys(lab: &Lab, key: u64) -> (bool, usize) {
     let fabric = lab.world.fabric();
     let keys = fabric.end_ports().filter_map(|at| fabric.port_info(at));
     let keys: Vec<bool> = keys.map(|info| info.m_key.expose() == key).collect();
@@ -78,20 +78,20 @@ fn kill(lab: &mut Lab) -> RestoredState {
 fn m_key_change_needs_the_persisted_keys() {
     let mut lab = protected_lab(1);
     kill(&mut lab);
-    lab.restart_sm(with(0xBBBB), RestoredState::default());
+    lab.restart_sm(config_with_key(0xBBBB), RestoredState::default());
     lab.world.run_for(Duration::from_secs(60));
     assert!(lab.manager().reports().is_empty());
-    assert!(has(&lab, 0xAAAA).0);
+    assert!(count_keys(&lab, 0xAAAA).0);
 
     let mut lab = protected_lab(1);
     assert_eq!(persisted_keys(&lab), same_for_all_ports(0xAAAA));
     let restored = kill(&mut lab);
-    lab.restart_sm(with(0xBBBB), restored);
+    lab.restart_sm(config_with_key(0xBBBB), restored);
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{report:?}");
     let timeouts: u64 = report.smps.values().map(|c| c.timeouts).sum();
     assert_eq!(timeouts, 0, "the persisted key is tried first");
-    assert!(has(&lab, 0xBBBB).0);
+    assert!(count_keys(&lab, 0xBBBB).0);
     assert_eq!(persisted_keys(&lab), same_for_all_ports(0xBBBB));
     lab.assert_correct();
 }
@@ -104,7 +104,7 @@ fn abandoned_m_key_is_forgotten() {
     lab.restart_sm(SmConfig::default(), restored);
     assert!(lab.next_sweep(60).is_clean());
     lab.assert_correct();
-    assert!(has(&lab, 0).0);
+    assert!(count_keys(&lab, 0).0);
     assert_eq!(persisted_keys(&lab), BTreeMap::new());
 }
 
@@ -117,25 +117,25 @@ fn interrupted_m_key_change_is_completed(#[values(0, 3)] smp_retries: u8) {
         let mut lab = protected_lab(steps);
         let sm = lab.sm;
         lab.world.with_sm(sm, |m, now| {
-            m.command(Input::Config(Box::new(with(0xBBBB))), now);
+            m.command(Input::Config(Box::new(config_with_key(0xBBBB))), now);
         });
         lab.until("the first port has the new key", 60, |lab| {
-            has(lab, 0xBBBB).1 > 0
+            count_keys(lab, 0xBBBB).1 > 0
         });
         for _ in 0..steps {
             lab.world.step();
         }
-        let (done, count) = has(&lab, 0xBBBB);
+        let (done, count) = count_keys(&lab, 0xBBBB);
         mixed += usize::from(!done && count > 1);
         let restored = kill(&mut lab);
         let cfg = SmConfig {
             smp_retries,
-            ..with(0xCCCC)
+            ..config_with_key(0xCCCC)
         };
         lab.restart_sm(cfg, restored);
         lab.next_sweep(60);
         lab.run_until_correct(60);
-        assert!(has(&lab, 0xCCCC).0, "after {steps} steps");
+        assert!(count_keys(&lab, 0xCCCC).0, "after {steps} steps");
         lab.until("a sweep that discovers the host", 60, |lab| {
             persisted_keys(lab) == same_for_all_ports(0xCCCC)
         });
@@ -161,7 +161,7 @@ fn returning_host_is_addressed_with_its_old_m_key() {
     lab.world.run_for(Duration::from_secs(15));
     for key in [0xBBBB, 0xCCCC] {
         let restored = kill(&mut lab);
-        lab.restart_sm(with(key), restored);
+        lab.restart_sm(config_with_key(key), restored);
         assert!(lab.next_sweep(60).is_clean());
         let mut expected = same_for_all_ports(key);
         expected.insert(guid, 0xAAAA);
@@ -174,7 +174,7 @@ fn returning_host_is_addressed_with_its_old_m_key() {
     lab.until("one record for all ports", 60, |lab| {
         persisted_keys(lab) == same_for_all_ports(0xCCCC)
     });
-    assert!(has(&lab, 0xCCCC).0);
+    assert!(count_keys(&lab, 0xCCCC).0);
 }
 
 /// With constant loss of replies, the SM may assume a wrong M_Key for a port, and corrects it.
@@ -187,14 +187,14 @@ fn lost_responses_to_m_key_sets_are_harmless() {
             loss: 0.05,
             ..Faults::NONE
         });
-        lab.restart_sm(with(0xBBBB), restored);
+        lab.restart_sm(config_with_key(0xBBBB), restored);
         lab.world.run_for(Duration::from_secs(60));
         lab.world.heal();
         lab.run_until_correct(120);
         lab.until("one record for all ports", 60, |lab| {
             persisted_keys(lab) == same_for_all_ports(0xBBBB)
         });
-        assert!(has(&lab, 0xBBBB).0);
+        assert!(count_keys(&lab, 0xBBBB).0);
     }
 }
 
@@ -225,7 +225,7 @@ fn left_by_opensm() -> (Lab, String, String) {
         })
         .collect();
     kill(&mut lab);
-    let own = lab.world.fabric().port_guid(lab.at);
+    let own_port_guid = lab.world.fabric().port_guid(lab.at);
     let port_by_guid: BTreeMap<PortGuid, PortAt> = lab
         .world
         .fabric()
@@ -236,13 +236,17 @@ fn left_by_opensm() -> (Lab, String, String) {
     for (n, (guid, path)) in (0x5000..).zip(ends) {
         let info = lab.world.fabric().port_info(port_by_guid[&guid]);
         // The SM's own host has rebooted: an SM can always set the key of its own port.
-        let key = if guid == own { 0 } else { n };
+        let key = if guid == own_port_guid { 0 } else { n };
         set_key(&mut lab, path, 0xAAAA, info.expect("a port"), key);
         if key != 0 {
             keys += &format!("{guid} 0x{key:016x}\n\n");
         }
     }
-    assert_eq!(has(&lab, 0xAAAA).1, 0, "the keys of all ports were changed");
+    assert_eq!(
+        count_keys(&lab, 0xAAAA).1,
+        0,
+        "the keys of all ports were changed"
+    );
     let fabric = lab.world.fabric();
     let mut cables = String::new();
     for node in 0..fabric.num_nodes() {
@@ -290,19 +294,19 @@ fn imported_opensm_keys_open_their_ports() {
     for (files, opened) in [(&both[..], true), (&both[..1], false), (&both[1..], false)] {
         let (mut lab, ..) = left_by_opensm();
         let restored = imported(files);
-        lab.restart_sm(with(0xBBBB), restored);
+        lab.restart_sm(config_with_key(0xBBBB), restored);
         if opened {
             assert!(lab.next_sweep(60).is_clean());
             lab.assert_correct();
             lab.world.run_for(Duration::from_secs(20));
-            assert!(has(&lab, 0xBBBB).0);
+            assert!(count_keys(&lab, 0xBBBB).0);
             assert_eq!(persisted_keys(&lab), same_for_all_ports(0xBBBB));
             let record_keys = lab.manager().persisted_records.keys();
             let cables = record_keys.filter(|key| key.kind() == Some(RecordKind::Neighbour));
             assert!(cables.count() > 0, "neighbour records are preserved");
         } else {
             lab.world.run_for(Duration::from_secs(60));
-            assert!(!has(&lab, 0xBBBB).0);
+            assert!(!count_keys(&lab, 0xBBBB).0);
         }
     }
 }
@@ -315,10 +319,13 @@ fn single_opensm_key_needs_no_link_map() {
     let fabric = lab.world.fabric();
     let guids = fabric.end_ports().map(|at| fabric.port_guid(at));
     let keys: String = guids.map(|g| format!("{g} 0xaaaa\n")).collect();
-    lab.restart_sm(with(0xBBBB), imported(&[(StateFile::MKeys, &keys)]));
+    lab.restart_sm(
+        config_with_key(0xBBBB),
+        imported(&[(StateFile::MKeys, &keys)]),
+    );
     lab.next_sweep(60);
     lab.run_until_correct(60);
-    assert!(has(&lab, 0xBBBB).0);
+    assert!(count_keys(&lab, 0xBBBB).0);
     lab.until("one record for all ports", 60, |lab| {
         persisted_keys(lab) == same_for_all_ports(0xBBBB)
     });

@@ -22,9 +22,9 @@ use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 /// A master on the first host and a standby on the last one.
 fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (SmId, PortAt)) {
     let template = Lab::with(spec, seed, cfg.clone());
-    let there = *hosts(&template).last().expect("hosts");
+    let far_host = *hosts(&template).last().expect("hosts");
     let fabric = template.world.fabric();
-    let peers = [template.at, there].map(|at| fabric.port_guid(at));
+    let peers = [template.at, far_host].map(|at| fabric.port_guid(at));
     let cfg = SmConfig {
         peer_sms: Arc::new(peers.into()),
         // An SM that hands over on command continues with priority 0.
@@ -33,11 +33,11 @@ fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (SmId, PortAt)) {
     };
     let mut lab = Lab::up(spec, seed, cfg.clone());
     let sm = Sm::new(cfg, RestoredState::default(), lab.world.now());
-    let second = lab.world.add_sm(Some(there), sm).expect("a port");
+    let second = lab.world.add_sm(Some(far_host), sm).expect("a port");
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
     assert_eq!(role(&lab, second), SmState::Standby, "{}", lab.repeat());
-    (lab, (second, there))
+    (lab, (second, far_host))
 }
 
 fn role(lab: &Lab, sm: SmId) -> SmState {
@@ -77,11 +77,11 @@ fn second_term_starts_with_the_installed_trees() {
         for seed in seeds {
             let (mut lab, mut other) = pair(spec, seed, SmConfig::default());
             let (mut members, mut rng) = (Members::new(), TestRng::new(seed));
-            let all = hosts(&lab);
+            let all_hosts = hosts(&lab);
             let groups: Vec<Gid> = (1..5).map(plain).collect();
             for priority in 6..9 {
                 for _ in 0..20 {
-                    members.random_action(&mut lab, &all, &groups, &mut rng);
+                    members.random_action(&mut lab, &all_hosts, &groups, &mut rng);
                     lab.world.run_for(Duration::from_millis(50));
                 }
                 lab.world.run_for(Duration::from_secs(1));
@@ -89,8 +89,8 @@ fn second_term_starts_with_the_installed_trees() {
                 hand_over(&mut lab, &mut other, priority);
                 let sets = lab.world.fabric().all_counters().sets(id::MFT);
                 assert_eq!(sets, 0, "{} priority {priority}", lab.repeat());
-                if let Err(why) = lab.verdict(&members.expect(&lab)) {
-                    panic!("{} {why}", lab.repeat());
+                if let Err(error) = lab.verdict(&members.expect(&lab)) {
+                    panic!("{} {error}", lab.repeat());
                 }
             }
         }
@@ -135,7 +135,7 @@ fn reachable(lab: &Lab, from: PortAt) -> Vec<ReachablePort> {
     let fabric = lab.world.fabric();
     let mut seen = BTreeSet::from([from.node]);
     let mut todo = VecDeque::from([(from, DrPath::LOCAL)]);
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     while let Some((at, path)) = todo.pop_front() {
         let is_switch = fabric.is_switch(at.node);
         let end = if is_switch {
@@ -143,7 +143,7 @@ fn reachable(lab: &Lab, from: PortAt) -> Vec<ReachablePort> {
         } else {
             at
         };
-        all.push((end, path, fabric.port_info(end).expect("an end port")));
+        entries.push((end, path, fabric.port_info(end).expect("an end port")));
         let ports = fabric.external_ports(at.node);
         for port in ports.filter(|p| is_switch || *p == from) {
             if let Some(peer) = fabric.peer(port)
@@ -154,15 +154,15 @@ fn reachable(lab: &Lab, from: PortAt) -> Vec<ReachablePort> {
             }
         }
     }
-    all
+    entries
 }
 
 /// Another SM is master between two SMInfo scans: it writes MasterSMLID to all ports and one LFT entry, and ends before it is queried.
 fn simulate_brief_master(lab: &mut Lab, from: PortAt) {
-    let own = lab.world.fabric().lid(from).0;
+    let own_lid = lab.world.fabric().lid(from).0;
     for (at, path, info) in reachable(lab, from) {
         let settings = PortInfo {
-            master_sm_lid: own,
+            master_sm_lid: own_lid,
             client_reregister: true,
             port_state: PortState::NoChange,
             port_physical_state: PhysState::NoChange,
@@ -177,11 +177,11 @@ fn simulate_brief_master(lab: &mut Lab, from: PortAt) {
         lab.world.inject(from, &mad);
     }
     let node = lab.node("leaf-0-0");
-    lab.world.fabric_mut().corrupt_lft(node, own, 255);
+    lab.world.fabric_mut().corrupt_lft(node, own_lid, 255);
     lab.world.run_for(Duration::from_millis(1));
     assert_eq!(
         master_sm_lids(lab),
-        BTreeSet::from([own]),
+        BTreeSet::from([own_lid]),
         "{}",
         lab.repeat()
     );
@@ -200,21 +200,22 @@ fn master_sm_lids(lab: &Lab) -> BTreeSet<Lid> {
 fn master_sm_lid_of_an_unseen_master_is_replaced() {
     let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     lab.world.run_for(Duration::from_secs(25));
-    let there = *hosts(&lab).last().expect("hosts");
+    let far_host = *hosts(&lab).last().expect("hosts");
     let reregisters = |lab: &Lab| -> Vec<u32> {
-        let ends = hosts(lab).into_iter().filter(|at| *at != there);
-        ends.map(|at| lab.world.fabric().client_reregisters(at))
+        let hosts_count = hosts(lab).into_iter().filter(|at| *at != far_host);
+        hosts_count
+            .map(|at| lab.world.fabric().client_reregisters(at))
             .collect()
     };
     for times in 1..=2 {
-        simulate_brief_master(&mut lab, there);
+        simulate_brief_master(&mut lab, far_host);
         let before = reregisters(&lab);
         lab.run_until_correct(30);
         lab.world.run_for(Duration::from_secs(30));
-        let own = lab.world.fabric().lid(lab.at).0;
+        let own_lid = lab.world.fabric().lid(lab.at).0;
         assert_eq!(
             master_sm_lids(&lab),
-            BTreeSet::from([own]),
+            BTreeSet::from([own_lid]),
             "{}",
             lab.repeat()
         );

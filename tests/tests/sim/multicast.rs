@@ -39,8 +39,8 @@ fn settle(lab: &mut Lab, members: &Members) {
 }
 
 fn assert_right(lab: &Lab, members: &Members) {
-    if let Err(why) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {why}", lab.repeat());
+    if let Err(error) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {error}", lab.repeat());
     }
 }
 
@@ -69,12 +69,12 @@ fn mft_sets(lab: &Lab) -> u32 {
     lab.world.fabric().all_counters().sets(id::MFT)
 }
 
-fn shuffled(mut all: Vec<PortAt>, rng: &mut TestRng) -> Vec<PortAt> {
-    for i in (1..all.len()).rev() {
+fn shuffled(mut ports: Vec<PortAt>, rng: &mut TestRng) -> Vec<PortAt> {
+    for i in (1..ports.len()).rev() {
         let j = rng.index(i + 1);
-        all.swap(i, j);
+        ports.swap(i, j);
     }
-    all
+    ports
 }
 
 /// ibmgtsim's multicast test and its join and leave test, on fat trees, tori with several VLs, and random topologies.
@@ -90,23 +90,23 @@ fn ports_join_in_random_order_then_leave_and_rejoin() {
     for (seed, spec) in (1..).zip(shapes) {
         let mut lab = up(spec, seed);
         let (mut rng, mut members) = (TestRng::new(seed), Members::new());
-        let all = hosts(&lab);
-        for at in shuffled(all.clone(), &mut rng) {
+        let all_hosts = hosts(&lab);
+        for at in shuffled(all_hosts.clone(), &mut rng) {
             members.join(&mut lab, at, BROADCAST, FULL).expect("joins");
             lab.world.run_for(Duration::from_micros(rng.below(10_000)));
         }
         settle(&mut lab, &members);
-        assert_eq!(members.of(BROADCAST).len(), all.len());
-        for _ in 0..10 * all.len() {
-            members.random_action(&mut lab, &all, &[BROADCAST], &mut rng);
+        assert_eq!(members.members_of(BROADCAST).len(), all_hosts.len());
+        for _ in 0..10 * all_hosts.len() {
+            members.random_action(&mut lab, &all_hosts, &[BROADCAST], &mut rng);
             lab.world.run_for(Duration::from_millis(1));
         }
         settle(&mut lab, &members);
-        for at in &all {
+        for at in &all_hosts {
             members.join(&mut lab, *at, BROADCAST, FULL).expect("joins");
         }
         settle(&mut lab, &members);
-        for at in shuffled(all, &mut rng) {
+        for at in shuffled(all_hosts, &mut rng) {
             members.leave(&mut lab, at, BROADCAST).expect("leaves");
         }
         settle(&mut lab, &members);
@@ -121,15 +121,15 @@ fn many_groups_are_created_and_deleted() {
     for (seed, spec) in (11..).zip(["fat-tree:4", "torus:4,4,1", "random:8,4,2,5"]) {
         let mut lab = up(spec, seed);
         let (mut rng, mut members) = (TestRng::new(seed), Members::new());
-        let all: Vec<PortAt> = lab.world.fabric().end_ports().collect();
-        let all: Vec<PortAt> = all
+        let all_ports: Vec<PortAt> = lab.world.fabric().end_ports().collect();
+        let all_ports: Vec<PortAt> = all_ports
             .into_iter()
             .filter(|p| lab.world.fabric().lid(*p).0 != Lid::NONE)
             .collect();
         let groups: Vec<Gid> = (0..70).map(plain).collect();
         for round in 0..6 {
             for _ in 0..120 {
-                members.random_action(&mut lab, &all, &groups, &mut rng);
+                members.random_action(&mut lab, &all_ports, &groups, &mut rng);
                 if rng.one_in(3) {
                     lab.world.run_for(Duration::from_micros(rng.below(20_000)));
                 }
@@ -138,8 +138,8 @@ fn many_groups_are_created_and_deleted() {
             if round == 3 {
                 // Tables have no entries for a group without members.
                 for gid in members.groups() {
-                    for at in members.of(gid) {
-                        if members.of(gid).contains(&at) {
+                    for at in members.members_of(gid) {
+                        if members.members_of(gid).contains(&at) {
                             members.leave(&mut lab, at, gid).expect("leaves");
                         }
                     }
@@ -163,9 +163,9 @@ fn trees_follow_lost_and_restored_links() {
     ]) {
         let mut lab = up(spec, seed);
         let (mut rng, mut members) = (TestRng::new(seed), Members::new());
-        let all = hosts(&lab);
+        let all_hosts = hosts(&lab);
         for n in 0..12 {
-            for at in &all {
+            for at in &all_hosts {
                 if rng.one_in(2) || n == 0 {
                     members.join(&mut lab, *at, plain(n), FULL).expect("joins");
                 }
@@ -176,24 +176,29 @@ fn trees_follow_lost_and_restored_links() {
             let cable = lab.redundant_link(round);
             lab.world.fabric_mut().cut(cable).expect("a cable");
             until_right(&mut lab, &members, 60);
-            members.random_action(&mut lab, &all, &[plain(0)], &mut rng);
+            members.random_action(&mut lab, &all_hosts, &[plain(0)], &mut rng);
             lab.world.fabric_mut().restore(cable).expect("a cable");
             until_right(&mut lab, &members, 60);
         }
-        let root = lab.world.fabric().peer(all[0]).expect("a switch").node;
+        let root = lab
+            .world
+            .fabric()
+            .peer(all_hosts[0])
+            .expect("a switch")
+            .node;
         lab.world.fabric_mut().reboot(root);
         lab.world.run_for(Duration::from_secs(40));
         // Hosts behind the switch are no longer members, unless the switch returned before the SM detected its absence.
         let core = lab.manager().core();
-        let there = core
+        let present = core
             .registry()
             .groups()
             .get(plain(0))
             .map(|g| g.members.clone());
         let guid = |at: &PortAt| lab.world.fabric().port_guid(*at);
-        let there = there.unwrap_or_default();
+        let there = present.unwrap_or_default();
         let removed: Vec<PortAt> = members
-            .of(plain(0))
+            .members_of(plain(0))
             .into_iter()
             .filter(|at| !there.contains_key(&guid(at)))
             .collect();
@@ -211,7 +216,7 @@ fn no_multicast_loop_while_mfts_are_written() {
     for (seed, spec) in (31..).zip(["torus:4,4,1", "mesh:3,3,1", "random:8,5,1,9", "fat-tree:4"]) {
         let mut lab = up(spec, seed);
         let (mut rng, mut members) = (TestRng::new(seed), Members::new());
-        let all = hosts(&lab);
+        let all_hosts = hosts(&lab);
         let written = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&written);
         lab.world.observe(move |e| {
@@ -225,7 +230,7 @@ fn no_multicast_loop_while_mfts_are_written() {
         let mut checks = 0;
         for round in 0..60 {
             let same_routes = round % 10 != 8;
-            members.random_action(&mut lab, &all, &[plain(0), plain(1)], &mut rng);
+            members.random_action(&mut lab, &all_hosts, &[plain(0), plain(1)], &mut rng);
             let cable = lab.redundant_link(round / 20);
             match round % 20 {
                 8 => lab.world.fabric_mut().cut(cable).expect("a cable"),
@@ -262,10 +267,10 @@ fn no_multicast_loop_while_mfts_are_written() {
 fn join_writes_only_its_branch() {
     let mut lab = up("fat-tree:8", 41);
     let mut members = Members::new();
-    let all = hosts(&lab);
+    let all_hosts = hosts(&lab);
     let before = mft_sets(&lab);
     members
-        .join(&mut lab, all[0], BROADCAST, FULL)
+        .join(&mut lab, all_hosts[0], BROADCAST, FULL)
         .expect("joins");
     lab.world.run_for(Duration::from_millis(50));
     assert_eq!(
@@ -273,7 +278,7 @@ fn join_writes_only_its_branch() {
         before,
         "a group with one member needs no entries"
     );
-    for at in &all[1..] {
+    for at in &all_hosts[1..] {
         let before = mft_sets(&lab);
         members.join(&mut lab, *at, BROADCAST, FULL).expect("joins");
         lab.world.run_for(Duration::from_millis(50));
@@ -283,7 +288,7 @@ fn join_writes_only_its_branch() {
     settle(&mut lab, &members);
     // All hosts leave at once: each switch is written once, or twice if its first write was already in progress.
     let before = mft_sets(&lab);
-    for at in &all {
+    for at in &all_hosts {
         members.leave(&mut lab, *at, BROADCAST).expect("leaves");
     }
     settle(&mut lab, &members);
@@ -297,9 +302,9 @@ fn join_writes_only_its_branch() {
 fn foreign_mft_entries_are_removed() {
     let mut lab = up("fat-tree:4", 51);
     let mut members = Members::new();
-    let all = hosts(&lab);
+    let all_hosts = hosts(&lab);
     for n in 0..40 {
-        for at in &all[usize::from(n) % 8..] {
+        for at in &all_hosts[usize::from(n) % 8..] {
             members.join(&mut lab, *at, plain(n), FULL).expect("joins");
         }
     }
@@ -311,7 +316,7 @@ fn foreign_mft_entries_are_removed() {
     assert_right(&lab, &Members::new());
     assert_empty(&lab, 96);
     let mut members = Members::new();
-    for at in &all {
+    for at in &all_hosts {
         members.join(&mut lab, *at, plain(3), FULL).expect("joins");
     }
     settle(&mut lab, &members);
@@ -322,31 +327,36 @@ fn foreign_mft_entries_are_removed() {
 fn rejected_mft_blocks_are_retried() {
     let mut lab = up("fat-tree:4", 61);
     let mut members = Members::new();
-    let all = hosts(&lab);
-    for at in &all[..8] {
+    let all_hosts = hosts(&lab);
+    for at in &all_hosts[..8] {
         members.join(&mut lab, *at, plain(0), FULL).expect("joins");
     }
     settle(&mut lab, &members);
-    let leaf = lab.world.fabric().peer(all[9]).expect("a switch").node;
+    let leaf = lab
+        .world
+        .fabric()
+        .peer(all_hosts[9])
+        .expect("a switch")
+        .node;
     let hung = Faults {
         hung: true,
         ..Faults::default()
     };
     lab.world.set_node_faults(leaf, Some(hung));
-    for at in &all[8..] {
+    for at in &all_hosts[8..] {
         members.join(&mut lab, *at, plain(0), FULL).expect("joins");
     }
     lab.world.run_for(Duration::from_secs(3));
     lab.world.set_node_faults(leaf, None);
     lab.world.run_for(Duration::from_secs(60));
     let registry = lab.manager().core().registry();
-    let there = registry
+    let present = registry
         .groups()
         .get(plain(0))
         .map(|g| g.members.clone())
         .unwrap_or_default();
-    for at in &all {
-        if !there.contains_key(&lab.world.fabric().port_guid(*at)) {
+    for at in &all_hosts {
+        if !present.contains_key(&lab.world.fabric().port_guid(*at)) {
             members.remove_port(*at);
         }
     }
@@ -358,8 +368,8 @@ fn rejected_mft_blocks_are_retried() {
 fn mft_records_equal_the_switch_tables() {
     let mut lab = up("fat-tree:4", 71);
     let mut members = Members::new();
-    let all = hosts(&lab);
-    for at in &all {
+    let all_hosts = hosts(&lab);
+    for at in &all_hosts {
         members.join(&mut lab, *at, plain(0), FULL).expect("joins");
     }
     lab.world.run_for(Duration::from_secs(2));
@@ -368,7 +378,7 @@ fn mft_records_equal_the_switch_tables() {
         .filter(|n| lab.world.fabric().is_switch(*n))
         .collect();
     let mlid = members
-        .join(&mut lab, all[0], plain(0), FULL)
+        .join(&mut lab, all_hosts[0], plain(0), FULL)
         .expect("joins");
     let mut entries = 0;
     for node in switches {
@@ -378,7 +388,7 @@ fn mft_records_equal_the_switch_tables() {
             lid,
             ..MftRecord::default()
         };
-        let (status, data) = ask(&mut lab, all[0], table, 7, 1, &query.encode());
+        let (status, data) = ask(&mut lab, all_hosts[0], table, 7, 1, &query.encode());
         let ports = lab.world.fabric().mft_ports(node, mlid);
         if ports.is_empty() {
             continue;

@@ -55,19 +55,19 @@ const fn all_nodes() -> Gid {
 
 fn settle(lab: &mut Lab, members: &Members) {
     lab.world.run_for(Duration::from_millis(500));
-    if let Err(why) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {why}", lab.repeat());
+    if let Err(error) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {error}", lab.repeat());
     }
 }
 
 /// Every host joins its own solicited-node group, and half of them that of a neighbour too.
 fn all_hosts_join(lab: &mut Lab, members: &mut Members) -> BTreeSet<Lid> {
-    let all = hosts(lab);
+    let all_hosts = hosts(lab);
     let mut mlids = BTreeSet::new();
-    for (n, at) in all.iter().enumerate() {
+    for (n, at) in all_hosts.iter().enumerate() {
         mlids.insert(members.join(lab, *at, own(lab, *at), FULL).expect("joins"));
         if n % 2 == 1 {
-            let neighbour = own(lab, all[n - 1]);
+            let neighbour = own(lab, all_hosts[n - 1]);
             mlids.insert(members.join(lab, *at, neighbour, FULL).expect("joins"));
         }
     }
@@ -101,15 +101,15 @@ fn leaving_one_group_keeps_the_membership_of_another() {
     let mut lab = up(true);
     let mut members = Members::new();
     let mlid = all_hosts_join(&mut lab, &mut members).pop_first();
-    let all = hosts(&lab);
+    let all_hosts = hosts(&lab);
     settle(&mut lab, &members);
-    for at in all.iter().skip(1).step_by(2) {
+    for at in all_hosts.iter().skip(1).step_by(2) {
         let own = own(&lab, *at);
         members.leave(&mut lab, *at, own).expect("leaves");
     }
     settle(&mut lab, &members);
     for mgid in members.groups() {
-        for at in members.of(mgid) {
+        for at in members.members_of(mgid) {
             members.leave(&mut lab, at, mgid).expect("leaves");
             settle(&mut lab, &members);
         }
@@ -153,11 +153,11 @@ fn host_leaves_by_another_of_its_lids() {
     members.remove_port(at);
     settle(&mut lab, &members);
     // The host is no longer a member of any group.
-    let what = (Method::Delete, id::MC_MEMBER);
+    let request_kind = (Method::Delete, id::MC_MEMBER);
     let (status, _) = ask(
         &mut lab,
         at,
-        what,
+        request_kind,
         99,
         1 | 1 << 1 | 1 << 16,
         &record.encode(),

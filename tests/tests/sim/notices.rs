@@ -37,8 +37,8 @@ fn subscribe(lab: &mut Lab, at: PortAt, trap: u16) {
         producer_type: 0xFF_FFFF,
         ..InformInfo::default()
     };
-    let what = (Method::Set, id::INFORM_INFO);
-    let (status, _) = ask(lab, at, what, u64::from(trap), 0, &info.encode());
+    let request_kind = (Method::Set, id::INFORM_INFO);
+    let (status, _) = ask(lab, at, request_kind, u64::from(trap), 0, &info.encode());
     assert_eq!(status, Status::OK);
 }
 
@@ -71,11 +71,11 @@ fn act(lab: &mut Lab, action: FabricAction) {
 }
 
 /// A port's CapabilityMask as a client reads it (PortInfoRecord: 4-byte RID, then PortInfo with the mask at byte 20).
-fn capabilities(lab: &mut Lab, client: PortAt, of: PortAt) -> u32 {
-    let mut data = lab.world.fabric().lid(of).0.0.to_be_bytes().to_vec();
+fn capabilities(lab: &mut Lab, client: PortAt, target: PortAt) -> u32 {
+    let mut data = lab.world.fabric().lid(target).0.0.to_be_bytes().to_vec();
     data.resize(64, 0);
-    let what = (Method::Get, id::PORT_INFO);
-    let (status, record) = ask(lab, client, what, 77, 1, &data);
+    let request_kind = (Method::Get, id::PORT_INFO);
+    let (status, record) = ask(lab, client, request_kind, 77, 1, &data);
     assert_eq!(status, Status::OK);
     let mut mask = [0; 4];
     mask.copy_from_slice(&record[4 + 20..4 + 24]);
@@ -86,8 +86,8 @@ fn capabilities(lab: &mut Lab, client: PortAt, of: PortAt) -> u32 {
 #[test]
 fn reports_follow_the_published_change() {
     let mut lab = up();
-    let all = hosts(&lab);
-    let (client, target) = (all[2], all[7]);
+    let all_hosts = hosts(&lab);
+    let (client, target) = (all_hosts[2], all_hosts[7]);
     subscribe(&mut lab, client, 144);
     assert_eq!(
         capabilities(&mut lab, client, target) & DEVICE_MANAGEMENT,
@@ -119,8 +119,8 @@ fn assert_view_is_current_when_reported(lab: &mut Lab, client: PortAt, target: P
 #[test]
 fn reports_of_changes_during_a_sweep_follow_the_reread() {
     let mut lab = up();
-    let all = hosts(&lab);
-    let (client, target) = (all[2], all[7]);
+    let all_hosts = hosts(&lab);
+    let (client, target) = (all_hosts[2], all_hosts[7]);
     subscribe(&mut lab, client, 144);
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.defers_routing_jobs = true;
@@ -162,13 +162,13 @@ fn lost_link_is_reported_for_its_switches() {
     let mut lab = up();
     let client = hosts(&lab)[2];
     subscribe(&mut lab, client, 0xFFFF);
-    let near = lab.redundant_link(0);
+    let near_port = lab.redundant_link(0);
     let fabric = lab.world.fabric();
-    let far = fabric.peer(near).expect("connected port");
-    let ends = [near, far].map(|at| PortAt { port: 0, ..at });
-    act(&mut lab, FabricAction::Cut(near));
+    let far = fabric.peer(near_port).expect("connected port");
+    let link_ends = [near_port, far].map(|at| PortAt { port: 0, ..at });
+    act(&mut lab, FabricAction::Cut(near_port));
     lab.world.run_for(Duration::from_secs(20));
-    let expected: BTreeSet<_> = ends.iter().map(|at| (128, gid(&lab, *at))).collect();
+    let expected: BTreeSet<_> = link_ends.iter().map(|at| (128, gid(&lab, *at))).collect();
     assert_eq!(reports_received(&mut lab, client), expected);
 }
 
@@ -177,8 +177,8 @@ fn lost_link_is_reported_for_its_switches() {
 #[test]
 fn each_trap_is_forwarded_to_its_subscribers() {
     let mut lab = up();
-    let all = hosts(&lab);
-    let (any_trap, only_128, issuer) = (all[2], all[3], all[9]);
+    let all_hosts = hosts(&lab);
+    let (any_trap, only_128, issuer) = (all_hosts[2], all_hosts[3], all_hosts[9]);
     subscribe(&mut lab, any_trap, 0xFFFF);
     subscribe(&mut lab, only_128, 128);
     for number in [129, 130, 131, 257] {
@@ -198,13 +198,13 @@ fn each_trap_is_forwarded_to_its_subscribers() {
 #[test]
 fn trap_storm_is_forwarded_a_few_times() {
     let mut lab = up();
-    let all = hosts(&lab);
-    subscribe(&mut lab, all[2], 0xFFFF);
+    let all_hosts = hosts(&lab);
+    subscribe(&mut lab, all_hosts[2], 0xFFFF);
     for _ in 0..500 {
-        act(&mut lab, FabricAction::Trap(all[9], TrapNumber(257)));
+        act(&mut lab, FabricAction::Trap(all_hosts[9], TrapNumber(257)));
         lab.world.run_for(Duration::from_millis(2));
     }
-    let lid = lab.world.fabric().lid(all[2]).0;
+    let lid = lab.world.fabric().lid(all_hosts[2]).0;
     let sent = lab
         .world
         .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));

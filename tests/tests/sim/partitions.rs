@@ -73,9 +73,9 @@ fn expectations(
     expect
 }
 
-fn assert_correct(lab: &Lab, expect: &Expectations, what: &str) {
-    if let Err(why) = lab.verdict(expect) {
-        panic!("{what} {}: {why}", lab.repeat());
+fn assert_correct(lab: &Lab, expect: &Expectations, description: &str) {
+    if let Err(error) = lab.verdict(expect) {
+        panic!("{description} {}: {error}", lab.repeat());
     }
 }
 
@@ -92,10 +92,10 @@ fn without_partitions_one_p_key_query_per_end_port() {
     let mut lab = Lab::new("fat-tree:4", 1);
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{:?}", report.problems);
-    let ends = lab.world.fabric().end_ports().count() as u64;
+    let end_ports = lab.world.fabric().end_ports().count() as u64;
     let count =
         |r: &ferrosm_core::SweepReport| r.smps.get(&id::PKEY_TABLE).copied().unwrap_or_default();
-    assert_eq!((count(&report).gets, count(&report).sets), (ends, 0));
+    assert_eq!((count(&report).gets, count(&report).sets), (end_ports, 0));
     lab.assert_correct();
     let sm = lab.sm;
     lab.world
@@ -114,15 +114,15 @@ fn p_key_tables_and_enforcement_are_as_configured() {
         (Enforcement::Out, PKeyEnforcement::Outbound),
         (Enforcement::Off, PKeyEnforcement::Off),
     ] {
-        let what = format!("{enforcement:?}");
+        let description = format!("{enforcement:?}");
         let paper = Lab::new("fat-tree:4", 1);
-        let all = hosts(&paper);
+        let all_hosts = hosts(&paper);
         let named = |at: &PortAt| MemberSelector::Port(guid(&paper, *at));
         let list = |number: u16, ports: &[PortAt], membership| {
             let members = ports.iter().map(|p| (named(p), membership));
             partition(number, members.collect())
         };
-        let (a, b) = (&all[..6], &all[4..9]);
+        let (a, b) = (&all_hosts[..6], &all_hosts[4..9]);
         let cfg = config(
             vec![
                 list(0x11, a, Membership::Full),
@@ -132,39 +132,44 @@ fn p_key_tables_and_enforcement_are_as_configured() {
         );
         let mut lab = Lab::with("fat-tree:4", 3, cfg);
         let report = lab.next_sweep(60);
-        assert!(report.is_clean(), "{what}: {:?}", report.problems);
+        assert!(report.is_clean(), "{description}: {:?}", report.problems);
         let mut extra: BTreeMap<PortAt, Vec<u16>> = BTreeMap::new();
         a.iter()
             .for_each(|p| extra.entry(*p).or_default().push(0x11 | FULL));
         b.iter()
             .for_each(|p| extra.entry(*p).or_default().push(0x22));
         let expect = expectations(&lab, &extra, checks, |_| None);
-        assert_correct(&lab, &expect, &what);
+        assert_correct(&lab, &expect, &description);
         let fullest = report.fullest_pkey_table.expect("fullest P_Key table");
         assert!(fullest.used <= 3 && fullest.capacity >= 32, "{fullest:?}");
 
         // Change both partitions and add a third, then remove all partitions.
         let cfg = config(
             vec![
-                list(0x11, &all[2..8], Membership::Limited),
-                list(0x33, &all, Membership::Full),
+                list(0x11, &all_hosts[2..8], Membership::Limited),
+                list(0x33, &all_hosts, Membership::Full),
             ],
             enforcement,
         );
         reload(&mut lab, cfg);
-        assert!(lab.next_sweep(60).is_clean(), "{what}");
+        assert!(lab.next_sweep(60).is_clean(), "{description}");
         let mut extra: BTreeMap<PortAt, Vec<u16>> = BTreeMap::new();
-        all[2..8]
+        all_hosts[2..8]
             .iter()
             .for_each(|p| extra.entry(*p).or_default().push(0x11));
-        all.iter()
+        all_hosts
+            .iter()
             .for_each(|p| extra.entry(*p).or_default().push(0x33 | FULL));
-        assert_correct(&lab, &expectations(&lab, &extra, checks, |_| None), &what);
+        assert_correct(
+            &lab,
+            &expectations(&lab, &extra, checks, |_| None),
+            &description,
+        );
         reload(&mut lab, SmConfig::default());
-        assert!(lab.next_sweep(60).is_clean(), "{what}");
+        assert!(lab.next_sweep(60).is_clean(), "{description}");
         let mut expect = lab.expect();
         expect.partitions.enforcement = PKeyEnforcement::Off;
-        assert_correct(&lab, &expect, &what);
+        assert_correct(&lab, &expect, &description);
     }
 }
 
@@ -174,11 +179,11 @@ fn foreign_p_keys_are_removed() {
     let mut lab = Lab::new("fat-tree:4", 5);
     assert!(lab.next_sweep(60).is_clean());
     lab.world.kill(lab.sm).expect("first SM");
-    let strange: Vec<PKey> = (0..90)
+    let foreign_pkeys: Vec<PKey> = (0..90)
         .map(|i| PKey(if i % 3 == 1 { 0x8123 + i } else { 0 }))
         .collect();
     for at in hosts(&lab) {
-        lab.world.fabric_mut().corrupt_pkeys(at, &strange);
+        lab.world.fabric_mut().corrupt_pkeys(at, &foreign_pkeys);
     }
     assert!(lab.verdict(&lab.expect()).is_err());
     lab.restart_sm(SmConfig::default(), RestoredState::default());
@@ -259,9 +264,9 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
     for seed in 1..=4 {
         let mut rng = TestRng::new(seed);
         let paper = Lab::new("fat-tree:6", seed);
-        let all: Vec<PortAt> = hosts(&paper);
+        let all_ports: Vec<PortAt> = hosts(&paper);
         let own = paper.at;
-        let group_of: BTreeMap<PortAt, u64> = all
+        let group_of: BTreeMap<PortAt, u64> = all_ports
             .iter()
             .filter(|p| **p != own)
             .map(|p| (*p, rng.below(3)))
@@ -334,7 +339,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
             seen.map(|p| guid(lab, p)).collect()
         };
         for _ in 0..5 {
-            let from = all[rng.index(all.len())];
+            let from = all_ports[rng.index(all_ports.len())];
             let expected: BTreeSet<PortGuid> = lab
                 .world
                 .fabric()
@@ -417,8 +422,8 @@ fn p_key_and_group_records_match_the_configuration() {
     let sm_key = cfg.sm_key.expose();
     let mut lab = Lab::with("fat-tree:4", 11, cfg);
     assert!(lab.next_sweep(60).is_clean());
-    let own = lab.world.fabric().lid(lab.at).0;
-    let request = |key| ask(own, ferrosm_mad::sa::id::PKEY_TABLE, key, &[0; 200]);
+    let own_lid = lab.world.fabric().lid(lab.at).0;
+    let request = |key| ask(own_lid, ferrosm_mad::sa::id::PKEY_TABLE, key, &[0; 200]);
     assert_eq!(table(&lab, &request(0)).status, Status::REQ_INVALID);
     let reply = table(&lab, &request(sm_key));
     let records: Vec<PKeyTableRecord> = reply
@@ -447,13 +452,13 @@ fn p_key_and_group_records_match_the_configuration() {
         assert_eq!(PKeyBlock::decode(&record.table).keys, keys, "{at:?}");
     }
     let blocks = |at: PortAt| usize::from(fabric.pkey_cap(at)).div_ceil(32);
-    let ends: usize = fabric.end_ports().map(blocks).sum();
+    let num_end_ports: usize = fabric.end_ports().map(blocks).sum();
     let guards: usize = hosts(&lab)
         .iter()
         .filter_map(|p| fabric.peer(*p))
         .map(blocks)
         .sum();
-    assert_eq!(records.len(), ends + guards);
+    assert_eq!(records.len(), num_end_ports + guards);
     let groups = |lab: &Lab| -> Vec<u16> {
         let groups = lab.manager().core().registry().groups();
         groups.iter().map(|(_, g)| g.parameters.pkey.0).collect()
@@ -468,11 +473,11 @@ fn p_key_and_group_records_match_the_configuration() {
 #[test]
 fn removed_partition_member_leaves_its_groups() {
     let paper = Lab::new("fat-tree:4", 1);
-    let all = hosts(&paper);
+    let all_hosts = hosts(&paper);
     let members = |ports: &[(usize, Membership)]| {
         let of = ports
             .iter()
-            .map(|(i, how)| (MemberSelector::Port(guid(&paper, all[*i])), *how));
+            .map(|(i, how)| (MemberSelector::Port(guid(&paper, all_hosts[*i])), *how));
         Partition {
             groups: vec![GroupSpec::ipoib(0x11)],
             ..partition(0x11, of.collect())
@@ -487,16 +492,16 @@ fn removed_partition_member_leaves_its_groups() {
     for (tid, i) in (1..).zip(1..=3) {
         let record = McMemberRecord {
             mgid,
-            port_gid: Gid::new(GidPrefix::DEFAULT, guid(&lab, all[i])),
+            port_gid: Gid::new(GidPrefix::DEFAULT, guid(&lab, all_hosts[i])),
             join_state: JoinState::FULL,
             ..McMemberRecord::default()
         };
-        let what = (Method::Set, ferrosm_mad::sa::id::MC_MEMBER);
+        let request_kind = (Method::Set, ferrosm_mad::sa::id::MC_MEMBER);
         let mask = 1 | 1 << 1 | 1 << 16;
         let (status, _) = ferrosm_tests::multicast_members::ask(
             &mut lab,
-            all[i],
-            what,
+            all_hosts[i],
+            request_kind,
             tid,
             mask,
             &record.encode(),
@@ -509,7 +514,8 @@ fn removed_partition_member_leaves_its_groups() {
             .map(|g| g.members.keys().copied().collect())
             .unwrap_or_default()
     };
-    let guids = |lab: &Lab, of: &[usize]| of.iter().map(|i| guid(lab, all[*i])).collect();
+    let guids =
+        |lab: &Lab, indices: &[usize]| indices.iter().map(|i| guid(lab, all_hosts[*i])).collect();
     assert_eq!(there(&lab), guids(&lab, &[1, 2, 3]));
     lab.world.run_for(core::time::Duration::from_secs(1));
     reload(&mut lab, config(vec![after], Enforcement::Both));
@@ -532,5 +538,5 @@ fn removed_partition_member_leaves_its_groups() {
             .iter()
             .any(|p| p.0 == by.port)
     };
-    assert!(leads_to(all[1]) && leads_to(all[2]) && !leads_to(all[3]));
+    assert!(leads_to(all_hosts[1]) && leads_to(all_hosts[2]) && !leads_to(all_hosts[3]));
 }

@@ -69,8 +69,8 @@ fn assert_adds_up(lab: &Lab) {
     }
     // Ports that left the subnet keep their LIDs.
     let fabric = lab.world.fabric();
-    let there = lab.manager().core().view().map(|v| v.end_ports().to_vec());
-    for end in there.unwrap_or_default() {
+    let present = lab.manager().core().view().map(|v| v.end_ports().to_vec());
+    for end in present.unwrap_or_default() {
         let (lid, lmc) = (end.lid, end.lmc);
         let record = Record::Lid {
             port: end.guid,
@@ -100,8 +100,8 @@ fn subscribe(lab: &mut Lab, at: PortAt, rng: &mut TestRng, tid: u64) {
         producer_type: 0xFF_FFFF,
         ..InformInfo::default()
     };
-    let what = (Method::Set, id::INFORM_INFO);
-    let _ = ask(lab, at, what, tid, 0, &info.encode());
+    let request_kind = (Method::Set, id::INFORM_INFO);
+    let _ = ask(lab, at, request_kind, tid, 0, &info.encode());
 }
 
 /// Sets or deletes an alias GUID, which may belong to another port.
@@ -140,10 +140,10 @@ fn persisted_changes_add_up_to_the_state() {
         let groups = (0..10).map(plain).chain([BROADCAST]).collect();
         let mut clients = RandomClients::new(&lab, groups, 40);
         let mut rng = TestRng::new(seed);
-        let all = hosts(&lab);
+        let all_hosts = hosts(&lab);
         for n in 0..200 {
             clients.run_action(&mut lab);
-            let at = all[rng.index(all.len())];
+            let at = all_hosts[rng.index(all_hosts.len())];
             match rng.below(6) {
                 0 => subscribe(&mut lab, at, &mut rng, n + 1),
                 1 => alias(&mut lab, at, &mut rng, n + 1),

@@ -178,8 +178,8 @@ fn config(policy: QosPolicy) -> SmConfig {
 #[test]
 fn first_matching_qos_rule_selects_the_level() {
     let paper = Lab::new("fat-tree:4", 1);
-    let all = hosts(&paper);
-    let (a, b, busy) = (all[1], all[2], all[3]);
+    let all_hosts = hosts(&paper);
+    let (a, b, busy) = (all_hosts[1], all_hosts[2], all_hosts[3]);
     let mut lab = Lab::with("fat-tree:4", 1, config(policy(guid(&paper, busy))));
     assert!(lab.next_sweep(60).is_clean());
     let nothing = PathRecord::default();
@@ -308,9 +308,12 @@ fn routing_with_several_vls_keeps_its_sls() {
         assert!(lab.next_sweep(600).is_clean());
         lab
     });
-    let all = hosts(&without);
+    let all_hosts = hosts(&without);
     let mut used = std::collections::BTreeSet::new();
-    for ends in all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b))) {
+    for ends in all_hosts
+        .iter()
+        .flat_map(|a| all_hosts.iter().map(move |b| (*a, *b)))
+    {
         let [old, new] =
             [&without, &with].map(|lab| path(lab, ends, 0, PathRecord::default()).unwrap());
         assert_eq!(
@@ -345,8 +348,8 @@ fn partition_may_have_its_own_sl() {
     };
     let mut lab = Lab::with("fat-tree:4", 1, cfg.clone());
     assert!(lab.next_sweep(60).is_clean());
-    let all = hosts(&lab);
-    let ends = (all[1], all[2]);
+    let all_hosts = hosts(&lab);
+    let ends = (all_hosts[1], all_hosts[2]);
     let sl = |lab: &Lab, mask, values| path(lab, ends, mask, values).unwrap().sl;
     assert_eq!(
         sl(&lab, 0, nothing),
@@ -370,8 +373,10 @@ fn partition_may_have_its_own_sl() {
     cfg.engines = vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()];
     let mut lab = Lab::with("torus:4,4,1", 1, cfg);
     assert!(lab.next_sweep(60).is_clean());
-    let all = hosts(&lab);
-    let pairs = all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b)));
+    let all_hosts = hosts(&lab);
+    let pairs = all_hosts
+        .iter()
+        .flat_map(|a| all_hosts.iter().map(move |b| (*a, *b)));
     for ends in pairs.filter(|(a, b)| a != b) {
         let without = path(&lab, ends, PKEY, values(0x8011, 0)).unwrap();
         let with = path(&lab, ends, PKEY, values(0x8022, 0)).unwrap();
@@ -396,17 +401,17 @@ fn path_bits_exclude_other_lids() {
     };
     let mut lab = Lab::with("fat-tree:4", 1, cfg);
     assert!(lab.next_sweep(60).is_clean());
-    let all = hosts(&lab);
+    let all_hosts = hosts(&lab);
     let record = PathRecord {
-        sgid: gid(&lab, all[1]),
-        dgid: gid(&lab, all[2]),
+        sgid: gid(&lab, all_hosts[1]),
+        dgid: gid(&lab, all_hosts[2]),
         numb_path: 127,
         ..PathRecord::default()
     };
     let mask = SGID | DGID | NUMB_PATH;
     let reply = query(
         &lab,
-        all[1],
+        all_hosts[1],
         Method::GetTable,
         id::PATH,
         mask,
@@ -417,7 +422,7 @@ fn path_bits_exclude_other_lids() {
         .body
         .chunks(reply.stride)
         .map(|r| PathRecord::decode_slice(r).unwrap())
-        .map(|p| (p.slid.0 - base(all[1]), p.dlid.0 - base(all[2])))
+        .map(|p| (p.slid.0 - base(all_hosts[1]), p.dlid.0 - base(all_hosts[2])))
         .collect();
     assert_eq!(bits, [(1, 1), (3, 3), (1, 3), (3, 1)]);
 }

@@ -44,8 +44,8 @@ fn cut(lab: &mut Lab, at: PortAt) {
 }
 
 fn assert_memberships_correct(lab: &Lab, members: &Members) {
-    if let Err(why) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {why}", lab.repeat());
+    if let Err(error) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {error}", lab.repeat());
     }
 }
 
@@ -53,8 +53,8 @@ fn assert_memberships_correct(lab: &Lab, members: &Members) {
 fn members_keep_their_mlids_and_nothing_is_written() {
     let mut lab = up("fat-tree:4");
     let mut members = Members::new();
-    let all = hosts(&lab);
-    for at in &all {
+    let all_hosts = hosts(&lab);
+    for at in &all_hosts {
         let broadcast = mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
         members
             .join(&mut lab, *at, broadcast, JoinState::FULL)
@@ -62,19 +62,19 @@ fn members_keep_their_mlids_and_nothing_is_written() {
     }
     // Leave group 1, so that the MLIDs have a gap.
     for n in 0..4 {
-        for at in &all[usize::from(n)..] {
+        for at in &all_hosts[usize::from(n)..] {
             members
                 .join(&mut lab, *at, plain(n), JoinState::FULL)
                 .expect("join accepted");
         }
     }
-    for at in &all[1..] {
+    for at in &all_hosts[1..] {
         members
             .leave(&mut lab, *at, plain(1))
             .expect("leave accepted");
     }
     let mlid_before = members
-        .join(&mut lab, all[0], plain(0), JoinState::FULL)
+        .join(&mut lab, all_hosts[0], plain(0), JoinState::FULL)
         .expect("join accepted");
     lab.world.run_for(Duration::from_secs(2));
     let before = mft_sets(&lab);
@@ -82,7 +82,7 @@ fn members_keep_their_mlids_and_nothing_is_written() {
     assert_memberships_correct(&lab, &members);
     assert_eq!(mft_sets(&lab), before, "an MFT block was written");
     // A repeated join, as after a client reregister request, changes nothing either.
-    for at in &all {
+    for at in &all_hosts {
         let mlid = members.join(&mut lab, *at, plain(0), JoinState::FULL);
         assert_eq!(mlid, Ok(mlid_before));
     }
@@ -95,19 +95,19 @@ fn members_keep_their_mlids_and_nothing_is_written() {
 fn members_that_left_meanwhile_are_removed() {
     let mut lab = up("fat-tree:4");
     let mut members = Members::new();
-    let all = hosts(&lab);
-    for at in &all {
+    let all_hosts = hosts(&lab);
+    for at in &all_hosts {
         members
             .join(&mut lab, *at, plain(0), JoinState::FULL)
             .expect("join accepted");
     }
     members
-        .join(&mut lab, all[3], plain(1), JoinState::FULL)
+        .join(&mut lab, all_hosts[3], plain(1), JoinState::FULL)
         .expect("join accepted");
     restart(&mut lab, Duration::from_secs(5), |lab| {
-        cut(lab, all[3]);
+        cut(lab, all_hosts[3]);
     });
-    members.remove_port(all[3]);
+    members.remove_port(all_hosts[3]);
     assert_memberships_correct(&lab, &members);
     let registry = lab.manager().core().registry();
     assert!(
@@ -134,11 +134,11 @@ fn service_records_expire_with_their_leases() {
     let at = hosts(&lab)[1];
     for (n, lease_s) in [30, 300, ServiceRecord::FOREVER].into_iter().enumerate() {
         let record = service(b"disk", lease_s);
-        let what = (Method::Set, id::SERVICE);
+        let request_kind = (Method::Set, id::SERVICE);
         let (status, _) = ask(
             &mut lab,
             at,
-            what,
+            request_kind,
             n as u64 + 1,
             0b101_0011,
             &record.encode(),
@@ -148,8 +148,8 @@ fn service_records_expire_with_their_leases() {
     restart(&mut lab, Duration::from_secs(60), |_| {});
     let mut lease = |lease_s: u32| {
         let record = service(b"disk", lease_s);
-        let what = (Method::Get, id::SERVICE);
-        let (status, data) = ask(&mut lab, at, what, 9, 1, &record.encode());
+        let request_kind = (Method::Get, id::SERVICE);
+        let (status, data) = ask(&mut lab, at, request_kind, 9, 1, &record.encode());
         status
             .is_ok()
             .then(|| ServiceRecord::decode_slice(&data).unwrap().service_lease_s)
@@ -163,7 +163,7 @@ fn service_records_expire_with_their_leases() {
 #[test]
 fn subscriptions_survive_a_restart() {
     let mut lab = up("fat-tree:4");
-    let all = hosts(&lab);
+    let all_hosts = hosts(&lab);
     let info = InformInfo {
         lid_range_begin: InformInfo::ALL_LIDS,
         is_generic: 1,
@@ -174,16 +174,16 @@ fn subscriptions_survive_a_restart() {
         producer_type: 0xFF_FFFF,
         ..InformInfo::default()
     };
-    let what = (Method::Set, id::INFORM_INFO);
-    let (status, _) = ask(&mut lab, all[2], what, 1, 0, &info.encode());
+    let request_kind = (Method::Set, id::INFORM_INFO);
+    let (status, _) = ask(&mut lab, all_hosts[2], request_kind, 1, 0, &info.encode());
     assert_eq!(status, Status::OK);
     restart(&mut lab, Duration::from_secs(5), |_| {});
-    cut(&mut lab, all[9]);
+    cut(&mut lab, all_hosts[9]);
     lab.world.run_for(Duration::from_secs(20));
     let replies = lab
         .world
         .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
-    let lid = lab.world.fabric().lid(all[2]).0;
+    let lid = lab.world.fabric().lid(all_hosts[2]).0;
     let reports = replies
         .into_iter()
         .flatten()
@@ -202,8 +202,15 @@ fn alias_guids_survive_a_restart() {
     };
     record.guids[2] = PortGuid(0x0200_0000_0000_0042);
     let entry_2 = 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + 2);
-    let what = (Method::Set, id::GUID_INFO);
-    let (status, _) = ask(&mut lab, at, what, 1, 0b11 | entry_2, &record.encode());
+    let request_kind = (Method::Set, id::GUID_INFO);
+    let (status, _) = ask(
+        &mut lab,
+        at,
+        request_kind,
+        1,
+        0b11 | entry_2,
+        &record.encode(),
+    );
     assert_eq!(status, Status::OK);
     restart(&mut lab, Duration::from_secs(5), |_| {});
     let (status, data) = ask(
@@ -245,11 +252,11 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
             ..SmConfig::default()
         };
         let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
-        let all = hosts(&lab);
+        let all_hosts = hosts(&lab);
         let fabric = lab.world.fabric();
         let leaf = |at: PortAt| fabric.peer(at).map(|far| far.node);
-        let far = leaf(all[all.len() - 1]).expect("leaf switch");
-        let isolated: Vec<PortAt> = all
+        let far = leaf(all_hosts[all_hosts.len() - 1]).expect("leaf switch");
+        let isolated: Vec<PortAt> = all_hosts
             .iter()
             .copied()
             .filter(|at| leaf(*at) == Some(far))
@@ -260,7 +267,8 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
             joined.expect("join accepted");
         }
         let lids = |lab: &Lab| {
-            all.iter()
+            all_hosts
+                .iter()
                 .map(|at| lab.world.fabric().lid(*at))
                 .collect::<Vec<_>>()
         };
@@ -278,7 +286,10 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
         } else {
             let first = lab.sm;
             let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
-            let second = lab.world.add_sm(Some(all[2]), sm).expect("valid port");
+            let second = lab
+                .world
+                .add_sm(Some(all_hosts[2]), sm)
+                .expect("valid port");
             lab.world.run_for(Duration::from_secs(30));
             for (from, to) in [(first, second), (second, first)] {
                 let input = Command::Handover.with_id(0);
@@ -313,10 +324,10 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
 #[test]
 fn sm_that_finds_a_master_drops_its_records() {
     let mut lab = up("fat-tree:4");
-    let all = hosts(&lab);
+    let all_hosts = hosts(&lab);
     let mut members = Members::new();
     members
-        .join(&mut lab, all[3], plain(0), JoinState::FULL)
+        .join(&mut lab, all_hosts[3], plain(0), JoinState::FULL)
         .expect("join accepted");
     lab.world.run_for(Duration::from_secs(2));
     let kept = lab.manager().restored(lab.world.now()).registrations;
@@ -332,7 +343,7 @@ fn sm_that_finds_a_master_drops_its_records() {
     let now = lab.world.now();
     let second = lab
         .world
-        .add_sm(Some(all[5]), Sm::new(cfg, restored, now))
+        .add_sm(Some(all_hosts[5]), Sm::new(cfg, restored, now))
         .expect("valid port");
     lab.world.run_for(Duration::from_secs(20));
     let sm = lab.world.sm(second).expect("running SM");

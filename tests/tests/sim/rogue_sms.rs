@@ -17,9 +17,9 @@ use crate::election::{THERE, cfg, events, order, role, up};
 /// A ferrosm master whose allow-list contains no other SM.
 fn alone() -> Lab {
     let mut lab = up(5);
-    let own = lab.world.fabric().port_guid(lab.at);
+    let own_port_guid = lab.world.fabric().port_guid(lab.at);
     let allowed = SmConfig {
-        allowed_sms: Some(Arc::new(BTreeSet::from([own]))),
+        allowed_sms: Some(Arc::new(BTreeSet::from([own_port_guid]))),
         ..cfg(Some(&lab), 5)
     };
     lab.world.with_sm(lab.sm, |sm, now| {
@@ -53,8 +53,8 @@ fn sm_off_the_allow_list_raises_an_alarm() {
     let mut lab = alone();
     let guid = |node: usize| lab.world.fabric().node_guid(node);
     let links = lab.spec.links.iter();
-    let mut ends = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
-    let (_, switch) = ends.find(|(host, _)| *host == THERE).unwrap();
+    let mut directed_links = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
+    let (_, switch) = directed_links.find(|(host, _)| *host == THERE).unwrap();
     // The node of that SM, and the switch port that it is connected to.
     let expected_location = (
         guid(THERE.node),

@@ -240,7 +240,7 @@ fn check_query(
     subnet: &mut TestSubnet,
     kind: &Layout,
     key: u64,
-    all: &[Vec<u8>],
+    records: &[Vec<u8>],
     mask: u64,
     data: &[u8],
 ) {
@@ -259,10 +259,10 @@ fn check_query(
     let data = &data;
     let switches = subnet.switches();
     let matches = |r: &&Vec<u8>| kind.matches(mask & !meaningless(kind, r, &switches), data, r);
-    let expected: Vec<&Vec<u8>> = all.iter().filter(matches).collect();
+    let expected: Vec<&Vec<u8>> = records.iter().filter(matches).collect();
     let found = subnet.table(kind, key, mask, &requested);
     let reply = subnet.query(kind, method::GET, key, mask, &requested);
-    let why = || {
+    let context = || {
         format!(
             "{} {} mask {mask:#x} requested {:02x?}",
             subnet.lab.repeat(),
@@ -270,14 +270,14 @@ fn check_query(
             &requested[..kind.stride.min(requested.len())]
         )
     };
-    assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{}", why());
+    assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{}", context());
     match expected.as_slice() {
-        [] => assert_eq!(reply.status, status::NO_RECORDS, "{}", why()),
+        [] => assert_eq!(reply.status, status::NO_RECORDS, "{}", context()),
         [one] => {
-            assert_eq!(reply.status, status::OK, "{}", why());
-            assert_eq!(reply.records, [(*one).clone()], "{}", why());
+            assert_eq!(reply.status, status::OK, "{}", context());
+            assert_eq!(reply.records, [(*one).clone()], "{}", context());
         }
-        _ => assert_eq!(reply.status, status::TOO_MANY_RECORDS, "{}", why()),
+        _ => assert_eq!(reply.status, status::TOO_MANY_RECORDS, "{}", context()),
     }
 }
 
@@ -295,20 +295,20 @@ fn meaningless(kind: &Layout, record: &[u8], switches: &[u16]) -> u64 {
 }
 
 /// A component value that occurs in no record, if one exists.
-fn absent(rng: &mut TestRng, component: &Component, all: &[Vec<u8>]) -> Option<Vec<u8>> {
+fn absent(rng: &mut TestRng, component: &Component, records: &[Vec<u8>]) -> Option<Vec<u8>> {
     (0..16).find_map(|_| {
         let random_record: Vec<u8> = (0..200).map(|_| rng.next().to_le_bytes()[0]).collect();
-        let taken = all.iter().any(|r| component.same(r, &random_record));
+        let taken = records.iter().any(|r| component.same(r, &random_record));
         (!taken).then_some(random_record)
     })
 }
 
 /// Each component alone, with values that occur and values that do not.
-fn single_components(subnet: &mut TestSubnet, kind: &Layout, key: u64, all: &[Vec<u8>]) {
+fn single_components(subnet: &mut TestSubnet, kind: &Layout, key: u64, records: &[Vec<u8>]) {
     const VALUES: usize = 6;
     for component in &kind.components {
         let mut values: Vec<&Vec<u8>> = Vec::new();
-        for record in all {
+        for record in records {
             if !values.iter().any(|v| component.same(v, record)) {
                 values.push(record);
             }
@@ -320,33 +320,39 @@ fn single_components(subnet: &mut TestSubnet, kind: &Layout, key: u64, all: &[Ve
             .take(VALUES)
             .cloned()
             .collect();
-        donors.extend(absent(&mut subnet.rng, component, all));
+        donors.extend(absent(&mut subnet.rng, component, records));
         for donor in donors {
             let mut data = subnet.random_record(kind);
             component.copy(&donor, &mut data);
-            check_query(subnet, kind, key, all, 1 << component.number, &data);
+            check_query(subnet, kind, key, records, 1 << component.number, &data);
         }
     }
     for number in kind.no_criterion.iter().copied().chain([62]) {
         let data = subnet.random_record(kind);
-        check_query(subnet, kind, key, all, 1 << number, &data);
+        check_query(subnet, kind, key, records, 1 << number, &data);
     }
 }
 
 /// Random masks, with most values taken from one record so that queries match.
-fn random_masks(subnet: &mut TestSubnet, kind: &Layout, key: u64, all: &[Vec<u8>], how_many: u64) {
+fn random_masks(
+    subnet: &mut TestSubnet,
+    kind: &Layout,
+    key: u64,
+    records: &[Vec<u8>],
+    how_many: u64,
+) {
     for _ in 0..how_many {
         let mut data = subnet.random_record(kind);
         let mut mask = 0;
-        let donor = subnet.rng.index(all.len());
+        let donor = subnet.rng.index(records.len());
         for _ in 0..1 + subnet.rng.upto(7) {
             let component = kind.components[subnet.rng.index(kind.components.len())];
             let other = if subnet.rng.one_in(8) {
-                subnet.rng.index(all.len())
+                subnet.rng.index(records.len())
             } else {
                 donor
             };
-            if let Some(record) = all.get(other).filter(|_| !subnet.rng.one_in(20)) {
+            if let Some(record) = records.get(other).filter(|_| !subnet.rng.one_in(20)) {
                 component.copy(record, &mut data);
             }
             mask |= 1 << component.number;
@@ -354,7 +360,7 @@ fn random_masks(subnet: &mut TestSubnet, kind: &Layout, key: u64, all: &[Vec<u8>
         if subnet.rng.one_in(4) && !kind.no_criterion.is_empty() {
             mask |= 1 << kind.no_criterion[subnet.rng.index(kind.no_criterion.len())];
         }
-        check_query(subnet, kind, key, all, mask, &data);
+        check_query(subnet, kind, key, records, mask, &data);
     }
 }
 
@@ -373,10 +379,10 @@ fn compare(
     }
     expected.sort();
     found.sort();
-    let why = format!("{} {}", subnet.lab.repeat(), kind.name);
-    assert_eq!(found.len(), expected.len(), "{why}");
+    let context = format!("{} {}", subnet.lab.repeat(), kind.name);
+    assert_eq!(found.len(), expected.len(), "{context}");
     for (a, b) in found.iter().zip(&expected) {
-        assert_eq!(a, b, "{why}");
+        assert_eq!(a, b, "{context}");
     }
 }
 
@@ -384,8 +390,8 @@ fn compare(
 fn compare_known(subnet: &mut TestSubnet, kind: &Layout, found: &[Vec<u8>]) {
     for record in found {
         // Absent device tables are reported as zeros, as OpenSM does.
-        let there = world::table_there(&mut subnet.lab, kind.attr, record);
-        let there = there.unwrap_or_else(|| vec![0; record.len() - 8]);
+        let present = world::table_there(&mut subnet.lab, kind.attr, record);
+        let there = present.unwrap_or_else(|| vec![0; record.len() - 8]);
         assert_eq!(there.as_slice(), &record[8..], "{} {record:?}", kind.name);
     }
 }
@@ -421,10 +427,10 @@ fn devices(subnet: &mut TestSubnet, masks: u64) {
     ];
     for (kind, should, free) in should {
         let random_record = subnet.random_record(&kind);
-        let all = subnet.table(&kind, 0, 0, &random_record);
-        compare(subnet, &kind, &all, &should, &free);
-        single_components(subnet, &kind, 0, &all);
-        random_masks(subnet, &kind, 0, &all, masks);
+        let all_records = subnet.table(&kind, 0, 0, &random_record);
+        compare(subnet, &kind, &all_records, &should, &free);
+        single_components(subnet, &kind, 0, &all_records);
+        random_masks(subnet, &kind, 0, &all_records, masks);
     }
     for kind in [
         layout::sl_to_vl(),
@@ -432,10 +438,10 @@ fn devices(subnet: &mut TestSubnet, masks: u64) {
         layout::pkey_table(),
     ] {
         let key = if kind.attr == 0x33 { SM_KEY } else { 0 };
-        let all = subnet.table(&kind, key, 0, &[]);
-        compare_known(subnet, &kind, &all);
-        single_components(subnet, &kind, key, &all);
-        random_masks(subnet, &kind, key, &all, masks);
+        let all_records = subnet.table(&kind, key, 0, &[]);
+        compare_known(subnet, &kind, &all_records);
+        single_components(subnet, &kind, key, &all_records);
+        random_masks(subnet, &kind, key, &all_records, masks);
     }
 }
 
@@ -452,16 +458,16 @@ fn registered(subnet: &mut TestSubnet, masks: u64) {
                 // PortGID is hidden but may be queried: see `groups_of_a_member`.
                 kind.components.retain(|c| c.number != 1);
             }
-            let all = subnet.table(&kind, key, 0, &[]);
+            let all_records = subnet.table(&kind, key, 0, &[]);
             assert!(
-                all.len() > 4,
+                all_records.len() > 4,
                 "{} {}: {}",
                 subnet.lab.repeat(),
                 kind.name,
-                all.len()
+                all_records.len()
             );
-            single_components(subnet, &kind, key, &all);
-            random_masks(subnet, &kind, key, &all, masks);
+            single_components(subnet, &kind, key, &all_records);
+            random_masks(subnet, &kind, key, &all_records, masks);
         }
     }
     groups_of_a_member(subnet);
@@ -575,7 +581,7 @@ fn partitions() {
 fn port_info_records_by_capability_mask_bits() {
     let mut subnet = TestSubnet::new("ring:4,2;routers=1;mixed-speeds", SmConfig::default());
     let kind = layout::port_info();
-    let all = subnet.table(&kind, 0, 0, &[0; 72]);
+    let all_records = subnet.table(&kind, 0, 0, &[0; 72]);
     for (number, at, width) in [(7u32, 32 + 160, 32usize), (53, 32 + 480, 16)] {
         for wanted in (0..width).map(|i| 1u64 << i).chain([0, u64::MAX, 0x0802]) {
             let mut data = subnet.random_record(&kind);
@@ -592,8 +598,8 @@ fn port_info_records_by_capability_mask_bits() {
             };
             let mut found = query(&mut subnet.lab, &request).records;
             found.sort();
-            let has = |r: &&Vec<u8>| (at..at + width).all(|i| !bit(&data, i) || bit(r, i));
-            let expected: Vec<Vec<u8>> = all.iter().filter(has).cloned().collect();
+            let has_flag = |r: &&Vec<u8>| (at..at + width).all(|i| !bit(&data, i) || bit(r, i));
+            let expected: Vec<Vec<u8>> = all_records.iter().filter(has_flag).cloned().collect();
             assert_eq!(found, expected, "component {number} bits {wanted:#x}");
         }
     }

@@ -142,7 +142,7 @@ fn client_cannot_delete_the_service_of_another() {
     const MASK: u64 = 0b11_0011;
     let (mut lab, _) = up();
     let ends = world::end_ports(&lab);
-    let (owner, service_port, stranger) = (ends[0], ends[1], ends[2]);
+    let (owner, service_port, foreign_client) = (ends[0], ends[1], ends[2]);
     let set = |lab: &mut Lab, at: PortAt, how: u8, key: u64| {
         let request = WireRequest {
             mask: MASK,
@@ -153,14 +153,14 @@ fn client_cannot_delete_the_service_of_another() {
     };
     const DENIED: u16 = 0x0700;
     assert_eq!(set(&mut lab, owner, method::SET, 5), status::OK);
-    assert_eq!(set(&mut lab, stranger, method::SET, 0), DENIED);
-    assert_eq!(set(&mut lab, stranger, method::DELETE, 6), DENIED);
-    assert_eq!(set(&mut lab, stranger, method::SET, 5), status::OK);
+    assert_eq!(set(&mut lab, foreign_client, method::SET, 0), DENIED);
+    assert_eq!(set(&mut lab, foreign_client, method::DELETE, 6), DENIED);
+    assert_eq!(set(&mut lab, foreign_client, method::SET, 5), status::OK);
     assert_eq!(set(&mut lab, service_port, method::DELETE, 0), status::OK);
     assert_eq!(set(&mut lab, owner, method::DELETE, 5), status::NO_RECORDS);
     assert_eq!(set(&mut lab, owner, method::SET, 0), status::OK);
     lab.world.run_for(Duration::from_secs(40));
-    let request = WireRequest::new(world::lid(&lab, stranger), method::GET, 0x31);
+    let request = WireRequest::new(world::lid(&lab, foreign_client), method::GET, 0x31);
     let reply = query(&mut lab, &request);
     assert_eq!(reply.records[0][28..32], 60u32.to_be_bytes());
     lab.world.run_for(Duration::from_secs(61));

@@ -89,38 +89,43 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
     let reply = sa_wire::query(lab, &request);
     request.method = method::GET;
     let one = sa_wire::query(lab, &request);
-    let why = format!("{} from {client:?} {query:?}", lab.repeat());
+    let context = format!("{} from {client:?} {query:?}", lab.repeat());
     if !query.demand.is_legal() {
         assert_eq!(
             (reply.status, one.status),
             (status::REQ_INVALID, status::REQ_INVALID),
-            "{why}"
+            "{context}"
         );
         return 0;
     }
-    assert_eq!(reply.status, status::OK, "{why}");
-    let all = world::end_ports(lab);
-    let ends = |end: &End| end.port.map_or_else(|| all.clone(), |p| vec![p]);
+    assert_eq!(reply.status, status::OK, "{context}");
+    let all_end_ports = world::end_ports(lab);
+    let ends = |end: &End| end.port.map_or_else(|| all_end_ports.clone(), |p| vec![p]);
     let mut found: Vec<PathReply> = reply.records.iter().map(|r| decode(lab, r)).collect();
     let distinct: BTreeSet<PathReply> = found.iter().copied().collect();
-    assert_eq!(distinct.len(), found.len(), "{why}: duplicate path");
+    assert_eq!(distinct.len(), found.len(), "{context}: duplicate path");
     let mut expected = Vec::new();
     for a in ends(&query.from) {
         for b in ends(&query.to) {
-            let given = (query.from.lid, query.to.lid);
+            let arguments = (query.from.lid, query.to.lid);
             let here = &*lab;
-            let exist =
-                paths::between(here, client, (a, b), given, &query.demand, LIFE, &|a, l| {
-                    sl(here, a, l)
-                });
-            if let Some(most) = query.numb_path {
+            let exist = paths::between(
+                here,
+                client,
+                (a, b),
+                arguments,
+                &query.demand,
+                LIFE,
+                &|a, l| sl(here, a, l),
+            );
+            if let Some(max) = query.numb_path {
                 // NumbPath limits the paths of each pair of ports, in any selection.
                 let of_pair = |t: &&PathReply| exist.contains(t);
-                let got = found.iter().filter(of_pair).count();
+                let received = found.iter().filter(of_pair).count();
                 assert_eq!(
-                    got,
-                    exist.len().min(usize::from(most)),
-                    "{why}: {a:?} {b:?}"
+                    received,
+                    exist.len().min(usize::from(max)),
+                    "{context}: {a:?} {b:?}"
                 );
             }
             expected.extend(exist);
@@ -129,20 +134,23 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
     if query.numb_path.is_none() {
         expected.sort();
         found.sort();
-        assert_eq!(found, expected, "{why}");
+        assert_eq!(found, expected, "{context}");
     }
-    assert!(found.iter().all(|t| expected.contains(t)), "{why}");
+    assert!(found.iter().all(|t| expected.contains(t)), "{context}");
     if expected.is_empty() {
-        assert_eq!(one.status, status::NO_RECORDS, "{why}");
+        assert_eq!(one.status, status::NO_RECORDS, "{context}");
     } else {
-        assert_eq!(one.status, status::OK, "{why}");
-        assert!(expected.contains(&decode(lab, &one.records[0])), "{why}");
+        assert_eq!(one.status, status::OK, "{context}");
+        assert!(
+            expected.contains(&decode(lab, &one.records[0])),
+            "{context}"
+        );
     }
     found.len()
 }
 
-fn draw_end(lab: &Lab, all: &[PortAt], rng: &mut TestRng) -> End {
-    let port = all[rng.index(all.len())];
+fn draw_end(lab: &Lab, ports: &[PortAt], rng: &mut TestRng) -> End {
+    let port = ports[rng.index(ports.len())];
     let of_it = lids(lab, port);
     let lid = of_it[rng.index(of_it.len())];
     match rng.below(3) {
@@ -172,10 +180,13 @@ fn draw_limit(rng: &mut TestRng, values: u64) -> Option<(u8, u8)> {
 
 fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], how_many: u64) {
     let mut rng = TestRng::new(seed);
-    let all = world::end_ports(lab);
+    let all_end_ports = world::end_ports(lab);
     let mut answered = 0;
     for _ in 0..how_many {
-        let (from, to) = (draw_end(lab, &all, &mut rng), draw_end(lab, &all, &mut rng));
+        let (from, to) = (
+            draw_end(lab, &all_end_ports, &mut rng),
+            draw_end(lab, &all_end_ports, &mut rng),
+        );
         let wide = rng.one_in(12);
         let demand = Demand {
             mtu: draw_limit(&mut rng, 7),
@@ -199,7 +210,7 @@ fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], how_many: u64) {
                 .one_in(3)
                 .then(|| u8::try_from(1 + rng.below(5)).unwrap_or(1)),
         };
-        let client = all[rng.index(all.len())];
+        let client = all_end_ports[rng.index(all_end_ports.len())];
         answered += usize::from(check(lab, client, &query, &mut rng) > 0);
     }
     assert!(answered > 20, "{} only {answered} replies", lab.repeat());
@@ -208,14 +219,14 @@ fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], how_many: u64) {
 /// Every selector with every value, between two hosts.
 fn selectors(lab: &mut Lab) {
     let mut rng = TestRng::new(3);
-    let all = world::end_ports(lab);
-    let (client, far) = (lab.at, all[all.len() / 2]);
+    let all_end_ports = world::end_ports(lab);
+    let (client, far) = (lab.at, all_end_ports[all_end_ports.len() / 2]);
     let end = |at| End {
         port: Some(at),
         by_gid: true,
         lid: None,
     };
-    for far in [far, client, all[all.len() - 1]] {
+    for far in [far, client, all_end_ports[all_end_ports.len() - 1]] {
         for selector in 0..4 {
             for value in 0..64 {
                 let limit = Some((selector, value));

@@ -144,8 +144,8 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
     for spec in ["fat-tree:4", "torus:3,3,1,2"] {
         let mut lab = up(spec);
         let mut members = Members::new();
-        let all = hosts(&lab);
-        for at in &all {
+        let all_hosts = hosts(&lab);
+        for at in &all_hosts {
             let joined = members.join(&mut lab, *at, broadcast(), JoinState::FULL);
             joined.expect("join accepted");
         }
@@ -159,13 +159,16 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
         let mut rng = TestRng::new(3);
         let mut checks = 0;
         while lab.manager().reports().is_empty() {
-            let (a, b) = (all[rng.index(all.len())], all[rng.index(all.len())]);
+            let (a, b) = (
+                all_hosts[rng.index(all_hosts.len())],
+                all_hosts[rng.index(all_hosts.len())],
+            );
             assert_path(&mut lab, (a, b));
             let nodes = world::nodes(&mut lab);
             assert_table(&mut lab, a, id::NODE.0, &nodes, &NODE_FREE);
             let links = world::links(&lab);
             assert_table(&mut lab, a, id::LINK.0, &links, &[]);
-            let of_broadcast = table(&mut lab, all[0], id::MC_MEMBER.0);
+            let of_broadcast = table(&mut lab, all_hosts[0], id::MC_MEMBER.0);
             assert!(!of_broadcast.is_empty());
             checks += 1;
             for _ in 0..40 {
@@ -178,11 +181,11 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
         let used = |notice: &Notice| matches!(notice, Notice::RestoredViewUsed { .. });
         assert!(has_notice(&lab, used));
         assert_eq!(lab.manager().core().restored_view_age(), None);
-        for pair in all.windows(2) {
+        for pair in all_hosts.windows(2) {
             assert_path(&mut lab, (pair[0], pair[1]));
         }
-        if let Err(why) = lab.verdict(&members.expect(&lab)) {
-            panic!("{} {why}", lab.repeat());
+        if let Err(error) = lab.verdict(&members.expect(&lab)) {
+            panic!("{} {error}", lab.repeat());
         }
     }
 }
@@ -191,23 +194,23 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
 #[test]
 fn registrations_wait_for_decided_mastership() {
     let mut lab = up("fat-tree:4");
-    let all = hosts(&lab);
+    let all_hosts = hosts(&lab);
     let restored = kill(&mut lab);
     start(&mut lab, restored);
     run_until_first_reply(&mut lab);
     let mut members = Members::new();
     let sm = lab.sm;
-    assert_eq!(try_join_broadcast(&mut lab, sm, all[2], 1), None);
+    assert_eq!(try_join_broadcast(&mut lab, sm, all_hosts[2], 1), None);
     lab.until("the master's role", 60, |lab| {
         lab.manager().core().role() == ferrosm_mad::attr::SmState::Master
     });
     assert!(lab.manager().reports().is_empty());
-    let joined = members.join(&mut lab, all[2], broadcast(), JoinState::FULL);
+    let joined = members.join(&mut lab, all_hosts[2], broadcast(), JoinState::FULL);
     assert!(joined.is_ok(), "{joined:?}");
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(2));
-    if let Err(why) = lab.verdict(&members.expect(&lab)) {
-        panic!("{} {why}", lab.repeat());
+    if let Err(error) = lab.verdict(&members.expect(&lab)) {
+        panic!("{} {error}", lab.repeat());
     }
 }
 
@@ -218,10 +221,14 @@ fn changed_devices_are_removed_from_the_restored_view() {
     for seed in 0..12 {
         let mut lab = up("fat-tree:4");
         let mut rng = TestRng::new(seed);
-        let all = hosts(&lab);
+        let all_hosts = hosts(&lab);
         let restored = kill(&mut lab);
-        let own = lab.at;
-        let mut others: Vec<PortAt> = all.iter().copied().filter(|at| *at != own).collect();
+        let sm_at = lab.at;
+        let mut others: Vec<PortAt> = all_hosts
+            .iter()
+            .copied()
+            .filter(|at| *at != sm_at)
+            .collect();
         let now = lab.world.now();
         let removed: Vec<PortAt> = (0..3)
             .map(|_| others.swap_remove(rng.index(others.len())))
@@ -244,8 +251,8 @@ fn changed_devices_are_removed_from_the_restored_view() {
             let core = lab.manager().core();
             for at in [x, y] {
                 let guid = lab.world.fabric().port_guid(at);
-                let there = core.subnet().port_by_guid(guid);
-                let read = there.and_then(|p| core.subnet().port(p));
+                let present = core.subnet().port_by_guid(guid);
+                let read = present.and_then(|p| core.subnet().port(p));
                 if read.is_some_and(|port| port.known && port.info().lid != Lid::NONE) {
                     known.insert(at);
                 }
@@ -267,7 +274,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
                         "[seed {seed}] {at:?} left the subnet"
                     );
                 }
-                let pair = (others[rng.index(others.len())], own);
+                let pair = (others[rng.index(others.len())], sm_at);
                 assert_path(&mut lab, pair);
             }
             lab.world.step();
@@ -276,8 +283,8 @@ fn changed_devices_are_removed_from_the_restored_view() {
         for pair in others.windows(2) {
             assert_path(&mut lab, (pair[0], pair[1]));
         }
-        assert_path(&mut lab, (z, own));
-        assert_eq!(get_path(&mut lab, (own, removed[0])).records.len(), 0);
+        assert_path(&mut lab, (z, sm_at));
+        assert_eq!(get_path(&mut lab, (sm_at, removed[0])).records.len(), 0);
     }
 }
 
@@ -303,10 +310,10 @@ fn higher_priority_sm(lids: LidMap) -> (SmConfig, RestoredState) {
 #[test]
 fn many_contradictions_drop_the_restored_view() {
     let mut lab = up("fat-tree:6");
-    let all = hosts(&lab);
+    let all_hosts = hosts(&lab);
     let restored = kill(&mut lab);
-    let own = lab.at;
-    let others: Vec<PortAt> = all.into_iter().filter(|at| *at != own).collect();
+    let sm_at = lab.at;
+    let others: Vec<PortAt> = all_hosts.into_iter().filter(|at| *at != sm_at).collect();
     let lids: Vec<_> = others
         .iter()
         .map(|at| lab.world.fabric().lid(*at))
@@ -355,13 +362,16 @@ fn a_foreign_snapshot_is_not_used() {
         (ViewMismatch::AnotherNeighbour, |lab, restored| {
             // The same tree with two hosts at swapped switch ports.
             let mut spec = lab.spec.clone();
-            let own = lab.at.node;
+            let sm_node = lab.at.node;
             let of =
                 |node| move |l: &ferrosm_sim::spec::LinkSpec| l.a.node == node || l.b.node == node;
-            let own_link = spec.links.iter().position(of(own)).expect("link");
+            let own_link = spec.links.iter().position(of(sm_node)).expect("link");
             let other_host = hosts(lab)[9].node;
             let other_link = spec.links.iter().position(of(other_host)).expect("link");
-            for (link, from, to) in [(own_link, own, other_host), (other_link, other_host, own)] {
+            for (link, from, to) in [
+                (own_link, sm_node, other_host),
+                (other_link, other_host, sm_node),
+            ] {
                 let link = &mut spec.links[link];
                 let end = if link.a.node == from {
                     &mut link.a
@@ -486,7 +496,7 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     let at = hosts(&lab)[5];
     let restored = kill(&mut lab);
     let (lids, now) = (restored.lids.clone(), lab.world.now());
-    let own = lab.at;
+    let sm_at = lab.at;
     start(&mut lab, restored);
     let (cfg, lids) = higher_priority_sm(lids);
     let other = Sm::new(cfg, lids, now);
@@ -497,7 +507,7 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     });
     lab.world.run_for(Duration::from_secs(1));
     assert!(lab.manager().core().view().is_none());
-    let own_lid = world::lid(&lab, own);
+    let own_lid = world::lid(&lab, sm_at);
     assert!(
         try_query(
             &mut lab,

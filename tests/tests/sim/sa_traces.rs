@@ -78,11 +78,11 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
 }
 
 fn all_traces(lab: &mut Lab) {
-    let all = world::end_ports(lab);
-    let client = all[0];
+    let all_end_ports = world::end_ports(lab);
+    let client = all_end_ports[0];
     let mut long = 0;
-    for from in &all {
-        for to in &all {
+    for from in &all_end_ports {
+        for to in &all_end_ports {
             for dlid in lids(lab, *to) {
                 let expected = walk(lab, *from, *to, dlid);
                 let reply = trace(lab, client, *from, dlid);
@@ -111,8 +111,8 @@ fn trace_records_follow_the_lfts() {
 }
 
 /// Draws this many distinct ports.
-fn draw(all: &[PortAt], how_many: u64, rng: &mut TestRng) -> Vec<PortAt> {
-    let mut left = all.to_vec();
+fn draw(ports: &[PortAt], how_many: u64, rng: &mut TestRng) -> Vec<PortAt> {
+    let mut left = ports.to_vec();
     (0..how_many)
         .map(|_| left.swap_remove(rng.index(left.len())))
         .collect()
@@ -152,12 +152,12 @@ fn multi(
 
 fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
     let mut rng = TestRng::new(seed);
-    let all = world::end_ports(lab);
+    let all_end_ports = world::end_ports(lab);
     let mut apart = 0;
     for _ in 0..how_many {
-        let client = all[rng.index(all.len())];
+        let client = all_end_ports[rng.index(all_end_ports.len())];
         let (s, d) = (1 + rng.below(4), 1 + rng.below(4));
-        let ends = draw(&all, s + d, &mut rng);
+        let ends = draw(&all_end_ports, s + d, &mut rng);
         let (sources, destinations) = ends.split_at(usize::try_from(s).unwrap_or(1));
         let numb_path = (!rng.one_in(4)).then(|| u8::try_from(1 + rng.below(8)).unwrap_or(1));
         let reversible = rng.one_in(2);
@@ -177,24 +177,32 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
                 there.extend(between);
             }
         }
-        let why = format!(
+        let context = format!(
             "{} {sources:?} {destinations:?} {numb_path:?}",
             lab.repeat()
         );
         let distinct: BTreeSet<PathReply> = reply.iter().copied().collect();
-        assert_eq!(distinct.len(), reply.len(), "{why}: duplicate path");
-        assert!(distinct.is_subset(&there), "{why}");
-        let most = numb_path.map_or(127, usize::from);
-        assert_eq!(reply.len(), there.len().min(most), "{why}");
+        assert_eq!(distinct.len(), reply.len(), "{context}: duplicate path");
+        assert!(distinct.is_subset(&there), "{context}");
+        let max = numb_path.map_or(127, usize::from);
+        assert_eq!(reply.len(), there.len().min(max), "{context}");
 
         // Disjoint paths number at most the smaller set of ends, and each pair has a path here.
         let scarce = sources.len().min(destinations.len());
         let first = &reply[..reply.len().min(scarce)];
-        let port = |lid: u16| all.iter().position(|at| lids(lab, *at).contains(&lid));
+        let port = |lid: u16| {
+            all_end_ports
+                .iter()
+                .position(|at| lids(lab, *at).contains(&lid))
+        };
         let from: BTreeSet<_> = first.iter().map(|t| port(t.lids.0)).collect();
         let to: BTreeSet<_> = first.iter().map(|t| port(t.lids.1)).collect();
-        if most < there.len() {
-            assert_eq!((from.len(), to.len()), (first.len(), first.len()), "{why}");
+        if max < there.len() {
+            assert_eq!(
+                (from.len(), to.len()),
+                (first.len(), first.len()),
+                "{context}"
+            );
             apart += usize::from(first.len() > 1);
         }
     }

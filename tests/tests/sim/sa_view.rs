@@ -24,11 +24,11 @@ fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
 }
 
 /// The current view and a newly built one give the same replies.
-fn assert_same(lab: &Lab, what: &str) {
+fn assert_same(lab: &Lab, description: &str) {
     let core = lab.manager().core();
-    let fresh = core.make_view();
+    let new_view = core.make_view();
     let Some(view) = core.view() else {
-        panic!("{} no view after {what}", lab.repeat());
+        panic!("{} no view after {description}", lab.repeat());
     };
     let kinds = [
         id::NODE,
@@ -40,20 +40,20 @@ fn assert_same(lab: &Lab, what: &str) {
         id::PATH,
     ];
     for attr in kinds {
-        let expected = table(&fresh, attr);
+        let expected = table(&new_view, attr);
         assert!(
             expected.is_some() && table(view, attr) == expected,
-            "{} {attr:?} differs after {what}",
+            "{} {attr:?} differs after {description}",
             lab.repeat()
         );
     }
-    for at in fresh.end_port_indices() {
-        let end = fresh.end_port(at);
+    for at in new_view.end_port_indices() {
+        let end = new_view.end_port(at);
         assert_eq!(view.by_guid(end.guid).map(|e| view.end_port(e)), Some(end));
         assert_eq!(view.by_lid(end.lid).map(|e| view.end_port(e)), Some(end));
     }
-    assert_eq!(view.end_ports().len(), fresh.end_ports().len());
-    assert!(view.gid_changes(Some(&fresh)) == fresh.gid_changes(Some(view)));
+    assert_eq!(view.end_ports().len(), new_view.end_ports().len());
+    assert!(view.gid_changes(Some(&new_view)) == new_view.gid_changes(Some(view)));
 }
 
 #[test]
@@ -63,27 +63,27 @@ fn shared_view_parts_are_current() {
         lab.next_sweep(60);
         assert_same(&lab, "the first sweep");
         let mut rng = TestRng::new(seed);
-        let mut cut: Vec<PortAt> = Vec::new();
-        let own = lab.at.node;
+        let mut cut_links: Vec<PortAt> = Vec::new();
+        let sm_node = lab.at.node;
         for step in 0..10 {
-            let mend = !cut.is_empty() && rng.one_in(2);
-            let what = if mend {
-                let at = cut.swap_remove(rng.index(cut.len()));
+            let mend = !cut_links.is_empty() && rng.one_in(2);
+            let description = if mend {
+                let at = cut_links.swap_remove(rng.index(cut_links.len()));
                 lab.world.fabric_mut().restore(at).expect("link");
                 format!("step {step}, {at:?} restored")
             } else {
                 // Cut host links too, so that hosts and whole subtrees come and go, but not the SM's own link.
                 let links = &lab.spec.links;
                 let link = links[rng.index(links.len())];
-                if link.a.node == own || link.b.node == own || cut.contains(&link.a) {
+                if link.a.node == sm_node || link.b.node == sm_node || cut_links.contains(&link.a) {
                     continue;
                 }
                 lab.world.fabric_mut().cut(link.a).expect("link");
-                cut.push(link.a);
+                cut_links.push(link.a);
                 format!("step {step}, {:?} cut", link.a)
             };
             lab.next_sweep(60);
-            assert_same(&lab, &what);
+            assert_same(&lab, &description);
         }
     }
 }

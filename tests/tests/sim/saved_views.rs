@@ -48,26 +48,26 @@ fn reply(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> 
 }
 
 /// Compares all tables for one client of each kind, the path of each pair, and some traces.
-fn assert_same(lab: &Lab, view: &View, restored: &View, what: &str) {
-    let why = format!("{} {what}", lab.repeat());
-    let ends = view.end_ports();
+fn assert_same(lab: &Lab, view: &View, restored: &View, description: &str) {
+    let context = format!("{} {description}", lab.repeat());
+    let end_ports = view.end_ports();
     // Restored node indices are compact. Their order is unchanged.
     let end_ports_of = |v: &View| -> Vec<_> {
         let ends = v.end_ports().iter();
         ends.map(|e| (e.guid, e.lid, e.lmc, e.pkeys.clone()))
             .collect()
     };
-    assert_eq!(end_ports_of(restored), end_ports_of(view), "{why}");
-    let clients = [0, ends.len() / 2, ends.len() - 1].map(|i| ends[i].lid);
+    assert_eq!(end_ports_of(restored), end_ports_of(view), "{context}");
+    let clients = [0, end_ports.len() / 2, end_ports.len() - 1].map(|i| end_ports[i].lid);
     for attr in TABLES {
         for client in clients {
             let all = message(Method::GetTable, attr, 0, &[]);
-            let (is, was) = (reply(restored, client, &all), reply(view, client, &all));
-            assert!(is == was, "{why}: {attr:?} for {client}");
+            let (after, before) = (reply(restored, client, &all), reply(view, client, &all));
+            assert!(after == before, "{context}: {attr:?} for {client}");
         }
     }
-    for a in ends {
-        for b in ends {
+    for a in end_ports {
+        for b in end_ports {
             let mut data = vec![0; 64];
             put_field(&mut data, 320, 16, u64::from(b.lid.0));
             put_field(&mut data, 336, 16, u64::from(a.lid.0));
@@ -76,20 +76,25 @@ fn assert_same(lab: &Lab, view: &View, restored: &View, what: &str) {
                 (Method::GetTraceTable, 0b11 << 4),
             ] {
                 let path = message(method, id::PATH, mask, &data);
-                let (is, was) = (reply(restored, a.lid, &path), reply(view, a.lid, &path));
-                assert!(was.is_ok() && is == was, "{why}: {} to {}", a.lid, b.lid);
+                let (after, before) = (reply(restored, a.lid, &path), reply(view, a.lid, &path));
+                assert!(
+                    before.is_ok() && after == before,
+                    "{context}: {} to {}",
+                    a.lid,
+                    b.lid
+                );
             }
         }
     }
-    for end in ends {
+    for end in end_ports {
         let by_guid = |v: &View| v.by_guid(end.guid).map(|at| v.end_port(at).lid);
-        assert_eq!(by_guid(restored), by_guid(view), "{why}");
+        assert_eq!(by_guid(restored), by_guid(view), "{context}");
     }
-    assert_eq!(restored.multicast_sl(), view.multicast_sl(), "{why}");
-    assert_eq!(restored.identity(), view.identity(), "{why}");
+    assert_eq!(restored.multicast_sl(), view.multicast_sl(), "{context}");
+    assert_eq!(restored.identity(), view.identity(), "{context}");
     assert!(
         restored.gid_changes(Some(view)) == view.gid_changes(Some(restored)),
-        "{why}"
+        "{context}"
     );
 }
 
@@ -127,14 +132,14 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
     let mut rng = TestRng::new(seed);
     let mut members = Members::new();
     let mut records = Records::default();
-    let mut cut: Vec<PortAt> = Vec::new();
-    let own = lab.at.node;
+    let mut cut_links: Vec<PortAt> = Vec::new();
+    let sm_node = lab.at.node;
     let fabric = lab.world.fabric();
     let hosts = fabric.end_ports().filter(|p| !fabric.is_switch(p.node));
     let hosts: Vec<PortAt> = hosts.filter(|p| fabric.peer(*p).is_some()).collect();
     let groups: Vec<Gid> = (0..4).map(group).collect();
     for step in 0..steps {
-        let what = match rng.index(4) {
+        let description = match rng.index(4) {
             0 => {
                 let (at, to) = (rng.index(hosts.len()), rng.index(groups.len()));
                 // The SA drops requests of isolated hosts.
@@ -155,8 +160,8 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
                 );
                 "VL arbitration tables queried"
             }
-            2 if !cut.is_empty() => {
-                let at = cut.swap_remove(rng.index(cut.len()));
+            2 if !cut_links.is_empty() => {
+                let at = cut_links.swap_remove(rng.index(cut_links.len()));
                 lab.world.fabric_mut().restore(at).expect("link");
                 lab.next_sweep(600);
                 "link restored"
@@ -166,31 +171,35 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
                 let link = links[rng.index(links.len())];
                 let fabric = lab.world.fabric();
                 let inside = fabric.is_switch(link.a.node) && fabric.is_switch(link.b.node);
-                if !inside || link.a.node == own || link.b.node == own || cut.contains(&link.a) {
+                if !inside
+                    || link.a.node == sm_node
+                    || link.b.node == sm_node
+                    || cut_links.contains(&link.a)
+                {
                     continue;
                 }
                 lab.world.fabric_mut().cut(link.a).expect("link");
-                cut.push(link.a);
+                cut_links.push(link.a);
                 lab.next_sweep(600);
                 "link cut"
             }
         };
-        let what = format!("step {step}, {what}");
+        let description = format!("step {step}, {description}");
         let view = Arc::clone(lab.manager().core().view().expect("SA view"));
         records.save(&view);
-        let mut whole = Records::default();
-        whole.save(&view);
+        let mut all_records = Records::default();
+        all_records.save(&view);
         assert!(
-            records.all == whole.all && records.head == whole.head,
-            "{} {what}: incremental records differ from the full record set",
+            records.all == all_records.all && records.head == all_records.head,
+            "{} {description}: incremental records differ from the full record set",
             lab.repeat()
         );
         let restored_view = restored(&lab, &records, &view);
-        assert_same(&lab, &view, &restored_view, &what);
+        assert_same(&lab, &view, &restored_view, &description);
         // The restored view produces the same records, apart from node indices.
         let mut again = Records::default();
         again.save(&Arc::new(restored_view));
-        assert_eq!(again.all.len(), whole.all.len());
+        assert_eq!(again.all.len(), all_records.all.len());
         records.save(&view);
         assert_eq!(records.written, (0, 0), "nothing changed");
     }
@@ -225,17 +234,17 @@ fn lost_link_changes_few_records() {
     let mut records = Records::default();
     let view = |lab: &Lab| Arc::clone(lab.manager().core().view().expect("SA view"));
     records.save(&view(&lab));
-    let whole = records.written;
+    let all_records = records.written;
     let cable = lab.redundant_link(3);
     lab.world.fabric_mut().cut(cable).expect("link");
     lab.next_sweep(600);
     records.save(&view(&lab));
     let after = records.written;
     assert!(
-        after.1 > 0 && after.1 * 4 < whole.1,
-        "{after:?} of {whole:?}"
+        after.1 > 0 && after.1 * 4 < all_records.1,
+        "{after:?} of {all_records:?}"
     );
-    assert!(after.0 * 4 < whole.0, "{after:?} of {whole:?}");
+    assert!(after.0 * 4 < all_records.0, "{after:?} of {all_records:?}");
 }
 
 /// Arbitrary damage to the records gives a view that serves every query, or an error.

@@ -86,8 +86,8 @@ fn storm(
         request(lab, members, host);
     }
     lab.world.run_for(Duration::from_secs(2));
-    if let Err(why) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {why}", lab.repeat());
+    if let Err(error) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {error}", lab.repeat());
     }
     let after = blocks(lab, mlids);
     let all = before.keys().chain(after.keys());
@@ -110,8 +110,8 @@ fn mft_sets(lab: &Lab) -> u32 {
 fn all_hosts_join_register_again_and_leave_at_once() {
     let mut lab = lab_after_first_sweep("fat-tree2:36,36,18", 201);
     let fabric = lab.world.fabric();
-    let ends = fabric.end_ports();
-    let hosts: Vec<PortAt> = ends.filter(|p| !fabric.is_switch(p.node)).collect();
+    let end_ports = fabric.end_ports();
+    let hosts: Vec<PortAt> = end_ports.filter(|p| !fabric.is_switch(p.node)).collect();
     assert_eq!(hosts.len(), 648);
     let mut members = Members::new();
     let groups = |host: usize| {

@@ -86,7 +86,7 @@ fn routing_input_has_link_rates() {
     let cable = spec.links.iter().position(|l| switch(l.a) && switch(l.b));
     let slow = &mut spec.links[cable.unwrap()];
     slow.speed = LinkSpeed::Edr;
-    let ends = [slow.a, slow.b].map(|at| (spec.nodes[at.node].node_guid, at.port));
+    let link_ends = [slow.a, slow.b].map(|at| (spec.nodes[at.node].node_guid, at.port));
     let mut lab = Lab::on(
         "fat-tree:4",
         spec,
@@ -102,7 +102,7 @@ fn routing_input_has_link_rates() {
         let links = topo.links(s).iter().map(|l| l.port);
         for port in links.chain(topo.end_ports(s).iter().map(|e| e.port)) {
             let guid = core.subnet().get(nodes[s.index()]).unwrap().info.node_guid;
-            let is_slow = ends.contains(&(guid, port.0));
+            let is_slow = link_ends.contains(&(guid, port.0));
             let mbps = if is_slow { 100_000 } else { 200_000 };
             assert_eq!(topo.rate(s, port), Some(mbps), "{guid} port {port}");
         }

@@ -61,23 +61,23 @@ fn acknowledged_records_survive_kill_9() {
             line.clear();
         }
         let dir = StateDir::open(scratch.path()).expect("state directory opened");
-        let has = last_change(&dir);
+        let actual = last_change(&dir);
         assert!(
-            has >= acknowledged,
-            "[seed {seed}] {has} of {acknowledged} acknowledged changes"
+            actual >= acknowledged,
+            "[seed {seed}] {actual} of {acknowledged} acknowledged changes"
         );
-        for n in done + 1..=has {
+        for n in done + 1..=actual {
             let changes = changes(n)
                 .iter()
                 .map(|update| update.to_change(0))
                 .collect();
             RecordBatch { changes }.apply(&mut model);
         }
-        done = has;
+        done = actual;
         let records: Records = dir.records().iter().cloned().collect();
         assert!(
             records == model,
-            "[seed {seed}] records differ from the first {has} changes"
+            "[seed {seed}] records differ from the first {actual} changes"
         );
         let (batches, _) = dir.last_batch();
         assert!(

@@ -64,8 +64,8 @@ fn scenarios_with_store_faults_converge(#[values(0, 50, 100)] first: u64) {
 fn run_range(first: u64) {
     let known = seeds::listed(KNOWN_FAILING);
     let is_known = |seed: &u64| known.iter().any(|listed| listed.seed == *seed);
-    let rest = (first..first + SEEDS_PER_CASE).filter(|seed| !is_known(seed));
-    seeds::run_all(REPEAT, rest, |seed| {
+    let remaining = (first..first + SEEDS_PER_CASE).filter(|seed| !is_known(seed));
+    seeds::run_all(REPEAT, remaining, |seed| {
         judge(seed);
     });
 }

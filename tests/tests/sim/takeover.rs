@@ -31,7 +31,7 @@ const TABLES: [(&str, AttrId); 5] = [
     ("VLArb", id::VL_ARBITRATION),
 ];
 
-fn with(engine: &str) -> SmConfig {
+fn config_for(engine: &str) -> SmConfig {
     let engines = match engine {
         "auto" => vec!["auto".to_owned()],
         one => vec![one.to_owned(), "no_fallback".to_owned()],
@@ -57,33 +57,33 @@ enum Persisted {
 
 /// A fabric with history: links and a switch went down and came back, hosts joined and left groups.
 fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
-    let mut lab = Lab::with(spec, seed, with(engine));
+    let mut lab = Lab::with(spec, seed, config_for(engine));
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
     let mut rng = TestRng::new(seed);
     let mut members = Members::new();
-    let all = hosts(&lab);
-    for at in &all {
+    let all_hosts = hosts(&lab);
+    for at in &all_hosts {
         let how = ferrosm_mad::sa::multicast::JoinState::FULL;
         members
             .join(&mut lab, *at, BROADCAST, how)
             .expect("join accepted");
     }
     let groups: Vec<Gid> = (1..6).map(plain).collect();
-    let mut cut: Vec<PortAt> = Vec::new();
+    let mut cut_links: Vec<PortAt> = Vec::new();
     for _ in 0..6 {
         for _ in 0..12 {
-            members.random_action(&mut lab, &all, &groups, &mut rng);
+            members.random_action(&mut lab, &all_hosts, &groups, &mut rng);
         }
         lab.world.run_for(Duration::from_secs(1));
-        if cut.len() < 2 {
+        if cut_links.len() < 2 {
             let at = lab.redundant_link(rng.index(4));
-            if !cut.contains(&at) {
+            if !cut_links.contains(&at) {
                 lab.world.act(FabricAction::Cut(at)).expect("link");
-                cut.push(at);
+                cut_links.push(at);
             }
         } else {
-            let at = cut.swap_remove(rng.index(cut.len()));
+            let at = cut_links.swap_remove(rng.index(cut_links.len()));
             lab.world.act(FabricAction::Restore(at)).expect("link");
         }
         lab.world.run_for(Duration::from_secs(2));
@@ -92,8 +92,8 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
     // One link stays down.
     lab.world.run_for(Duration::from_secs(20));
     lab.assert_correct();
-    if let Err(why) = lab.verdict(&members.expect(&lab)) {
-        panic!("{} {why}", lab.repeat());
+    if let Err(error) = lab.verdict(&members.expect(&lab)) {
+        panic!("{} {error}", lab.repeat());
     }
     (lab, members)
 }
@@ -130,14 +130,14 @@ type Bytes = BTreeMap<(&'static str, usize, u32), Vec<u8>>;
 
 fn tables(lab: &Lab) -> Bytes {
     let fabric = lab.world.fabric();
-    let mut all = Bytes::new();
+    let mut bytes = Bytes::new();
     for n in 0..fabric.num_nodes() {
         if fabric.is_switch(n) {
-            all.insert(("LFT", n, 0), fabric.lft(n).to_vec());
+            bytes.insert(("LFT", n, 0), fabric.lft(n).to_vec());
             for mlid in 0xC000..0xC020 {
                 let ports = fabric.mft_ports(n, Lid(mlid));
                 let ports = ports.into_iter().map(PortNum::raw).collect();
-                all.insert(("MFT", n, u32::from(mlid)), ports);
+                bytes.insert(("MFT", n, u32::from(mlid)), ports);
             }
         }
         let first = u8::from(!fabric.is_switch(n));
@@ -145,22 +145,22 @@ fn tables(lab: &Lab) -> Bytes {
             let at = PortAt::new(n, port);
             let keys = fabric.pkeys(at);
             let keys = keys.iter().flat_map(|k| k.0.to_be_bytes()).collect();
-            all.insert(("P_Key", n, u32::from(port)), keys);
+            bytes.insert(("P_Key", n, u32::from(port)), keys);
             for high in [false, true] {
                 if let Some(arb) = fabric.vl_arb(at, high) {
                     let index = u32::from(port) * 2 + u32::from(high);
-                    all.insert(("VLArb", n, index), arb.encode().to_vec());
+                    bytes.insert(("VLArb", n, index), arb.encode().to_vec());
                 }
             }
             for input in 0..=fabric.num_ports(n) {
                 if let Some(map) = fabric.sl_to_vl(at, input) {
                     let index = u32::from(port) << 8 | u32::from(input);
-                    all.insert(("SLtoVL", n, index), map.encode().to_vec());
+                    bytes.insert(("SLtoVL", n, index), map.encode().to_vec());
                 }
             }
         }
     }
-    all
+    bytes
 }
 
 /// Result of a takeover.
@@ -229,8 +229,8 @@ fn take_over(
     let restored = restored_from(&old, case.persisted, now);
     meanwhile(lab);
     if case.elsewhere {
-        let all = hosts(lab);
-        let other = all.into_iter().rev().find(|at| *at != lab.at);
+        let all_hosts = hosts(lab);
+        let other = all_hosts.into_iter().rev().find(|at| *at != lab.at);
         lab.at = other.expect("another host");
     }
     lab.world.run_for(Duration::from_millis(1));
@@ -252,9 +252,9 @@ fn take_over(
             if was_correct
                 && !writing_sm_lids
                 && matches!(case.persisted, Persisted::All | Persisted::Routing)
-                && let Err(why) = lab.verdict(&expect)
+                && let Err(error) = lab.verdict(&expect)
             {
-                panic!("{} {case:?} during the takeover: {why}", lab.repeat());
+                panic!("{} {case:?} during the takeover: {error}", lab.repeat());
             }
         }
     }
@@ -271,9 +271,9 @@ fn take_over(
     let sets = TABLES.map(|(name, attr)| (counters.sets(attr), changed(name)));
     lab.assert_correct();
     if case.persisted != Persisted::None
-        && let Err(why) = lab.verdict(&members.expect(lab))
+        && let Err(error) = lab.verdict(&members.expect(lab))
     {
-        panic!("{} {case:?} after the takeover: {why}", lab.repeat());
+        panic!("{} {case:?} after the takeover: {error}", lab.repeat());
     }
     Cost {
         sets,
@@ -315,13 +315,13 @@ fn nothing_is_written_on_an_unchanged_fabric() {
     for (spec, engine) in CASES {
         for case in [SAME_HOST, OTHER_HOST] {
             let (mut lab, members) = fabric_with_history(spec, engine, 1);
-            let cost = take_over(&mut lab, &members, with(engine), case, &unchanged);
+            let cost = take_over(&mut lab, &members, config_for(engine), case, &unchanged);
             println!("{spec:18} {engine:10} {case:?} {cost:?}");
             assert_eq!(cost.sets, NO_WRITES, "{spec} {engine} {case:?}");
             assert_eq!(cost.reregistered, 0, "{spec} {engine} {case:?}");
             assert!(cost.gets > 0, "the SM read no table");
-            let ends = lab.world.fabric().end_ports().count();
-            let limit = u32::try_from(ends).expect("fits into 32 bits");
+            let end_ports = lab.world.fabric().end_ports().count();
+            let limit = u32::try_from(end_ports).expect("fits into 32 bits");
             assert!(cost.port_info <= limit, "{spec} {engine} {case:?} {cost:?}");
             assert!(
                 cost.has_message("installed-lfts-adopted"),
@@ -342,7 +342,7 @@ fn fewer_persisted_records_mean_more_writes() {
                 elsewhere: true,
             };
             let (mut lab, members) = fabric_with_history(spec, engine, 1);
-            let cost = take_over(&mut lab, &members, with(engine), case, &unchanged);
+            let cost = take_over(&mut lab, &members, config_for(engine), case, &unchanged);
             println!("{spec:18} {engine:10} {case:?} {cost:?}");
             let [lft, mft, keys, ..] = cost.sets;
             assert_eq!(keys, (0, 0), "{spec} {engine} {case:?}");
@@ -374,7 +374,7 @@ fn links_lost_meanwhile_are_repaired() {
                 .map(|n| u32::try_from(lab.world.fabric().lft(n).len() / 64).unwrap_or(0))
                 .sum();
             let case = if seed == 1 { SAME_HOST } else { OTHER_HOST };
-            let cost = take_over(&mut lab, &members, with(engine), case, &|lab| {
+            let cost = take_over(&mut lab, &members, config_for(engine), case, &|lab| {
                 let at = (0..).map(|skip| lab.redundant_link(skip));
                 let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
                 let at = up.next().expect("link");
@@ -410,10 +410,10 @@ fn takeover_from_a_master_that_died_while_writing() {
             }
         }
         let case = if rng.one_in(2) { SAME_HOST } else { OTHER_HOST };
-        take_over(&mut lab, &members, with("auto"), case, &unchanged);
+        take_over(&mut lab, &members, config_for("auto"), case, &unchanged);
         lab.world.run_for(Duration::from_secs(20));
         lab.assert_correct();
-        let cost = take_over(&mut lab, &members, with("auto"), case, &unchanged);
+        let cost = take_over(&mut lab, &members, config_for("auto"), case, &unchanged);
         assert_eq!(cost.sets, NO_WRITES, "[seed {seed}] {cost:?}");
     }
 }
@@ -424,7 +424,7 @@ fn takeover_from_a_master_that_died_while_writing() {
 fn looping_lfts_are_not_adopted() {
     for (spec, engine) in [("fat-tree:4", "auto"), ("torus:4,4,1,2", "dfsssp")] {
         let (mut lab, members) = fabric_with_history(spec, engine, 3);
-        let cost = take_over(&mut lab, &members, with(engine), SAME_HOST, &|lab| {
+        let cost = take_over(&mut lab, &members, config_for(engine), SAME_HOST, &|lab| {
             let fabric = lab.world.fabric();
             let link = |l: &&LinkSpec| {
                 let switches = [l.a, l.b].iter().all(|p| fabric.is_switch(p.node));
@@ -432,8 +432,8 @@ fn looping_lfts_are_not_adopted() {
             };
             let LinkSpec { a, b, .. } = lab.spec.links.iter().find(link).expect("link");
             let (a, b) = (*a, *b);
-            let far = hosts(lab).into_iter().map(|at| fabric.lid(at).0);
-            let mut far = far.filter(|lid| fabric.lft_entry(a.node, *lid) == PortNum(a.port));
+            let far_host = hosts(lab).into_iter().map(|at| fabric.lid(at).0);
+            let mut far = far_host.filter(|lid| fabric.lft_entry(a.node, *lid) == PortNum(a.port));
             let lid = far.next().expect("LID behind the link");
             let fabric = lab.world.fabric_mut();
             fabric.corrupt_lft(b.node, lid, b.port);
@@ -450,7 +450,13 @@ fn looping_lfts_are_not_adopted() {
 #[test]
 fn changed_settings_cause_a_reroute() {
     let (mut lab, members) = fabric_with_history("fat-tree:4", "minhop", 1);
-    let cost = take_over(&mut lab, &members, with("updn"), SAME_HOST, &unchanged);
+    let cost = take_over(
+        &mut lab,
+        &members,
+        config_for("updn"),
+        SAME_HOST,
+        &unchanged,
+    );
     let is_reported = cost.messages.iter().any(|message| {
         matches!(message, EngineMessage::AdoptionRejected(why)
             if why.message == AdoptionRejection::OtherSettings)
@@ -463,7 +469,13 @@ fn changed_settings_cause_a_reroute() {
 #[test]
 fn adopted_routing_is_repaired_like_any_other() {
     let (mut lab, members) = fabric_with_history("fat-tree:6", "auto", 2);
-    take_over(&mut lab, &members, with("auto"), OTHER_HOST, &unchanged);
+    take_over(
+        &mut lab,
+        &members,
+        config_for("auto"),
+        OTHER_HOST,
+        &unchanged,
+    );
     let at = (0..).map(|skip| lab.redundant_link(skip));
     let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
     let at = up.next().expect("link");

@@ -17,7 +17,7 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm};
 
-fn with(engine: &str) -> SmConfig {
+fn config_for(engine: &str) -> SmConfig {
     SmConfig {
         engines: vec![engine.to_owned(), "no_fallback".to_owned()],
         ..SmConfig::default()
@@ -25,7 +25,7 @@ fn with(engine: &str) -> SmConfig {
 }
 
 fn up(spec: &str, engine: &str, seed: u64) -> Lab {
-    let mut lab = Lab::with(spec, seed, with(engine));
+    let mut lab = Lab::with(spec, seed, config_for(engine));
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
     let plan = lab.manager().core().vl_plan();
@@ -105,9 +105,9 @@ fn restored_from(sm: &Sm, now: Instant) -> RestoredState {
 /// Kills the master after this many table writes and returns its persisted state, or `None` if there are fewer
 /// writes.
 fn kill_after_sets(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
-    let end = lab.world.now() + Duration::from_secs(60);
+    let deadline = lab.world.now() + Duration::from_secs(60);
     while maps_set(lab) < sets {
-        if lab.world.step().is_none_or(|now| now > end) {
+        if lab.world.step().is_none_or(|now| now > deadline) {
             return None;
         }
     }
@@ -118,8 +118,8 @@ fn kill_after_sets(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
 /// Starts a new master, at the same host or at the last one, and runs it until it has completed a sweep.
 fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredState) {
     if elsewhere {
-        let mut all = hosts(lab).into_iter().rev();
-        lab.at = all.find(|at| *at != lab.at).expect("another host");
+        let mut all_hosts = hosts(lab).into_iter().rev();
+        lab.at = all_hosts.find(|at| *at != lab.at).expect("another host");
     }
     lab.world.run_for(Duration::from_millis(1));
     lab.restart_sm(cfg, restored);
@@ -159,7 +159,7 @@ fn assert_as_planned(lab: &Lab) {
 }
 
 fn configure(lab: &mut Lab, engine: &str) {
-    let cfg = Box::new(with(engine));
+    let cfg = Box::new(config_for(engine));
     let sm = lab.sm;
     lab.world
         .with_sm(sm, |m, now| m.command(Input::Config(cfg), now));
@@ -187,7 +187,7 @@ fn partly_written_vl_tables_are_reverted() {
             };
             tried += 1;
             changed += usize::from(differing(&vl_tables(&lab), &original) > 0);
-            take_over(&mut lab, with(before), sets % 2 == 0, restored);
+            take_over(&mut lab, config_for(before), sets % 2 == 0, restored);
             let left = differing(&vl_tables(&lab), &original);
             assert_eq!(left, 0, "{spec} {before} {after}, {sets} Sets");
         }
@@ -211,10 +211,10 @@ fn vl_tables_of_restored_links_are_reverted() {
         let mut lab = Lab::with("torus:5,5,1", 1, cfg.clone());
         // Two lost links of one ring exclude torus-2QoS.
         let cut = [("0-0", "0-1"), ("0-2", "0-3")].map(|(a, b)| {
-            let ends = [a, b].map(|at| lab.node(&format!("switch-{at}")));
+            let link_ends = [a, b].map(|at| lab.node(&format!("switch-{at}")));
             let links = lab.spec.links.iter();
             let mut between =
-                links.filter(|l| ends.contains(&l.a.node) && ends.contains(&l.b.node));
+                links.filter(|l| link_ends.contains(&l.a.node) && link_ends.contains(&l.b.node));
             between.next().expect("link").a
         });
         let act = |lab: &mut Lab, action: fn(PortAt) -> FabricAction| {
@@ -245,11 +245,11 @@ fn vl_tables_of_restored_links_are_reverted() {
 #[test]
 fn tables_of_a_master_that_completed_no_sweep_are_ignored() {
     for sets in [1, 7, 20, 33] {
-        let mut lab = Lab::with("torus:5,5,1,2", 1, with("torus-2QoS"));
+        let mut lab = Lab::with("torus:5,5,1,2", 1, config_for("torus-2QoS"));
         let restored = kill_after_sets(&mut lab, sets).expect("enough table writes");
         let cfg = SmConfig {
             max_operational_vls: 1,
-            ..with("updn")
+            ..config_for("updn")
         };
         lab.world.run_for(Duration::from_millis(1));
         lab.restart_sm(cfg, restored);
@@ -257,8 +257,8 @@ fn tables_of_a_master_that_completed_no_sweep_are_ignored() {
         assert!(report.is_clean(), "{sets}: {report:?}");
         let mut expect = lab.expect();
         expect.max_operational_vls = 1;
-        if let Err(why) = lab.verdict(&expect) {
-            panic!("{sets} Sets: {why}");
+        if let Err(error) = lab.verdict(&expect) {
+            panic!("{sets} Sets: {error}");
         }
     }
 }
@@ -274,9 +274,9 @@ fn takeovers_in_sequence_succeed() {
         let restored = kill_after_sets(&mut lab, sets).expect("enough table writes");
         lab.world.run_for(Duration::from_millis(1));
         lab.world.fabric_mut().reset_counters();
-        lab.restart_sm(with("dfsssp"), restored);
+        lab.restart_sm(config_for("dfsssp"), restored);
         let restored = kill_after_sets(&mut lab, sets + 2).expect("enough table writes");
-        take_over(&mut lab, with("lash"), false, restored);
+        take_over(&mut lab, config_for("lash"), false, restored);
         assert_eq!(differing(&vl_tables(&lab), &original), 0, "{sets} Sets");
     }
 }
@@ -303,7 +303,7 @@ fn only_completely_known_vl_tables_are_trusted() {
         let mut restored = restored_without(&old, now, lost);
         change(&mut restored);
         lab.world.fabric_mut().reset_counters();
-        take_over(&mut lab, with("torus-2QoS"), false, restored);
+        take_over(&mut lab, config_for("torus-2QoS"), false, restored);
         assert_eq!(maps_set(&lab) > 0, written, "without {lost:?}");
         assert_eq!(differing(&vl_tables(&lab), &original), 0);
         // The next SM continues the epoch number of the last one.
@@ -313,7 +313,7 @@ fn only_completely_known_vl_tables_are_trusted() {
         let number = restored.sl_to_vl_epoch.number;
         assert!(number > 1, "{number}");
         lab.world.fabric_mut().reset_counters();
-        take_over(&mut lab, with("torus-2QoS"), false, restored);
+        take_over(&mut lab, config_for("torus-2QoS"), false, restored);
         assert_eq!(
             maps_set(&lab),
             0,

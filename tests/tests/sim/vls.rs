@@ -11,7 +11,7 @@ use ferrosm_sim::oracle::{Expectations, SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
 
-fn with(engine: &str) -> SmConfig {
+fn config_for(engine: &str) -> SmConfig {
     SmConfig {
         engines: vec![engine.to_owned(), "no_fallback".to_owned()],
         ..SmConfig::default()
@@ -19,7 +19,7 @@ fn with(engine: &str) -> SmConfig {
 }
 
 fn bring_up(spec: &str, engine: &str) -> Lab {
-    let mut lab = Lab::with(spec, 7, with(engine));
+    let mut lab = Lab::with(spec, 7, config_for(engine));
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
     assert_eq!(report.engine, engine, "{spec}");
@@ -29,7 +29,7 @@ fn bring_up(spec: &str, engine: &str) -> Lab {
         "{spec} {engine}: the test needs several VLs"
     );
     lab.verdict(&lab.expect())
-        .unwrap_or_else(|why| panic!("{spec} {engine}: {why}"));
+        .unwrap_or_else(|error| panic!("{spec} {engine}: {error}"));
     lab
 }
 
@@ -64,8 +64,8 @@ fn vl_tables_are_written_once_and_again_after_a_device_restart() {
     let mut lab = bring_up("torus:5,5,1", "lash");
     let sets = |lab: &Lab| {
         let counts = lab.last_report().smps;
-        let of = |attr| counts.get(&attr).map_or(0, |c| c.sets);
-        (of(id::SL_TO_VL), of(id::VL_ARBITRATION))
+        let sets_of = |attr| counts.get(&attr).map_or(0, |c| c.sets);
+        (sets_of(id::SL_TO_VL), sets_of(id::VL_ARBITRATION))
     };
     let (maps, arbitrations) = sets(&lab);
     assert!(maps > 0 && arbitrations > 0);
@@ -85,7 +85,7 @@ fn each_input_output_pair_has_its_own_sl_to_vl_table() {
     for engine in ["dfsssp", "torus-2QoS", "dor", "torus-2QoS", "lash"] {
         let sm = lab.sm;
         lab.world.with_sm(sm, |m, now| {
-            m.command(Input::Config(Box::new(with(engine))), now);
+            m.command(Input::Config(Box::new(config_for(engine))), now);
         });
         lab.until(engine, 120, |lab| {
             lab.manager()
@@ -95,7 +95,7 @@ fn each_input_output_pair_has_its_own_sl_to_vl_table() {
         });
         maps_are_as_planned(&lab);
         lab.verdict(&lab.expect())
-            .unwrap_or_else(|why| panic!("{engine}: {why}"));
+            .unwrap_or_else(|error| panic!("{engine}: {error}"));
     }
 }
 
@@ -111,7 +111,7 @@ fn foreign_vl_tables_are_overwritten() {
         ("torus:5,5,1", "lash", 15),
     ] {
         for short_forms in [true, false] {
-            let what = format!("{spec} {engine} VL {vl} short forms {short_forms}");
+            let description = format!("{spec} {engine} VL {vl} short forms {short_forms}");
             let mut paper = ferrosm_sim::generate::from_spec(spec).expect("valid fabric");
             for node in &mut paper.nodes {
                 let mut caps = node.caps();
@@ -125,7 +125,7 @@ fn foreign_vl_tables_are_overwritten() {
                 ..SmConfig::default()
             };
             let mut lab = Lab::on(spec, paper, 7, cfg(engine), None);
-            assert!(lab.next_sweep(600).is_clean(), "{what}");
+            assert!(lab.next_sweep(600).is_clean(), "{description}");
             lab.world.kill(lab.sm).expect("first SM");
             let table = SlToVl { vls: [Vl(vl); 16] };
             let fabric = lab.world.fabric_mut();
@@ -134,37 +134,40 @@ fn foreign_vl_tables_are_overwritten() {
                     fabric.corrupt_sl_to_vl(PortAt { node, port }, table);
                 }
             }
-            assert!(lab.verdict(&Expectations::new(lab.at)).is_err(), "{what}");
+            assert!(
+                lab.verdict(&Expectations::new(lab.at)).is_err(),
+                "{description}"
+            );
             lab.restart_sm(cfg(engine), RestoredState::default());
             let report = lab.next_sweep(600);
-            assert!(report.is_clean(), "{what}: {report:?}");
-            assert!(report.smps[&id::SL_TO_VL].sets > 0, "{what}");
+            assert!(report.is_clean(), "{description}: {report:?}");
+            assert!(report.smps[&id::SL_TO_VL].sets > 0, "{description}");
             let mut expect = lab.expect();
             expect.max_operational_vls = cfg(engine).max_operational_vls;
-            assert_packets_arrive(&lab, &expect, &what);
+            assert_packets_arrive(&lab, &expect, &description);
             if engine != "lash" {
-                assert_packets_arrive(&lab, &expect.all_sls(), &what);
+                assert_packets_arrive(&lab, &expect.all_sls(), &description);
             }
             let sm = lab.sm;
             lab.world
                 .with_sm(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
             let again = lab.next_sweep(60);
-            assert!(again.is_clean(), "{what}: {again:?}");
+            assert!(again.is_clean(), "{description}: {again:?}");
             let queried = |attr| again.smps.contains_key(&attr);
             assert!(
                 !queried(id::SL_TO_VL) && !queried(id::VL_ARBITRATION),
-                "{what}"
+                "{description}"
             );
         }
     }
 }
 
 /// The oracle's only violations concern entries for unconnected ports and from a port to itself.
-fn assert_packets_arrive(lab: &Lab, expect: &Expectations, what: &str) {
+fn assert_packets_arrive(lab: &Lab, expect: &Expectations, description: &str) {
     let verdict = judge_fabric(lab.world.fabric(), expect);
     for v in &verdict.violations {
         let left = matches!(v, Violation::Setting(SettingFault::SlToVlInactiveVl { .. }));
-        assert!(left, "{what}: {v}");
+        assert!(left, "{description}: {v}");
     }
 }
 
@@ -188,8 +191,12 @@ fn maps_are_as_planned(lab: &Lab) {
                     node: at,
                     port: output.0,
                 };
-                let has = fabric.sl_to_vl(out, input.0).map(|t| t.encode());
-                assert_eq!(has, wanted, "{} from {input} to {output}", node.description);
+                let actual = fabric.sl_to_vl(out, input.0).map(|t| t.encode());
+                assert_eq!(
+                    actual, wanted,
+                    "{} from {input} to {output}",
+                    node.description
+                );
                 compared += 1;
             }
         }

@@ -85,8 +85,8 @@ impl Shell for Once {
         ControlFlow::Continue(())
     }
 
-    fn persist(&mut self, what: PersistRequest) -> Option<u64> {
-        self.0.submit(what)
+    fn persist(&mut self, request: PersistRequest) -> Option<u64> {
+        self.0.submit(request)
     }
 
     fn reload(&mut self) -> Reload {

@@ -18,7 +18,7 @@ use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{DeliveryFailure, Violation, judge_fabric};
 use ferrosm_tests::simulated::{Lab, Sm};
 
-fn with(engine: &str, vls: u8) -> SmConfig {
+fn config_for(engine: &str, vls: u8) -> SmConfig {
     SmConfig {
         engines: vec![engine.to_owned(), "no_fallback".to_owned()],
         routing_vls: vls,
@@ -27,7 +27,7 @@ fn with(engine: &str, vls: u8) -> SmConfig {
 }
 
 fn bring_up(spec: &str, engine: &str, vls: u8) -> Lab {
-    let mut lab = Lab::with(spec, 7, with(engine, vls));
+    let mut lab = Lab::with(spec, 7, config_for(engine, vls));
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
     assert_eq!(report.engine, engine, "{spec}");
@@ -56,7 +56,7 @@ fn release_job(lab: &mut Lab) {
 }
 
 fn config(lab: &mut Lab, engine: &str, vls: u8) {
-    command(lab, Input::Config(Box::new(with(engine, vls))));
+    command(lab, Input::Config(Box::new(config_for(engine, vls))));
 }
 
 /// The simulated switch of this node.
@@ -103,7 +103,7 @@ fn rejected_lft_block_delays_later_stages() {
                 break;
             };
             found += 1;
-            let what = format!("{spec} from {from} to {to}, {} stages", stages.len());
+            let description = format!("{spec} from {from} to {to}, {} stages", stages.len());
             let bad = stages[0][0].0;
             let later: Vec<(usize, u16)> = stages[1..]
                 .iter()
@@ -120,13 +120,16 @@ fn rejected_lft_block_delays_later_stages() {
             lab.world.set_node_faults(bad, Some(fault));
             release_job(&mut lab);
             let report = lab.next_sweep(60);
-            assert!(!report.is_clean(), "{what}: {report:?}");
+            assert!(!report.is_clean(), "{description}: {report:?}");
             let is_reported = report
                 .engine_messages
                 .iter()
                 .any(|m| matches!(m, EngineMessage::LftsNotWritten { .. }));
-            assert!(is_reported, "{what}: {:?}", report.engine_messages);
-            assert!(blocks(&lab) == before, "{what}: a later stage was written");
+            assert!(is_reported, "{description}: {:?}", report.engine_messages);
+            assert!(
+                blocks(&lab) == before,
+                "{description}: a later stage was written"
+            );
             lab.assert_correct();
             lab.world.set_node_faults(bad, None);
             lab.until("all is written", 120, |lab| {
@@ -134,7 +137,7 @@ fn rejected_lft_block_delays_later_stages() {
                 last.is_some_and(|r| r.is_clean() && r.engine == to)
             });
             lab.assert_correct();
-            assert!(blocks(&lab) != before, "{what}");
+            assert!(blocks(&lab) != before, "{description}");
         }
     }
     assert!(found >= 4, "only {found} staged updates");
@@ -227,9 +230,9 @@ fn interrupted_lft_update_is_read_back() {
             .max()
             .unwrap_or(0)
         {
-            let has = lab.world.fabric().lft_block(switch, usize::from(block));
+            let actual = lab.world.fabric().lft_block(switch, usize::from(block));
             assert_eq!(
-                has,
+                actual,
                 installed.block(block),
                 "{} block {block}",
                 node.description
@@ -325,24 +328,24 @@ fn no_deadlock_while_vls_change() {
         let mut checks = 0;
         for engine in &engines[1..] {
             let (engine, vls) = name(engine);
-            let what = format!("{spec} to {engine} with {vls}");
+            let description = format!("{spec} to {engine} with {vls}");
             config(&mut lab, &engine, vls);
-            run_with_checks(&mut lab, &what, &written, &mut checks, |lab| {
+            run_with_checks(&mut lab, &description, &written, &mut checks, |lab| {
                 let last = lab.manager().core().last_report();
                 last.is_some_and(|r| r.is_clean() && r.engine == engine)
             });
             lab.assert_correct();
             let cable = lab.redundant_link(1);
-            for cut in [true, false] {
-                let what = format!("{what}, link cut: {cut}");
+            for with_link_cut in [true, false] {
+                let description = format!("{description}, link cut: {with_link_cut}");
                 let before = lab.manager().reports().len();
                 let fabric = lab.world.fabric_mut();
-                if cut {
+                if with_link_cut {
                     fabric.cut(cable).expect("link");
                 } else {
                     fabric.restore(cable).expect("link");
                 }
-                run_with_checks(&mut lab, &what, &written, &mut checks, |lab| {
+                run_with_checks(&mut lab, &description, &written, &mut checks, |lab| {
                     let reports = lab.manager().reports();
                     reports.len() > before && reports.last().is_some_and(|r| r.is_clean())
                 });
@@ -356,7 +359,7 @@ fn no_deadlock_while_vls_change() {
 /// Runs until `done` and checks the fabric after each table write.
 fn run_with_checks(
     lab: &mut Lab,
-    what: &str,
+    description: &str,
     written: &AtomicBool,
     checks: &mut usize,
     done: impl Fn(&Lab) -> bool,
@@ -364,7 +367,7 @@ fn run_with_checks(
     let deadline = lab.world.now() + Duration::from_secs(120);
     while !done(lab) {
         let now = lab.world.step().expect("pending event");
-        assert!(now <= deadline, "{what}: not within 120 s");
+        assert!(now <= deadline, "{description}: not within 120 s");
         if written.swap(false, Ordering::Relaxed) {
             *checks += 1;
             let verdict = judge_fabric(lab.world.fabric(), &lab.expect());
@@ -377,7 +380,7 @@ fn run_with_checks(
                     }
                 );
                 let bad = loops || matches!(v, Violation::CreditLoop(_));
-                assert!(!bad, "{what}: {v}");
+                assert!(!bad, "{description}: {v}");
             }
         }
     }

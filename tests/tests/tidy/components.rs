@@ -136,7 +136,7 @@ pub(crate) fn violations(src: &Path) -> Vec<String> {
         .cloned()
         .collect();
     assert!(components.len() > 10, "{components:?}");
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for (path, file) in &files {
         // A recorded manager wraps the manager, as a driver does.
         if path.starts_with("manager") || path.starts_with("recording") {
@@ -149,15 +149,15 @@ pub(crate) fn violations(src: &Path) -> Vec<String> {
         for (name, fields) in &file.types {
             let all: BTreeSet<String> = fields.iter().flatten().cloned().collect();
             if in_struct(&all).len() > 1 {
-                found.push(format!("{shown}: {name} holds {:?}", in_struct(&all)));
+                results.push(format!("{shown}: {name} holds {:?}", in_struct(&all)));
             }
         }
         for (name, arguments) in &file.functions {
             if arguments.contains("SubnetManager") {
-                found.push(format!("{shown}: fn {name} takes SubnetManager"));
+                results.push(format!("{shown}: fn {name} takes SubnetManager"));
             }
             if in_struct(arguments).len() > 1 {
-                found.push(format!(
+                results.push(format!(
                     "{shown}: fn {name} takes {:?}",
                     in_struct(arguments)
                 ));
@@ -167,13 +167,13 @@ pub(crate) fn violations(src: &Path) -> Vec<String> {
     let ctx = files.values().find_map(|f| f.types.get("Ctx"));
     let ctx_fields = ctx.map_or(0, Vec::len);
     if ctx_fields == 0 || ctx_fields > CTX_FIELDS_MAX {
-        found.push(format!("Ctx has {ctx_fields} fields"));
+        results.push(format!("Ctx has {ctx_fields} fields"));
     }
     let manager = src.join("manager/mod.rs");
     let text = fs::read_to_string(&manager).unwrap_or_else(|e| panic!("{e}"));
     let lines = text.lines().count();
     if lines >= MANAGER_LINES {
-        found.push(format!("manager/mod.rs has {lines} lines"));
+        results.push(format!("manager/mod.rs has {lines} lines"));
     }
-    found
+    results
 }

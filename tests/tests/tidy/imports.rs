@@ -118,11 +118,11 @@ impl Crate {
         if depth > 16 {
             return None;
         }
-        let (first, rest) = segments.split_first()?;
+        let (first, remaining) = segments.split_first()?;
         match first.as_str() {
-            "crate" => self.descend(&[], rest, depth),
-            "self" => self.descend(at, rest, depth),
-            "super" => self.descend(at.split_last()?.1, rest, depth),
+            "crate" => self.descend(&[], remaining, depth),
+            "self" => self.descend(at, remaining, depth),
+            "super" => self.descend(at.split_last()?.1, remaining, depth),
             _ if self.modules.get(at)?.names.contains_key(first) => {
                 self.descend(at, segments, depth)
             }

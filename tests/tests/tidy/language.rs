@@ -79,7 +79,7 @@ fn discouraged_phrases_are_absent() {
         .iter()
         .map(|line| line.split_once(" => ").unwrap())
         .collect();
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for (file, text) in tracked_files(&[".rs", ".md", ".toml", ".c"]) {
         for (n, line) in text.lines().enumerate() {
             let prose = prose_of(&file, line).to_lowercase();
@@ -87,11 +87,11 @@ fn discouraged_phrases_are_absent() {
                 .iter()
                 .find(|(phrase, _)| contains_words(&prose, phrase));
             if let Some((phrase, replacement)) = phrase {
-                found.push(format!("{file}:{}: \"{phrase}\": {replacement}", n + 1));
+                results.push(format!("{file}:{}: \"{phrase}\": {replacement}", n + 1));
             }
         }
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(results.is_empty(), "{}", results.join("\n"));
 }
 
 /// A type that several modules see has one meaning in the workspace. The listed exceptions may only become fewer.
@@ -130,12 +130,12 @@ fn visible_type_names_have_one_meaning() {
 
 /// The name of the type that a line defines with a visibility.
 fn visible_type(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix("pub")?;
-    let rest = match rest.strip_prefix('(') {
+    let remaining = line.strip_prefix("pub")?;
+    let remaining = match remaining.strip_prefix('(') {
         Some(scope) => scope.split_once(')')?.1,
-        None => rest,
+        None => remaining,
     };
-    let mut words = rest.split_whitespace();
+    let mut words = remaining.split_whitespace();
     let keyword = words.next()?;
     ["struct", "enum", "trait", "union"]
         .contains(&keyword)
@@ -176,18 +176,18 @@ fn cited_rules_and_decisions_exist() {
 
 /// Numbers such as `3.12` or `0014` that directly follow one of the words.
 fn numbers_after<'a>(line: &'a str, words: &[&str]) -> Vec<&'a str> {
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for word in words {
         for (at, _) in line.match_indices(word) {
-            let rest = line[at + word.len()..].trim_start_matches([',', ')', '`', ' ']);
-            let end = rest
+            let remaining = line[at + word.len()..].trim_start_matches([',', ')', '`', ' ']);
+            let end = remaining
                 .find(|c: char| !c.is_ascii_digit() && c != '.')
-                .unwrap_or(rest.len());
-            let number = rest[..end].trim_end_matches('.');
+                .unwrap_or(remaining.len());
+            let number = remaining[..end].trim_end_matches('.');
             if number.len() >= 3 && number.starts_with(|c: char| c.is_ascii_digit()) {
-                found.push(number);
+                results.push(number);
             }
         }
     }
-    found
+    results
 }

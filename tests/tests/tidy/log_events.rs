@@ -48,7 +48,7 @@ fn documented_log_events_are_those_of_the_code() {
 }
 
 /// Adds the events of all log macros in `tokens`, including those nested in other macros.
-fn add_events(tokens: TokenStream, file: &str, found: &mut BTreeSet<LogEvent>) {
+fn add_events(tokens: TokenStream, file: &str, results: &mut BTreeSet<LogEvent>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (i, token) in tokens.iter().enumerate() {
         let TokenTree::Group(group) = token else {
@@ -58,9 +58,9 @@ fn add_events(tokens: TokenStream, file: &str, found: &mut BTreeSet<LogEvent>) {
             .checked_sub(2)
             .and_then(|first| severity_of_macro(&tokens[first], &tokens[first + 1]));
         if let Some(severity) = severity {
-            found.insert((constant_message(group.stream(), file), severity));
+            results.insert((constant_message(group.stream(), file), severity));
         } else {
-            add_events(group.stream(), file, found);
+            add_events(group.stream(), file, results);
         }
     }
 }

@@ -32,15 +32,15 @@ const CRATES: [&str; 11] = [
 ];
 
 fn rust_files() -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for name in CRATES {
-        add_rust_files(&workspace().join(name), &mut found);
+        add_rust_files(&workspace().join(name), &mut results);
     }
-    found
+    results
 }
 
 /// Adds the Rust files in a directory tree, in order.
-fn add_rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
+fn add_rust_files(dir: &Path, results: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(dir)
         .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
         .map(|entry| entry.unwrap_or_else(|error| panic!("{error}")).path())
@@ -48,9 +48,9 @@ fn add_rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
     entries.sort();
     for path in entries {
         if path.is_dir() {
-            add_rust_files(&path, found);
+            add_rust_files(&path, results);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
+            results.push(path);
         }
     }
 }
@@ -58,7 +58,7 @@ fn add_rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
 /// One line for each violation, with its file.
 fn violations(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
     let root = workspace();
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for path in rust_files() {
         let name = path
             .strip_prefix(&root)
@@ -66,13 +66,13 @@ fn violations(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
             .to_string_lossy()
             .into_owned();
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
-        all.extend(
+        entries.extend(
             check(&name, &text)
                 .into_iter()
-                .map(|what| format!("{name}: {what}")),
+                .map(|violation| format!("{name}: {violation}")),
         );
     }
-    all
+    entries
 }
 
 fn assert_none(found: &[String]) {
@@ -198,21 +198,21 @@ fn no_machine_paths() {
         assert_none(&violations(|_, text| lines_with(text, &words)));
         return;
     };
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for name in String::from_utf8_lossy(&listed.stdout)
         .split('\0')
         .filter(|name| !name.is_empty())
     {
         // Skips binary files and files deleted in the working tree.
         if let Ok(text) = fs::read_to_string(root.join(name)) {
-            found.extend(
+            results.extend(
                 lines_with(&text, &words)
                     .into_iter()
-                    .map(|what| format!("{name}: {what}")),
+                    .map(|violation| format!("{name}: {violation}")),
             );
         }
     }
-    assert_none(&found);
+    assert_none(&results);
 }
 
 /// Standard output of a read-only cargo command.
@@ -237,7 +237,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
     let output = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
     let metadata: serde_json::Value =
         serde_json::from_str(&output).unwrap_or_else(|error| panic!("cargo metadata: {error}"));
-    let mut all = BTreeMap::new();
+    let mut map = BTreeMap::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let edges: BTreeSet<(String, String)> = package["dependencies"]
             .as_array()
@@ -256,12 +256,12 @@ fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
                 )
             })
             .collect();
-        all.insert(
+        map.insert(
             package["name"].as_str().unwrap_or_default().to_owned(),
             edges,
         );
     }
-    all
+    map
 }
 
 /// Permitted dependencies between the workspace packages, whose names begin with `ferrosm`.
@@ -315,14 +315,14 @@ fn crate_dependencies_are_as_designed() {
             ],
         ),
     ]);
-    let all = dependencies();
-    let names: Vec<&str> = all.keys().map(String::as_str).collect();
+    let dependencies_by_package = dependencies();
+    let names: Vec<&str> = dependencies_by_package.keys().map(String::as_str).collect();
     assert_eq!(
         names,
         allowed.keys().copied().collect::<Vec<_>>(),
         "packages of the workspace"
     );
-    for (package, edges) in &all {
+    for (package, edges) in &dependencies_by_package {
         for (name, kind) in edges {
             // Tests may use the simulator; shipped code may not.
             let ours = name.starts_with("ferrosm") && kind != "dev";
@@ -354,12 +354,12 @@ fn the_simulator_is_optional() {
 /// Within a crate, files import each other in one direction only.
 #[test]
 fn modules_import_each_other_without_cycles() {
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for name in CRATES {
         let krate = Crate::read(&workspace(), &workspace().join(name).join("src/lib.rs"));
-        found.extend(krate.cycles());
+        results.extend(krate.cycles());
     }
-    assert_none(&found);
+    assert_none(&results);
 }
 
 /// `cargo run` in the root, the README's first command, finds exactly one program.
@@ -368,13 +368,13 @@ fn cargo_run_has_one_program() {
     let text = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
     let metadata: serde_json::Value =
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
-    let all = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
-    let default = all(&metadata["workspace_default_members"]);
-    let packages = all(&metadata["packages"]);
+    let array_of = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let default = array_of(&metadata["workspace_default_members"]);
+    let packages = array_of(&metadata["packages"]);
     let packages = packages.iter().filter(|p| default.contains(&p["id"]));
-    let targets = packages.flat_map(|package| all(&package["targets"]));
+    let targets = packages.flat_map(|package| array_of(&package["targets"]));
     let programs: Vec<String> = targets
-        .filter(|target| all(&target["kind"]).iter().any(|kind| kind == "bin"))
+        .filter(|target| array_of(&target["kind"]).iter().any(|kind| kind == "bin"))
         .map(|target| target["name"].to_string())
         .collect();
     assert_eq!(programs, ["\"ferrosm\""]);
@@ -398,9 +398,11 @@ fn external_crates_are_used_where_listed() {
         "toml",
         "rand",
     ];
-    let all = dependencies();
+    let dependencies_by_package = dependencies();
     let normal = |package: &str| -> Vec<String> {
-        let edges = all[package].iter().filter(|(_, kind)| kind == "normal");
+        let edges = dependencies_by_package[package]
+            .iter()
+            .filter(|(_, kind)| kind == "normal");
         edges.map(|(name, _)| name.clone()).collect()
     };
     assert_eq!(normal("ferrosm-mad"), Vec::<String>::new());
@@ -434,7 +436,7 @@ fn external_crates_are_used_where_listed() {
         ),
     ];
     for (package, refused) in refused {
-        for (name, kind) in &all[package] {
+        for (name, kind) in &dependencies_by_package[package] {
             let shipped = kind == "normal" || kind == "optional";
             assert!(
                 !shipped || !refused.contains(&name.as_str()),
@@ -497,21 +499,21 @@ fn unit(section: &str) -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn unit_allows_connections_between_nodes() {
     let (before, service) = (unit("Unit"), unit("Service"));
-    let has = |of: &BTreeMap<String, BTreeSet<String>>, key: &str, word: &str| {
+    let has_flag = |of: &BTreeMap<String, BTreeSet<String>>, key: &str, word: &str| {
         let found = of.get(key).is_some_and(|words| words.contains(word));
         assert!(found, "no {word} in {key}: {:?}", of.get(key));
     };
     for family in ["AF_UNIX", "AF_NETLINK", "AF_INET", "AF_INET6"] {
-        has(&service, "RestrictAddressFamilies", family);
+        has_flag(&service, "RestrictAddressFamilies", family);
     }
     for key in ["IPAddressDeny", "PrivateNetwork", "SocketBindDeny"] {
         assert!(!service.contains_key(key), "{key}: {:?}", service[key]);
     }
     for key in ["After", "Wants"] {
-        has(&before, key, "network-online.target");
+        has_flag(&before, key, "network-online.target");
     }
-    has(&before, "StartLimitIntervalSec", "0");
-    has(&service, "Restart", "on-failure");
+    has_flag(&before, "StartLimitIntervalSec", "0");
+    has_flag(&service, "Restart", "on-failure");
 }
 
 /// systemd must not restart after errors that a restart cannot fix: an invalid configuration or command line. It checks only the exit

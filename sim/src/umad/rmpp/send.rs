@@ -114,9 +114,9 @@ impl Segments {
             payload_length,
         }
         .write_to(bytes);
-        let (filled, rest) = bytes[self.offset..].split_at_mut(data.len());
+        let (filled, remaining) = bytes[self.offset..].split_at_mut(data.len());
         filled.copy_from_slice(data);
-        rest.fill(0);
+        remaining.fill(0);
     }
 
     pub(super) fn acknowledge(&mut self, segment: u32, window: u32) -> AckEffect {

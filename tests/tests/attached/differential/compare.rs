@@ -147,24 +147,24 @@ type Answer = Option<[u8; MAD]>;
 
 /// The responses by case name.
 pub(crate) fn read(text: &str) -> BTreeMap<String, Answer> {
-    let mut all = BTreeMap::new();
+    let mut map = BTreeMap::new();
     for line in text.lines() {
-        let (name, rest) = line.split_once(' ').unwrap_or_else(|| panic!("{line}"));
-        let answer = (rest != "none").then(|| {
-            let bytes: Vec<u8> = (0..rest.len() / 2)
+        let (name, remaining) = line.split_once(' ').unwrap_or_else(|| panic!("{line}"));
+        let answer = (remaining != "none").then(|| {
+            let bytes: Vec<u8> = (0..remaining.len() / 2)
                 .map(|i| {
-                    u8::from_str_radix(&rest[2 * i..2 * i + 2], 16)
+                    u8::from_str_radix(&remaining[2 * i..2 * i + 2], 16)
                         .unwrap_or_else(|e| panic!("{e}"))
                 })
                 .collect();
             bytes.try_into().unwrap_or_else(|_| panic!("{line}"))
         });
         assert!(
-            all.insert(name.to_owned(), answer).is_none(),
+            map.insert(name.to_owned(), answer).is_none(),
             "{name} twice"
         );
     }
-    all
+    map
 }
 
 fn value(mad: &[u8; MAD], (_, first, bits): Field) -> String {
@@ -227,7 +227,7 @@ pub(crate) fn compare(
     ours: &BTreeMap<String, Answer>,
     theirs: &BTreeMap<String, Answer>,
 ) -> Vec<Difference> {
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for case in script {
         let name = &case.name;
         let difference = |ours: String, theirs: String, field: &str| Difference {
@@ -239,22 +239,22 @@ pub(crate) fn compare(
         match (ours[name], theirs[name]) {
             (None, None) => {}
             (Some(a), Some(b)) if a[4..6] != b[4..6] => {
-                all.push(difference(status(a), status(b), "answer"));
+                entries.push(difference(status(a), status(b), "answer"));
             }
             (Some(a), Some(b)) => {
                 let refused = a[4] & 0x7F != 0 || a[5] != 0;
                 for field in fields(case, refused) {
                     let (a, b) = (value(&a, field), value(&b, field));
                     if a != b {
-                        all.push(difference(a, b, field.0));
+                        entries.push(difference(a, b, field.0));
                     }
                 }
             }
             (a, b) => {
                 let word = |answer: Answer| answer.map_or_else(|| "none".to_owned(), status);
-                all.push(difference(word(a), word(b), "answer"));
+                entries.push(difference(word(a), word(b), "answer"));
             }
         }
     }
-    all
+    entries
 }

@@ -105,26 +105,26 @@ fn header(class: u8, method: u8, attr: u16, modifier: u32) -> [u8; MAD] {
 }
 
 /// A directed-route SMP with method, attribute, modifier and data.
-pub(crate) fn smp(place: Place, method: u8, attr: u16, modifier: u32, data: &[u8]) -> Case {
+pub(crate) fn smp(target: Place, method: u8, attr: u16, modifier: u32, data: &[u8]) -> Case {
     let mut mad = header(0x81, method, attr, modifier);
-    mad[7] = u8::try_from(place.1.len()).unwrap_or_else(|e| panic!("{e}"));
+    mad[7] = u8::try_from(target.1.len()).unwrap_or_else(|e| panic!("{e}"));
     mad[32..36].fill(0xFF);
     mad[DATA..DATA + data.len()].copy_from_slice(data);
-    mad[129..129 + place.1.len()].copy_from_slice(place.1);
+    mad[129..129 + target.1.len()].copy_from_slice(target.1);
     let verb = match method {
         1 => "get".to_owned(),
         2 => "set".to_owned(),
         other => format!("method{other:#04x}"),
     };
     Case {
-        name: format!("{}/{verb}/{attr:#06x}/{modifier:#x}", place.0),
+        name: format!("{}/{verb}/{attr:#06x}/{modifier:#x}", target.0),
         dlid: PERMISSIVE,
         mad,
     }
 }
 
-pub(crate) fn get(place: Place, attr: u16, modifier: u32) -> Case {
-    smp(place, 1, attr, modifier, &[])
+pub(crate) fn get(target: Place, attr: u16, modifier: u32) -> Case {
+    smp(target, 1, attr, modifier, &[])
 }
 
 /// A LID-routed SMP.
@@ -191,19 +191,19 @@ fn reads() -> Vec<Case> {
         (attr::EXT_PORT_INFO, &[0, 1]),
         (0xFF17, &[0]),
     ];
-    let mut all = Vec::new();
-    for place in [OWN, LEFT, RIGHT, FAR, ROUTER, OTHER_PORT] {
+    let mut entries = Vec::new();
+    for target in [OWN, LEFT, RIGHT, FAR, ROUTER, OTHER_PORT] {
         for (attr, modifiers) in MODIFIERS {
-            all.extend(modifiers.iter().map(|&m| get(place, attr, m)));
+            entries.extend(modifiers.iter().map(|&m| get(target, attr, m)));
         }
     }
-    all
+    entries
 }
 
 /// DR paths that lead nowhere, and invalid headers.
-fn odd() -> Vec<Case> {
+fn unusual_cases() -> Vec<Case> {
     let ask = |place| get(place, attr::NODE_INFO, 0);
-    let mut all = vec![
+    let mut entries = vec![
         ask(("no-cable", &[1, 4])),
         ask(("no-such-port", &[1, 9])),
         ask(("through-a-ca", &[1, 1, 1])),
@@ -215,72 +215,72 @@ fn odd() -> Vec<Case> {
         ask(("other-own-port", &[2])),
         ask(("through-a-router", &[1, 3, 1])),
     ];
-    for place in [OWN, LEFT, FAR] {
-        let who = place.0;
-        let name = |what: &str| format!("odd/{who}/{what}");
+    for target in [OWN, LEFT, FAR] {
+        let who = target.0;
+        let name = |description: &str| format!("odd/{who}/{description}");
         for method in [0x00, 0x03, 0x05, 0x06, 0x07, 0x12, 0x7F, 0x81, 0x83] {
-            all.push(smp(place, method, attr::NODE_INFO, 0, &[]));
+            entries.push(smp(target, method, attr::NODE_INFO, 0, &[]));
         }
-        all.extend([
-            ask(place).with(&name("base-version-2"), &[(0, 2)]),
-            ask(place).with(&name("class-version-0"), &[(2, 0)]),
-            ask(place).with(&name("class-version-2"), &[(2, 2)]),
-            ask(place).with(&name("class-version-3"), &[(2, 3)]),
-            ask(place).with(&name("hop-pointer-1"), &[(6, 1)]),
-            ask(place).with(&name("hop-pointer-9"), &[(6, 9)]),
-            ask(place).with(&name("hop-count-64"), &[(7, 64)]),
-            ask(place).with(&name("hop-count-255"), &[(7, 255)]),
-            ask(place).with(&name("d-bit-in-a-request"), &[(4, 0x80)]),
-            ask(place).with(&name("status-in-a-request"), &[(5, 0x1C)]),
-            ask(place).with(&name("dr-slid-1"), &[(32, 0), (33, 1)]),
-            ask(place).with(&name("dr-dlid-1"), &[(34, 0), (35, 1)]),
-            ask(place).with(&name("m-key"), &[(24, 1)]),
-            ask(place).with(&name("data-in-a-get"), &[(DATA, 0x55), (DATA + 63, 0x55)]),
-            ask(place).with(
+        entries.extend([
+            ask(target).with(&name("base-version-2"), &[(0, 2)]),
+            ask(target).with(&name("class-version-0"), &[(2, 0)]),
+            ask(target).with(&name("class-version-2"), &[(2, 2)]),
+            ask(target).with(&name("class-version-3"), &[(2, 3)]),
+            ask(target).with(&name("hop-pointer-1"), &[(6, 1)]),
+            ask(target).with(&name("hop-pointer-9"), &[(6, 9)]),
+            ask(target).with(&name("hop-count-64"), &[(7, 64)]),
+            ask(target).with(&name("hop-count-255"), &[(7, 255)]),
+            ask(target).with(&name("d-bit-in-a-request"), &[(4, 0x80)]),
+            ask(target).with(&name("status-in-a-request"), &[(5, 0x1C)]),
+            ask(target).with(&name("dr-slid-1"), &[(32, 0), (33, 1)]),
+            ask(target).with(&name("dr-dlid-1"), &[(34, 0), (35, 1)]),
+            ask(target).with(&name("m-key"), &[(24, 1)]),
+            ask(target).with(&name("data-in-a-get"), &[(DATA, 0x55), (DATA + 63, 0x55)]),
+            ask(target).with(
                 &name("reserved-bytes"),
                 &[(18, 1), (19, 2), (36, 3), (63, 4)],
             ),
         ]);
     }
-    all
+    entries
 }
 
 /// LID-routed packets before LIDs are assigned, assignment as by an SM, then LID-routed packets.
 fn addresses() -> Vec<Case> {
-    let mut all = vec![
+    let mut entries = vec![
         routed(2, 1, attr::NODE_INFO, 0).with("unset/lid2", &[]),
         routed(1, 1, attr::NODE_INFO, 0).with("unset/lid1", &[]),
     ];
     let set =
         |place, port, lid, state| smp(place, 2, attr::PORT_INFO, port, &port_info(lid, 1, state));
-    let step = |mut case: Case, what: &str| {
-        case.name = format!("{}/{what}", case.name);
+    let step = |mut case: Case, description: &str| {
+        case.name = format!("{}/{description}", case.name);
         case
     };
-    for (place, lid) in [(OWN, 1), (FAR, 4), (ROUTER, 5), (OTHER_PORT, 6)] {
-        let port = u32::from(place.0 == "own2") + 1;
-        all.push(step(set(place, port, lid, 0), "address"));
+    for (target, lid) in [(OWN, 1), (FAR, 4), (ROUTER, 5), (OTHER_PORT, 6)] {
+        let port = u32::from(target.0 == "own2") + 1;
+        entries.push(step(set(target, port, lid, 0), "address"));
     }
-    for (place, lid) in [(LEFT, 2), (RIGHT, 3)] {
-        all.push(step(set(place, 0, lid, 0), "address"));
+    for (target, lid) in [(LEFT, 2), (RIGHT, 3)] {
+        entries.push(step(set(target, 0, lid, 0), "address"));
         let mut info = [0; 20];
         info[6..8].copy_from_slice(&6_u16.to_be_bytes());
         info[8..11].copy_from_slice(&[0, 255, 255]);
         info[11] = 18 << 3;
-        all.push(smp(place, 2, attr::SWITCH_INFO, 0, &info));
-        all.push(step(get(place, attr::SWITCH_INFO, 0), "after"));
+        entries.push(smp(target, 2, attr::SWITCH_INFO, 0, &info));
+        entries.push(step(get(target, attr::SWITCH_INFO, 0), "after"));
         let mut table = [0xFF; 64];
-        let ports: [u8; 6] = if place.0 == "left" {
+        let ports: [u8; 6] = if target.0 == "left" {
             [1, 0, 2, 2, 3, 2]
         } else {
             [1, 1, 0, 2, 1, 3]
         };
         table[1..7].copy_from_slice(&ports);
-        all.push(smp(place, 2, attr::LFT, 0, &table));
-        all.push(step(get(place, attr::LFT, 0), "after"));
+        entries.push(smp(target, 2, attr::LFT, 0, &table));
+        entries.push(step(get(target, attr::LFT, 0), "after"));
     }
     // Ports are not yet Active; LID-routed management packets may pass in Initialize.
-    all.push(routed(4, 1, attr::NODE_INFO, 0).with("initialize/lid4", &[]));
+    entries.push(routed(4, 1, attr::NODE_INFO, 0).with("initialize/lid4", &[]));
     let links = [
         (OWN, 1),
         (LEFT, 1),
@@ -303,16 +303,16 @@ fn addresses() -> Vec<Case> {
                 "own2" => 6,
                 _ => 0,
             };
-            all.push(step(set(place, port, lid, state), name));
+            entries.push(step(set(place, port, lid, state), name));
         }
     }
     for &(place, port) in links() {
-        all.push(step(get(place, attr::PORT_INFO, port), "active"));
+        entries.push(step(get(place, attr::PORT_INFO, port), "active"));
     }
     for lid in 0..9 {
-        all.push(routed(lid, 1, attr::NODE_INFO, 0));
+        entries.push(routed(lid, 1, attr::NODE_INFO, 0));
     }
-    all.extend([
+    entries.extend([
         routed(0xC000, 1, attr::NODE_INFO, 0),
         routed(PERMISSIVE, 1, attr::NODE_INFO, 0),
         routed(3, 1, attr::PORT_INFO, 2),
@@ -320,71 +320,77 @@ fn addresses() -> Vec<Case> {
         routed(4, 3, attr::NODE_INFO, 0),
         routed(4, 1, attr::NODE_INFO, 0).with("lid4/class-version-2", &[(2, 2)]),
     ]);
-    all
+    entries
 }
 
 /// Queries of the PMAs by LID.
 fn counters() -> Vec<Case> {
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for lid in [2, 4] {
         for port in [0, 1, 2, 5, 255] {
             for attr in [0x12, 0x1D] {
-                all.push(performance(lid, 1, attr, port));
+                entries.push(performance(lid, 1, attr, port));
             }
         }
         for attr in [
             0x0001, 0x0002, 0x0010, 0x0013, 0x0015, 0x0016, 0x0017, 0x0018, 0x001F, 0x0099,
         ] {
-            all.push(performance(lid, 1, attr, 1));
+            entries.push(performance(lid, 1, attr, 1));
         }
-        all.push(performance(lid, 3, 0x12, 1));
-        all.push(performance(lid, 2, 0x0001, 1));
+        entries.push(performance(lid, 3, 0x12, 1));
+        entries.push(performance(lid, 2, 0x0001, 1));
         let clear = [(DATA + 2, 0xFF), (DATA + 3, 0xFF)];
         let name = format!("pma{lid}/clear");
-        all.push(performance(lid, 2, 0x12, 1).with(&name, &clear));
+        entries.push(performance(lid, 2, 0x12, 1).with(&name, &clear));
         let name = format!("pma{lid}/class-version-2");
-        all.push(performance(lid, 1, 0x12, 1).with(&name, &[(2, 2)]));
+        entries.push(performance(lid, 1, 0x12, 1).with(&name, &[(2, 2)]));
         let name = format!("pma{lid}/modifier");
-        all.push(performance(lid, 1, 0x12, 1).with(&name, &[(23, 1)]));
+        entries.push(performance(lid, 1, 0x12, 1).with(&name, &[(23, 1)]));
     }
-    all
+    entries
 }
 
 /// Legal and illegal Sets of every attribute, each followed by a read.
 fn writes() -> Vec<Case> {
-    let mut all = Vec::new();
-    let mut both = |name: &str, place: Place, attr: u16, modifier: u32, data: &[u8]| {
-        let mut set = smp(place, 2, attr, modifier, data);
-        set.name = format!("write/{}/{name}", place.0);
-        let mut read = get(place, attr, modifier);
+    let mut entries = Vec::new();
+    let mut both = |name: &str, target: Place, attr: u16, modifier: u32, data: &[u8]| {
+        let mut set = smp(target, 2, attr, modifier, data);
+        set.name = format!("write/{}/{name}", target.0);
+        let mut read = get(target, attr, modifier);
         read.name = format!("{}/read", set.name);
-        all.extend([set, read]);
+        entries.extend([set, read]);
     };
-    for place in [LEFT, FAR, ROUTER] {
-        both("description", place, attr::NODE_DESCRIPTION, 0, b"renamed");
-        both("node-info", place, attr::NODE_INFO, 0, &[1; 40]);
+    for target in [LEFT, FAR, ROUTER] {
+        both("description", target, attr::NODE_DESCRIPTION, 0, b"renamed");
+        both("node-info", target, attr::NODE_INFO, 0, &[1; 40]);
         let mut guids = [0; 64];
         guids[15] = 7;
-        both("guids", place, attr::GUID_INFO, 0, &guids);
+        both("guids", target, attr::GUID_INFO, 0, &guids);
         let keys: Vec<u8> = [0xFFFF_u16, 0x8001, 0x0002]
             .iter()
             .flat_map(|k| k.to_be_bytes())
             .collect();
-        both("p-keys", place, attr::PKEYS, 0, &keys);
-        both("p-keys-too-far", place, attr::PKEYS, 99, &keys);
+        both("p-keys", target, attr::PKEYS, 0, &keys);
+        both("p-keys-too-far", target, attr::PKEYS, 99, &keys);
         both(
             "sl-to-vl",
-            place,
+            target,
             attr::SL_TO_VL,
             0,
             &[0x01, 0x23, 0x45, 0x67, 0, 0, 0, 0],
         );
-        both("vl-arb-low", place, attr::VL_ARB, 0x1_0000, &[0, 10, 1, 20]);
-        both("vl-arb-vl15", place, attr::VL_ARB, 0x1_0000, &[15, 10]);
-        both("led", place, 0x31, 0, &[0x80]);
-        both("notice", place, attr::NOTICE, 0, &[1; 54]);
-        both("vendor-diag", place, 0x30, 0, &[]);
-        both("unknown", place, 0x77, 0, &[]);
+        both(
+            "vl-arb-low",
+            target,
+            attr::VL_ARB,
+            0x1_0000,
+            &[0, 10, 1, 20],
+        );
+        both("vl-arb-vl15", target, attr::VL_ARB, 0x1_0000, &[15, 10]);
+        both("led", target, 0x31, 0, &[0x80]);
+        both("notice", target, attr::NOTICE, 0, &[1; 54]);
+        both("vendor-diag", target, 0x30, 0, &[]);
+        both("unknown", target, 0x77, 0, &[]);
     }
     both(
         "p-keys-of-a-port",
@@ -436,34 +442,34 @@ fn writes() -> Vec<Case> {
         0,
         &switch_info(0xC000, 18 << 3),
     );
-    let mut info = |name: &str, place: Place, port: u32, changes: &[(usize, u8)]| {
-        let lid = if place.0 == "far" { 4 } else { 0 };
+    let mut info = |name: &str, target: Place, port: u32, changes: &[(usize, u8)]| {
+        let lid = if target.0 == "far" { 4 } else { 0 };
         let mut data = port_info(lid, u16::from(lid != 0), 0);
         for &(at, value) in changes {
             data[at] = value;
         }
-        both(name, place, attr::PORT_INFO, port, &data);
+        both(name, target, attr::PORT_INFO, port, &data);
     };
-    for (place, port) in [(FAR, 1), (LEFT, 2)] {
-        info("vl-cap-0", place, port, &[(37, 0)]);
-        info("mtu-256", place, port, &[(36, 1 << 4)]);
-        info("mtu-0", place, port, &[(36, 0)]);
-        info("mtu-too-big", place, port, &[(36, 6 << 4)]);
-        info("op-vls-unchanged", place, port, &[(43, 0)]);
-        info("op-vls-4", place, port, &[(43, 3 << 4)]);
-        info("op-vls-too-many", place, port, &[(43, 6 << 4)]);
-        info("limit", place, port, &[(38, 7)]);
-        info("stall-and-life", place, port, &[(42, 3 << 5 | 17)]);
-        info("enforce", place, port, &[(43, 1 << 4 | 0xF)]);
-        info("thresholds", place, port, &[(53, 0x35)]);
-        info("state-initialize", place, port, &[(32, 2)]);
-        info("state-armed-again", place, port, &[(32, 3)]);
-        info("state-active-again", place, port, &[(32, 4)]);
-        info("state-unknown", place, port, &[(32, 7)]);
-        info("physical-link-up", place, port, &[(33, 5 << 4 | 2)]);
-        info("down-default-unknown", place, port, &[(33, 9)]);
-        info("width-unsupported", place, port, &[(29, 16)]);
-        info("speed-unsupported", place, port, &[(35, 8)]);
+    for (target, port) in [(FAR, 1), (LEFT, 2)] {
+        info("vl-cap-0", target, port, &[(37, 0)]);
+        info("mtu-256", target, port, &[(36, 1 << 4)]);
+        info("mtu-0", target, port, &[(36, 0)]);
+        info("mtu-too-big", target, port, &[(36, 6 << 4)]);
+        info("op-vls-unchanged", target, port, &[(43, 0)]);
+        info("op-vls-4", target, port, &[(43, 3 << 4)]);
+        info("op-vls-too-many", target, port, &[(43, 6 << 4)]);
+        info("limit", target, port, &[(38, 7)]);
+        info("stall-and-life", target, port, &[(42, 3 << 5 | 17)]);
+        info("enforce", target, port, &[(43, 1 << 4 | 0xF)]);
+        info("thresholds", target, port, &[(53, 0x35)]);
+        info("state-initialize", target, port, &[(32, 2)]);
+        info("state-armed-again", target, port, &[(32, 3)]);
+        info("state-active-again", target, port, &[(32, 4)]);
+        info("state-unknown", target, port, &[(32, 7)]);
+        info("physical-link-up", target, port, &[(33, 5 << 4 | 2)]);
+        info("down-default-unknown", target, port, &[(33, 9)]);
+        info("width-unsupported", target, port, &[(29, 16)]);
+        info("speed-unsupported", target, port, &[(35, 8)]);
     }
     info("lid-multicast", FAR, 1, &[(16, 0xC0)]);
     info("lid-0", FAR, 1, &[(17, 0)]);
@@ -477,7 +483,7 @@ fn writes() -> Vec<Case> {
     info("port-without-a-cable-armed", LEFT, 4, &[(32, 3)]);
     // Last, because the link goes down and comes up.
     info("m-key", FAR, 1, &[(7, 9)]);
-    all
+    entries
 }
 
 /// Takes a port down. How long the link needs to come up again depends on the simulator, so only the response is compared.
@@ -490,5 +496,13 @@ fn last() -> Vec<Case> {
 
 /// The complete script.
 pub(crate) fn script() -> Vec<Case> {
-    [reads(), odd(), addresses(), counters(), writes(), last()].concat()
+    [
+        reads(),
+        unusual_cases(),
+        addresses(),
+        counters(),
+        writes(),
+        last(),
+    ]
+    .concat()
 }
