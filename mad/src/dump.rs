@@ -2,7 +2,7 @@
 //!
 //! [`describe`] uses the layouts that decode the MAD. Keys are never shown. The text is for logs and may change.
 
-use core::fmt::{self, Debug, Write};
+use core::fmt::{self, Write};
 
 use crate::attr::{
     ExtendedPortInfo, GuidInfo, KeyViolationDetails, LedInfo, LftBlock, LinkErrorDetails,
@@ -13,7 +13,7 @@ use crate::attr::{
 use crate::mad::{Mad, MgmtClass};
 use crate::sa::{RmppHeader, SaHeader};
 use crate::smp::{self, DirectedHeader, DrPath, LidRoutedHeader};
-use crate::wire::{Field, part};
+use crate::wire::{Field, FieldText, part};
 
 /// A MAD as lines of text, without a final newline.
 #[must_use]
@@ -140,7 +140,7 @@ fn write_notice(out: &mut String, data: &[u8; smp::DATA_LEN]) -> fmt::Result {
     }
 }
 
-fn write_field(out: &mut String, bytes: &[u8], field: &Field, value: &dyn Debug) -> fmt::Result {
+fn write_field(out: &mut String, bytes: &[u8], field: &Field, value: &FieldText) -> fmt::Result {
     // The details of a bad M_Key trap contain the key, and are shown field by field.
     if field.name == "data_details" {
         return Ok(());
@@ -149,42 +149,16 @@ fn write_field(out: &mut String, bytes: &[u8], field: &Field, value: &dyn Debug)
     if field.name == "diag_data" || field.name == "dr_return_path" {
         return write_hex(out, field.name, &bytes[from..to]);
     }
-    let text = without_type_names(&format!("{value:?}"));
-    write!(out, "  {} {text}", field.name)?;
-    let words = field.width > 1 && text.starts_with(|c: char| c.is_ascii_alphabetic());
-    let secret = field.name.ends_with("_key");
-    if field.width <= 64 && !secret && (words || text.parse::<u64>().is_ok_and(|v| v > 9)) {
-        write!(
-            out,
-            " ({:#x})",
-            crate::wire::get_bits(bytes, field.bit, field.width)
-        )?;
+    write!(out, "  {} {value}", field.name)?;
+    match value {
+        FieldText::Number(number) if *number > 9 => write!(out, " ({number:#x})")?,
+        FieldText::Name(_) => {
+            let code = crate::wire::get_bits(bytes, field.bit, field.width);
+            write!(out, " ({code:#x})")?;
+        }
+        FieldText::Number(_) | FieldText::Text(_) | FieldText::Key { .. } => {}
     }
     out.write_char('\n')
-}
-
-/// Removes type names: `5` for `Lid(5)`, `[1, 2]` for `[PortNum(1), PortNum(2)]`; keys remain hidden.
-fn without_type_names(debug: &str) -> String {
-    let mut text = String::with_capacity(debug.len());
-    let mut word = 0;
-    for c in debug.chars() {
-        match c {
-            '(' => text.truncate(word),
-            ')' => {}
-            _ => text.push(c),
-        }
-        if !c.is_alphanumeric() {
-            word = text.len();
-        }
-    }
-    if debug.starts_with("MKey") {
-        text = if text == "none" {
-            text
-        } else {
-            "hidden".to_owned()
-        };
-    }
-    text
 }
 
 fn write_hex(out: &mut String, name: &str, bytes: &[u8]) -> fmt::Result {

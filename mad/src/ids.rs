@@ -7,6 +7,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::wire::FieldText;
+
 /// Text that is not an identifier of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseIdError {
@@ -91,6 +93,14 @@ macro_rules! id {
             }
             fn to_bits(self) -> u64 {
                 crate::wire::BitValue::to_bits(self.0)
+            }
+            fn value_text(self) -> FieldText {
+                const IS_DECIMAL: bool = matches!($fmt.as_bytes(), b"{}");
+                if IS_DECIMAL {
+                    FieldText::Number(self.to_bits())
+                } else {
+                    FieldText::Text(self.to_string())
+                }
             }
         }
 
@@ -232,6 +242,11 @@ impl crate::wire::BitValue for MKey {
     fn to_bits(self) -> u64 {
         self.0
     }
+    fn value_text(self) -> FieldText {
+        FieldText::Key {
+            is_set: self.0 != 0,
+        }
+    }
 }
 
 /// A global identifier: prefix and GUID, big-endian as on the wire.
@@ -270,6 +285,9 @@ impl crate::wire::WireField for Gid {
     }
     fn write(&self, buf: &mut [u8], bit: usize, _: usize) {
         buf[bit / 8..bit / 8 + 16].copy_from_slice(&self.0);
+    }
+    fn text(&self) -> FieldText {
+        FieldText::Text(self.to_string())
     }
 }
 

@@ -13,6 +13,36 @@ pub trait BitValue: Copy {
     fn from_bits(v: u64) -> Self;
     /// As the low bits.
     fn to_bits(self) -> u64;
+    /// For printing.
+    fn value_text(self) -> FieldText;
+}
+
+/// A value for printing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldText {
+    /// A number.
+    Number(u64),
+    /// A code with a name.
+    Name(&'static str),
+    /// Another form, such as a GUID or a list.
+    Text(String),
+    /// A key, which is never shown.
+    Key {
+        /// Whether it is not 0.
+        is_set: bool,
+    },
+}
+
+impl core::fmt::Display for FieldText {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Name(name) => f.write_str(name),
+            Self::Text(text) => f.write_str(text),
+            Self::Key { is_set: true } => f.write_str("hidden"),
+            Self::Key { is_set: false } => f.write_str("none"),
+        }
+    }
 }
 
 macro_rules! int_bits {
@@ -24,6 +54,7 @@ macro_rules! int_bits {
             #[inline]
             #[allow(clippy::useless_conversion, reason = "u64 is one of the types")]
             fn to_bits(self) -> u64 { u64::from(self) }
+            fn value_text(self) -> FieldText { FieldText::Number(self.to_bits()) }
         }
     )*};
 }
@@ -35,6 +66,9 @@ impl BitValue for bool {
     }
     fn to_bits(self) -> u64 {
         u64::from(self)
+    }
+    fn value_text(self) -> FieldText {
+        FieldText::Text(self.to_string())
     }
 }
 
@@ -225,6 +259,8 @@ pub trait WireField: Sized {
     fn read(buf: &[u8], bit: usize, width: usize) -> Self;
     /// Writes the field only.
     fn write(&self, buf: &mut [u8], bit: usize, width: usize);
+    /// The value for printing.
+    fn text(&self) -> FieldText;
 }
 
 impl<T: BitValue> WireField for T {
@@ -235,6 +271,9 @@ impl<T: BitValue> WireField for T {
     #[inline]
     fn write(&self, buf: &mut [u8], bit: usize, width: usize) {
         set_bits(buf, bit, width, self.to_bits());
+    }
+    fn text(&self) -> FieldText {
+        self.value_text()
     }
 }
 
@@ -250,6 +289,10 @@ impl<T: BitValue + Default, const N: usize> WireField for [T; N] {
         for (i, v) in self.iter().enumerate() {
             set_bits(buf, bit + i * w, w, v.to_bits());
         }
+    }
+    fn text(&self) -> FieldText {
+        let entries: Vec<String> = self.iter().map(|v| v.value_text().to_string()).collect();
+        FieldText::Text(format!("[{}]", entries.join(", ")))
     }
 }
 
@@ -367,11 +410,11 @@ macro_rules! wire {
             /// Calls `visit` with each field and its value, in the order of the layout.
             pub fn for_each_field(
                 &self,
-                visit: &mut dyn FnMut(&'static $crate::wire::Field, &dyn core::fmt::Debug),
+                visit: &mut dyn FnMut(&'static $crate::wire::Field, &$crate::wire::FieldText),
             ) {
                 let mut fields = Self::FIELDS.iter();
                 $(if let Some(field) = fields.next() {
-                    visit(field, &self.$field);
+                    visit(field, &$crate::wire::WireField::text(&self.$field));
                 })*
             }
 
@@ -438,6 +481,12 @@ macro_rules! open_enum {
             }
             fn to_bits(self) -> u64 {
                 $crate::wire::BitValue::to_bits(self.0)
+            }
+            fn value_text(self) -> $crate::wire::FieldText {
+                match self.name() {
+                    Some(name) => $crate::wire::FieldText::Name(name),
+                    None => $crate::wire::FieldText::Text(self.to_string()),
+                }
             }
         }
     };

@@ -125,6 +125,9 @@ impl crate::wire::BitValue for CapMask {
     fn to_bits(self) -> u64 {
         u64::from(self.0)
     }
+    fn value_text(self) -> crate::wire::FieldText {
+        crate::wire::FieldText::Text(format!("{self:?}"))
+    }
 }
 
 /// PortInfo.CapabilityMask2.
@@ -168,6 +171,9 @@ impl crate::wire::BitValue for CapMask2 {
     }
     fn to_bits(self) -> u64 {
         u64::from(self.0)
+    }
+    fn value_text(self) -> crate::wire::FieldText {
+        crate::wire::FieldText::Text(format!("{self:?}"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tables that are read and written in blocks (IBA 14.2.5.7 to 14.2.5.12).
 
 use crate::ids::{AttrMod, PKey, PortNum, Vl};
-use crate::wire::BitValue;
+use crate::wire::{BitValue, FieldText};
 
 /// Entries of a linear forwarding table block.
 pub const LFT_BLOCK_LEN: usize = 64;
@@ -67,6 +67,9 @@ impl BitValue for VlArbEntry {
     }
     fn to_bits(self) -> u64 {
         u64::from(self.vl.0 & 0xF) << 8 | u64::from(self.weight)
+    }
+    fn value_text(self) -> FieldText {
+        FieldText::Text(format!("{self:?}"))
     }
 }
 

@@ -46,6 +46,9 @@ impl crate::wire::BitValue for JoinState {
     fn to_bits(self) -> u64 {
         u64::from(self.0)
     }
+    fn value_text(self) -> crate::wire::FieldText {
+        crate::wire::FieldText::Number(self.to_bits())
+    }
 }
 
 crate::wire! {
