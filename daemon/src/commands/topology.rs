@@ -5,7 +5,6 @@ use core::ops::ControlFlow;
 use ferrosm_core::{Event, Progress, SubnetManager};
 use ferrosm_mad::transport::umad::{OpenOptions, UmadPort};
 use tokio::sync::mpsc;
-use tracing::warn;
 
 use crate::cli::{TopologyArgs, TopologyFormat};
 use crate::clock::Clock;
@@ -18,7 +17,7 @@ use crate::failure::Failure;
 use crate::output::progress::{SweepBar, Terminal};
 #[cfg(feature = "simulator")]
 use crate::output::view::view_of_spec;
-use crate::output::{self, dot, ibnet, json, log, report, svg, table};
+use crate::output::{self, dot, ibnet, json, log, svg, table};
 use crate::port::ThreadedPort;
 use crate::signals::{self, Signals};
 use crate::state::PersistRequest;
@@ -114,9 +113,7 @@ impl Shell for DiscoveryShell {
         match &event {
             Event::SweepCompleted(done) => {
                 self.bar.clear();
-                for problem in report::problems(done) {
-                    warn!(problem, "sweep problem");
-                }
+                log::log_problems(done);
                 ControlFlow::Break(Ok(FabricView::from_subnet(sm.subnet())))
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(

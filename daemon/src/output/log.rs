@@ -59,7 +59,12 @@ pub fn event(event: &Event, role: SmState) {
         Event::PhaseStarted(phase) => debug!(%phase, "phase started"),
         Event::SweepCompleted(report) => sweep(report, role),
         Event::ProblemFound(problem) => {
-            warn!(problem = problem.to_string(), "problem found");
+            warn!(
+                kind = problem.kind.name(),
+                location = problem.location.to_string(),
+                detail = problem.kind.to_string(),
+                "problem found"
+            );
         }
         Event::LocalPortUnusable(why) => warn!(reason = why.to_string(), "no link"),
         Event::RoleChanged { state, why } => {
@@ -201,7 +206,21 @@ fn sweep(r: &SweepReport, role: SmState) {
     for (phase, took) in &r.phases {
         debug!(%phase, took_ms = super::json::sweep::ms(*took), "phase complete");
     }
-    for problem in report::problems(r) {
-        warn!(problem, "sweep problem");
+    log_problems(r);
+}
+
+/// Logs the problems of a sweep.
+pub fn log_problems(r: &SweepReport) {
+    let (listed, suppressed) = report::first_problems(r);
+    for problem in listed {
+        warn!(
+            kind = problem.kind.name(),
+            location = problem.location.to_string(),
+            detail = problem.kind.to_string(),
+            "sweep problem"
+        );
+    }
+    if suppressed > 0 {
+        warn!(suppressed, "sweep problems suppressed");
     }
 }

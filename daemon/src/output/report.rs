@@ -1,9 +1,10 @@
-//! Summary of a sweep: a table, and lines for the log.
+//! Summary of a sweep: a table, and its problems.
 
 use core::fmt::Write;
 use core::time::Duration;
 
 use ferrosm_core::SweepReport;
+use ferrosm_core::report::Problem;
 use ferrosm_mad::attr::{SmState, id};
 
 use super::table::{self, count};
@@ -135,12 +136,20 @@ pub fn render(report: &SweepReport, role: SmState) -> String {
 
 /// Problems, then notes: at most [`PROBLEMS_MAX`], and the number of the others.
 #[must_use]
-pub fn problems(report: &SweepReport) -> Vec<String> {
+pub fn first_problems(report: &SweepReport) -> (Vec<&Problem>, usize) {
     let mut sorted: Vec<_> = report.problems.iter().collect();
     sorted.sort_by_key(|p| !p.kind.is_severe());
-    let mut lines: Vec<String> = sorted
+    sorted.truncate(PROBLEMS_MAX);
+    let suppressed = report.problems.len() - sorted.len();
+    (sorted, suppressed)
+}
+
+/// [`first_problems`] as lines.
+#[must_use]
+pub fn problems(report: &SweepReport) -> Vec<String> {
+    let (listed, suppressed) = first_problems(report);
+    let mut lines: Vec<String> = listed
         .iter()
-        .take(PROBLEMS_MAX)
         .map(|p| {
             format!(
                 "{}: {p}",
@@ -152,8 +161,8 @@ pub fn problems(report: &SweepReport) -> Vec<String> {
             )
         })
         .collect();
-    if sorted.len() > PROBLEMS_MAX {
-        lines.push(format!("... and {} more", sorted.len() - PROBLEMS_MAX));
+    if suppressed > 0 {
+        lines.push(format!("... and {suppressed} more"));
     }
     lines
 }
