@@ -189,14 +189,14 @@ impl VlPlan {
         input: PortNum,
         output: PortNum,
     ) -> [u8; SLS] {
-        let operated = topo.vls(at, output).max(1);
+        let operational_vls = topo.vls(at, output).max(1);
         let mut map = [0; SLS];
         for (sl, vl) in (0u8..).zip(map.iter_mut()) {
             let wanted = self.vl(at, input, output, sl);
-            *vl = if wanted < operated || wanted >= DATA_VLS_MAX {
+            *vl = if wanted < operational_vls || wanted >= DATA_VLS_MAX {
                 wanted
             } else {
-                wanted % operated
+                wanted % operational_vls
             };
         }
         map
@@ -204,8 +204,8 @@ impl VlPlan {
 
     /// The SLtoVLMappingTable of a CA or router port whose link operates `operated` VLs.
     #[must_use]
-    pub fn end_port_map(&self, operated: u8) -> [u8; SLS] {
-        let vls = self.vls.min(operated).max(1);
+    pub fn end_port_map(&self, operational_vls: u8) -> [u8; SLS] {
+        let vls = self.vls.min(operational_vls).max(1);
         let mut map = [0; SLS];
         for (sl, vl) in (0u8..).zip(map.iter_mut()) {
             *vl = sl % vls;

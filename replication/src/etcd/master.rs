@@ -27,7 +27,7 @@ use crate::log::Position;
 /// Interval of timeout checks.
 const TICK: Duration = Duration::from_millis(20);
 /// Batch parts in a transaction; etcd accepts 1.5 MiB.
-const PARTS: usize = 4;
+const PARTS_PER_TRANSACTION: usize = 4;
 
 /// The held key.
 #[derive(Debug)]
@@ -446,8 +446,8 @@ impl Writer<'_> {
             return Ok(());
         };
         // A batch with many parts is written in several transactions. Readers ignore it until its last part is present.
-        while batches.len() == 1 && ops.len() > PARTS {
-            let remaining_ops = ops.split_off(PARTS);
+        while batches.len() == 1 && ops.len() > PARTS_PER_TRANSACTION {
+            let remaining_ops = ops.split_off(PARTS_PER_TRANSACTION);
             self.fenced(member, core::mem::replace(&mut ops, remaining_ops))
                 .await?;
         }

@@ -35,12 +35,12 @@ impl TopologicalOrder {
 pub(crate) struct RoutedDependencies<'a> {
     pub(crate) channels: VlChannelNumbers<'a>,
     graph: AcyclicDependencyGraph,
-    reader: Reader<'a>,
+    reader: DependencyReader<'a>,
 }
 
 /// Reads dependencies of forwarding tables when a search first needs them, and limits searches.
 #[derive(Debug)]
-struct Reader<'a> {
+struct DependencyReader<'a> {
     lookup: Option<Lookup<'a>>,
     /// By port channel: whether the dependencies from it, and those to it, are known.
     known_from: Vec<bool>,
@@ -79,7 +79,7 @@ impl<'a> RoutedDependencies<'a> {
         Self {
             channels,
             graph,
-            reader: Reader {
+            reader: DependencyReader {
                 lookup,
                 known_from: known.clone(),
                 known_to: known,
@@ -123,7 +123,7 @@ impl<'a> RoutedDependencies<'a> {
     }
 }
 
-impl<'a> SearchControl<VlChannelNumbers<'a>> for Reader<'_> {
+impl<'a> SearchControl<VlChannelNumbers<'a>> for DependencyReader<'_> {
     const BREADTH_FIRST: bool = true;
 
     fn count_found(&mut self, direction: SearchDirection) {

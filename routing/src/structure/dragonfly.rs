@@ -105,16 +105,16 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     } else {
         GroupKind::LeafSpine
     };
-    let figures = if max_triangles > 0 {
+    let cycle_counts = if max_triangles > 0 {
         triangles
     } else {
         squares(&g)
     };
-    let max_figure = figures.iter().max().copied().unwrap_or(0);
-    if max_figure == 0 {
+    let max_count = cycle_counts.iter().max().copied().unwrap_or(0);
+    if max_count == 0 {
         return Err(DragonflyMismatch::NoGroups);
     }
-    let (group, size) = groups(&g, &figures, max_figure);
+    let (group, size) = groups(&g, &cycle_counts, max_count);
     let groups = size.len();
     let largest = size.iter().max().copied().unwrap_or(0);
     if groups < 3 {
@@ -161,10 +161,10 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
 
 /// The group of each vertex, and the size of each group. `figures` is the number of triangles or squares of each edge, `most` its
 /// maximum: edges with more than half of it are local links.
-fn groups(g: &SimpleGraph, figures: &[usize], max_figure: usize) -> (Vec<usize>, Vec<usize>) {
+fn groups(g: &SimpleGraph, cycle_counts: &[usize], max_count: usize) -> (Vec<usize>, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
-    for (&(a, b), &count) in g.edges.iter().zip(figures) {
-        if 2 * count > max_figure {
+    for (&(a, b), &count) in g.edges.iter().zip(cycle_counts) {
+        if 2 * count > max_count {
             sets.union(a, b);
         }
     }
@@ -227,25 +227,25 @@ fn check_groups(
         GroupKind::LeafSpine => {
             let global = |v: usize| g.neighbours(v).iter().any(|&(p, _)| group[p] != group[v]);
             // Switches with global links are spines; so are switches two hops from one. `Some(true)` is a leaf.
-            let mut colour: Vec<Option<bool>> =
+            let mut is_leaf: Vec<Option<bool>> =
                 (0..g.len()).map(|v| global(v).then_some(false)).collect();
-            let mut stack: Vec<usize> = (0..g.len()).filter(|&v| colour[v].is_some()).collect();
+            let mut stack: Vec<usize> = (0..g.len()).filter(|&v| is_leaf[v].is_some()).collect();
             while let Some(v) = stack.pop() {
                 for &(p, _) in g
                     .neighbours(v)
                     .iter()
                     .filter(|&&(p, _)| group[p] == group[v])
                 {
-                    let other = colour[v].map(|c| !c);
-                    if colour[p].is_none() {
-                        colour[p] = other;
+                    let opposite = is_leaf[v].map(|c| !c);
+                    if is_leaf[p].is_none() {
+                        is_leaf[p] = opposite;
                         stack.push(p);
-                    } else if colour[p] != other {
+                    } else if is_leaf[p] != opposite {
                         return Err(DragonflyMismatch::GroupKind);
                     }
                 }
             }
-            leaf = colour.iter().map(|c| *c == Some(true)).collect();
+            leaf = is_leaf.iter().map(|c| *c == Some(true)).collect();
             let mut leaves = vec![0usize; size.len()];
             (0..g.len())
                 .filter(|&v| leaf[v])

@@ -85,7 +85,7 @@ fn selects_best_of_compared_engines() {
         );
         assert!(proof.reversible, "{name}");
         assert!(routing.vl_plan.vls <= vls, "{name}");
-        let own = product(&topo, &routing, &proof);
+        let own_product = product(&topo, &routing, &proof);
         let mut tried = 0;
         for engine in engines {
             let request = RoutingRequest::new(&topo).with_vls(vls);
@@ -98,7 +98,7 @@ fn selects_best_of_compared_engines() {
             if proof.reversible {
                 tried += 1;
                 assert!(
-                    own <= 1.051 * product(&topo, &other, &proof),
+                    own_product <= 1.051 * product(&topo, &other, &proof),
                     "{name}: {engine}"
                 );
             }
@@ -155,7 +155,7 @@ fn rings_of_four_and_eight_have_equal_link_load() {
         let proof = verify(&topo, &routing.tables, &routing.vl_plan).unwrap();
         assert!(proof.reversible, "{sides:?}");
         let longest = *sides.iter().max().unwrap();
-        let even = topo.num_switches() * longest / 8;
-        assert_eq!(proof.max_load, even as u64, "{sides:?}");
+        let mean_load = topo.num_switches() * longest / 8;
+        assert_eq!(proof.max_load, mean_load as u64, "{sides:?}");
     }
 }

@@ -120,7 +120,7 @@ fn configured_engine_has_no_budget() {
 }
 
 /// Number of limits tried per engine.
-const PARTS: u64 = 8;
+const LIMIT_STEPS: u64 = 8;
 
 /// Under any limit an engine either stops soon after it or returns verified tables; the same limit gives the same
 /// result again.
@@ -142,14 +142,14 @@ fn engines_stop_at_limit_or_return_verified_tables() {
                     budget.spent(),
                 )
             };
-            let (whole, needed) = run(u64::MAX - 1);
-            if whole.is_err() {
+            let (complete_run, needed) = run(u64::MAX - 1);
+            if complete_run.is_err() {
                 continue;
             }
-            let provable = whole.is_ok_and(|r| verify(&topo, &r.tables, &r.vl_plan).is_ok());
+            let provable = complete_run.is_ok_and(|r| verify(&topo, &r.tables, &r.vl_plan).is_ok());
             let mut stopped = 0;
-            for part in 0..PARTS {
-                let limit = needed * part / PARTS;
+            for part in 0..LIMIT_STEPS {
+                let limit = needed * part / LIMIT_STEPS;
                 let (result, spent) = run(limit);
                 // One step of the accounting is the work for a few LIDs or for one search.
                 assert!(

@@ -78,9 +78,9 @@ proptest! {
         let moved = |s: usize| (s + turn) % n;
         let turned = fabric.build_turned(turn);
         for engine in EVERYWHERE {
-            let (local, remote) = (route(engine, &topo), route(engine, &turned));
+            let (original, renumbered) = (route(engine, &topo), route(engine, &turned));
             for s in 0..n {
-                prop_assert_eq!(&local.tables[s], &remote.tables[moved(s)]);
+                prop_assert_eq!(&original.tables[s], &renumbered.tables[moved(s)]);
             }
         }
     }

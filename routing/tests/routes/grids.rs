@@ -92,7 +92,7 @@ fn without_switch(fabric: &Fabric, lost: usize) -> Fabric {
 
 /// The detected form of these dimensions, sorted.
 fn canonical(dims: &[(DimKind, usize)]) -> Vec<(DimKind, usize)> {
-    let mut found: Vec<(DimKind, usize)> = dims
+    let mut found_dims: Vec<(DimKind, usize)> = dims
         .iter()
         .flat_map(|&(kind, size)| match (kind, size) {
             (_, 1) => vec![],
@@ -102,8 +102,8 @@ fn canonical(dims: &[(DimKind, usize)]) -> Vec<(DimKind, usize)> {
             other => vec![other],
         })
         .collect();
-    found.sort_unstable();
-    found
+    found_dims.sort_unstable();
+    found_dims
 }
 
 fn dims_of(grid: &Grid) -> Vec<(DimKind, usize)> {
@@ -175,11 +175,15 @@ fn complete_grids_are_detected() {
                 fabric
             }
             .build();
-            let found = grid(&topo, &Hints::default())
+            let detected = grid(&topo, &Hints::default())
                 .unwrap_or_else(|e| panic!("{shape:?} seed {seed}: {e}"));
-            assert_eq!(dims_of(&found), canonical(shape), "{shape:?} seed {seed}");
-            assert!(found.is_complete(), "{found}");
-            assert_links_match_coordinates(&topo, &found);
+            assert_eq!(
+                dims_of(&detected),
+                canonical(shape),
+                "{shape:?} seed {seed}"
+            );
+            assert!(detected.is_complete(), "{detected}");
+            assert_links_match_coordinates(&topo, &detected);
         }
     }
 }
@@ -223,13 +227,13 @@ fn lost_switch_leaves_an_empty_grid_position() {
         (&[(Ring, 5), (Ring, 5), (Ring, 5)], 4),
         (&[(Full, 5), (Full, 5)], 5),
     ] {
-        let whole = product(shape, 1, 1, seed);
+        let complete = product(shape, 1, 1, seed);
         for lost in [0, 7, 24] {
-            let topo = without_switch(&whole, lost).build();
-            let found = grid(&topo, &Hints::default()).unwrap();
-            assert_eq!(dims_of(&found), canonical(shape));
-            assert_eq!((found.lost_switches, found.lost_links), (1, 0));
-            assert_links_match_coordinates(&topo, &found);
+            let topo = without_switch(&complete, lost).build();
+            let detected = grid(&topo, &Hints::default()).unwrap();
+            assert_eq!(dims_of(&detected), canonical(shape));
+            assert_eq!((detected.lost_switches, detected.lost_links), (1, 0));
+            assert_links_match_coordinates(&topo, &detected);
         }
     }
 }
@@ -246,13 +250,13 @@ fn structures_are_distinguished() {
         random(30, 40, 5, 1),
     ] {
         for topo in [fabric.build(), fabric.with_sharp().build()] {
-            let found = grid(&topo, &Hints::default());
-            assert!(found.is_err(), "{}", found.unwrap());
+            let detected = grid(&topo, &Hints::default());
+            assert!(detected.is_err(), "{}", detected.unwrap());
         }
     }
     for shape in SHAPES {
-        let found = find_dragonfly(&product(shape, 1, 1, 7).build());
-        assert!(found.is_err(), "{}", found.unwrap());
+        let detected = find_dragonfly(&product(shape, 1, 1, 7).build());
+        assert!(detected.is_err(), "{}", detected.unwrap());
     }
     for fabric in [
         two_level(4, 3, 2, 1),
@@ -261,8 +265,8 @@ fn structures_are_distinguished() {
         three_level_of(4, 5, 2),
         random(30, 40, 5, 1),
     ] {
-        let found = find_dragonfly(&fabric.build());
-        assert!(found.is_err(), "{}", found.unwrap());
+        let detected = find_dragonfly(&fabric.build());
+        assert!(detected.is_err(), "{}", detected.unwrap());
     }
 }
 
@@ -297,8 +301,12 @@ fn dragonflies_are_detected() {
             degraded(&fabric, 20, 5),
             fabric.with_sharp(),
         ] {
-            let found = find_dragonfly(&fabric.build()).unwrap();
-            assert_eq!((found.kind, found.groups), (kind, groups), "{found}");
+            let detected = find_dragonfly(&fabric.build()).unwrap();
+            assert_eq!(
+                (detected.kind, detected.groups),
+                (kind, groups),
+                "{detected}"
+            );
         }
     }
 }
@@ -334,17 +342,17 @@ fn tree_and_routes_are_deadlock_free(topo: &Topology, routing: &Routing) -> bool
     let mut branches = vec![Vec::new(); topo.num_switches()];
     for s in topo.switches() {
         if let Some(port) = up[s.index()] {
-            let (above, there) = topo.neighbor(s, port).unwrap();
+            let (above, parent_port) = topo.neighbor(s, port).unwrap();
             branches[s.index()].push(port);
-            branches[above.index()].push(there);
+            branches[above.index()].push(parent_port);
         }
     }
     for s in topo.switches() {
         for &input in branches[s.index()].iter().chain([&PortNum::ZERO]) {
             for &output in branches[s.index()].iter().filter(|&&o| o != input) {
-                let (next, there) = topo.neighbor(s, output).unwrap();
-                for &last in branches[next.index()].iter().filter(|&&o| o != there) {
-                    add_dependencies(&[(s, input, output), (next, there, last)], *sl);
+                let (next, next_port) = topo.neighbor(s, output).unwrap();
+                for &last in branches[next.index()].iter().filter(|&&o| o != next_port) {
+                    add_dependencies(&[(s, input, output), (next, next_port, last)], *sl);
                 }
             }
         }
@@ -416,7 +424,7 @@ fn dor_routes_complete_grids() {
 #[test]
 fn dor_routes_degraded_grids() {
     for (per_thousand, wanted) in [(1, 90), (10, 85), (50, 70), (200, 30)] {
-        let (mut good, mut tried) = (0, 0);
+        let (mut num_routed, mut tried) = (0, 0);
         for (i, shape) in SHAPES.iter().enumerate() {
             for vls in [1, 4, 8] {
                 let seed = i as u64 * 31 + u64::from(vls);
@@ -425,13 +433,13 @@ fn dor_routes_degraded_grids() {
                     "dor {shape:?} {vls} VLs, {per_thousand} per thousand lost, seed {seed}"
                 );
                 tried += 1;
-                good += usize::from(
+                num_routed += usize::from(
                     verified("dor", &topo, vls, topo.num_switches() < 50, &description).is_some(),
                 );
             }
         }
-        println!("{per_thousand} per thousand lost: {good} of {tried} routed");
-        assert!(good * 100 >= tried * wanted);
+        println!("{per_thousand} per thousand lost: {num_routed} of {tried} routed");
+        assert!(num_routed * 100 >= tried * wanted);
     }
 }
 
@@ -447,7 +455,7 @@ fn torus_2qos_routes_complete_tori() {
         for vls in [1, 4, 7, 8, 15] {
             let topo = product(shape, 1, 1 + i % 2, i as u64 + 5).build();
             let description = format!("torus-2QoS {shape:?} {vls} VLs");
-            let found = verified(
+            let verified_routing = verified(
                 "torus-2QoS",
                 &topo,
                 vls,
@@ -455,11 +463,11 @@ fn torus_2qos_routes_complete_tori() {
                 &description,
             );
             assert_eq!(
-                found.is_some(),
+                verified_routing.is_some(),
                 vls >= 4 && (is_torus(shape) || shape.iter().all(|d| d.1 == 2)),
                 "{description}"
             );
-            let Some((routing, proof)) = found else {
+            let Some((routing, proof)) = verified_routing else {
                 continue;
             };
             assert_eq!(routing.vl_plan.vls, if vls >= 8 { 8 } else { 4 });
@@ -635,9 +643,12 @@ fn tables_are_independent_of_discovery_order_and_threads() {
                 let request = RoutingRequest::new(topo).with_vls(8);
                 pool.install(|| engine_by_name(engine).unwrap().route(&request))
             };
-            let (local, remote) = (route(&topo, 1), route(&turned, 4));
-            let (Ok(here), Ok(there)) = (&local, &remote) else {
-                assert!(local.is_err() && remote.is_err(), "{engine} {shape:?}");
+            let (original, with_threads) = (route(&topo, 1), route(&turned, 4));
+            let (Ok(here), Ok(there)) = (&original, &with_threads) else {
+                assert!(
+                    original.is_err() && with_threads.is_err(),
+                    "{engine} {shape:?}"
+                );
                 continue;
             };
             for s in topo.switches() {

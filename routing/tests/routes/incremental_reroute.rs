@@ -64,14 +64,16 @@ fn needlessly_moved_entries(
 ) -> Option<usize> {
     let mut count = 0;
     for s in new.switches() {
-        let (was, is) = (&before.tables[s.index()], &after.tables[s.index()]);
-        if was == is && !Arc::ptr_eq(was, is) {
+        let (old_lft, new_lft) = (&before.tables[s.index()], &after.tables[s.index()]);
+        if old_lft == new_lft && !Arc::ptr_eq(old_lft, new_lft) {
             return None;
         }
         for d in new.destinations() {
             let known = old.destinations().contains(d);
             count += usize::from(
-                known && was.get(d.lid) != is.get(d.lid) && path_exists(old, new, before, s, d.lid),
+                known
+                    && old_lft.get(d.lid) != new_lft.get(d.lid)
+                    && path_exists(old, new, before, s, d.lid),
             );
         }
     }
@@ -133,8 +135,8 @@ fn check_guarantees(
 /// Loses one link after the other, as the subnet manager does; each reroute starts from the cached state of the last.
 /// The reported figures equal those of a full verification, multicast trees within the constraint are deadlock-free,
 /// and transition plans do not depend on cached state. Returns the number of incremental reroutes.
-fn lose_links_one_by_one(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
-    let mut fabric = whole.clone();
+fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u64) -> usize {
+    let mut fabric = complete.clone();
     let mut rng = Lcg(seed);
     let topo = Arc::new(fabric.build());
     let Some(routing) = verified(engine, &topo) else {
@@ -197,9 +199,9 @@ fn trees_are_safe(topo: &Topology, routing: &Routing, rng: &mut Lcg) {
             ports[s.index()].1.insert(port.unwrap());
             ports[peer.index()].1.insert(back);
         }
-        for end in topo.end_ports(s) {
+        for end_port in topo.end_ports(s) {
             if rng.below(2) == 0 {
-                ports[s.index()].1.insert(end.port);
+                ports[s.index()].1.insert(end_port.port);
             }
         }
     }

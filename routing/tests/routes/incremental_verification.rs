@@ -53,8 +53,8 @@ proptest! {
     /// overwritten entries, other VLs, an end port added or removed. Each time the same proof or failure.
     #[test]
     fn ledger_never_changes_results(n in 2usize..9, extra in 0usize..12, hosts in 0usize..14, seed: u64) {
-        let whole = random(n, extra, hosts, seed);
-        let mut fabric = whole.clone();
+        let complete = random(n, extra, hosts, seed);
+        let mut fabric = complete.clone();
         let mut rng = Lcg(!seed);
         let mut ledger = IncrementalVerifier::new();
         let mut topo = Arc::new(fabric.build());
@@ -72,7 +72,7 @@ proptest! {
                         fabric = less;
                     }
                 }
-                3 => fabric.links.clone_from(&whole.links),
+                3 => fabric.links.clone_from(&complete.links),
                 4 => overwrite(&mut routing.tables, &mut rng, topo.top_lid()),
                 5 => routing = route(&topo, "minhop", &Previous::none()),
                 6 => vl_plan = random_vl_plan(&topo, &mut rng),
@@ -99,8 +99,8 @@ const ANY: RerouteLimits = RerouteLimits {
 
 /// Loses links and hosts one after the other. Incremental reroutes and fresh routings are verified by one continued
 /// ledger. Returns the number of incremental reroutes.
-fn lose_and_reroute(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
-    let mut fabric = whole.clone();
+fn lose_and_reroute(engine: &str, complete: &Fabric, losses: usize, seed: u64) -> usize {
+    let mut fabric = complete.clone();
     let mut rng = Lcg(seed);
     let mut ledger = IncrementalVerifier::new();
     let engine = engine_by_name(engine).unwrap();

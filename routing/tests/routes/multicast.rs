@@ -30,23 +30,23 @@ fn verified(engine: &str, topo: &Topology) -> Option<Routing> {
 
 /// Some end ports and switches.
 fn some_members(topo: &Topology, rng: &mut Lcg) -> Vec<Member> {
-    let mut all: BTreeMap<(SwitchIdx, PortNum), bool> = BTreeMap::new();
+    let mut receives_by_port: BTreeMap<(SwitchIdx, PortNum), bool> = BTreeMap::new();
     for _ in 0..1 + rng.below(8) {
         let switch = SwitchIdx(rng.below(topo.num_switches()) as u32);
-        let ends = topo.end_ports(switch);
-        let port = if ends.is_empty() {
+        let end_ports = topo.end_ports(switch);
+        let port = if end_ports.is_empty() {
             PortNum::ZERO
         } else {
-            ends[rng.below(ends.len())].port
+            end_ports[rng.below(end_ports.len())].port
         };
-        all.insert((switch, port), rng.below(4) > 0);
+        receives_by_port.insert((switch, port), rng.below(4) > 0);
     }
     let member = |((switch, port), receives)| Member {
         switch,
         port,
         receives,
     };
-    all.into_iter().map(member).collect()
+    receives_by_port.into_iter().map(member).collect()
 }
 
 /// Checks that the ports form a tree that reaches all members and ends at switches of members only.
@@ -55,11 +55,11 @@ fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
     let mut links = 0;
     let mut joined = petgraph::unionfind::UnionFind::<usize>::new(topo.num_switches());
     for (&s, set) in &ports {
-        let mut here = 0;
+        let mut num_members = 0;
         for port in set.iter() {
             if let Some((peer, far)) = topo.neighbor(s, port) {
                 assert!(ports[&peer].contains(far), "a link with one end");
-                here += 1;
+                num_members += 1;
                 if (s, port) < (peer, far) {
                     links += 1;
                     assert!(joined.union(s.index(), peer.index()), "a loop");
@@ -73,7 +73,7 @@ fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
             }
         }
         let inhabited = members.iter().any(|m| m.switch == s);
-        assert!(inhabited || here > 1, "a dead end without members");
+        assert!(inhabited || num_members > 1, "a dead end without members");
     }
     assert_eq!(links, tree.num_links());
     assert!(tree.unreachable.is_empty());
@@ -94,12 +94,12 @@ fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
     let mut dependencies = DiGraphMap::new();
     for d in topo.destinations() {
         for from in topo.switches() {
-            let ends = topo.end_ports(from);
-            if d.port == PortNum::ZERO && ends.is_empty() {
+            let end_ports = topo.end_ports(from);
+            if d.port == PortNum::ZERO && end_ports.is_empty() {
                 continue;
             }
             let sl = routing.vl_plan.sl(from, d);
-            for input in std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port)) {
+            for input in std::iter::once(PortNum::ZERO).chain(end_ports.iter().map(|e| e.port)) {
                 let (mut at, mut input, mut before) = (from, input, None);
                 while at != d.switch {
                     let port = routing.tables[at.index()].get(d.lid);
@@ -144,8 +144,8 @@ fn multicast(
                 .filter(|&o| o != input && topo.neighbor(s, o).is_some())
             {
                 for &vl in &vls {
-                    let then = routing.vl_plan.vl(s, input, out, sl);
-                    dependencies.add_edge((u.0, back.raw(), vl), (s.0, out.raw(), then), ());
+                    let next_vl = routing.vl_plan.vl(s, input, out, sl);
+                    dependencies.add_edge((u.0, back.raw(), vl), (s.0, out.raw(), next_vl), ());
                 }
             }
         }
@@ -174,8 +174,8 @@ fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
         multicast(topo, &routing, &tree, forest.sl, &mut dependencies);
         for _ in 0..4 {
             if members.len() > 1 && rng.below(2) == 0 {
-                let is_gone = members.swap_remove(rng.below(members.len()));
-                forest.leave(&mut tree, is_gone.switch, is_gone.port);
+                let removed = members.swap_remove(rng.below(members.len()));
+                forest.leave(&mut tree, removed.switch, removed.port);
             } else {
                 let come = some_members(topo, &mut rng)[0];
                 members.retain(|m| (m.switch, m.port) != (come.switch, come.port));
@@ -219,7 +219,7 @@ proptest! {
 /// Trees and tori, every engine; on trees every verified routing has a compatible multicast tree.
 #[test]
 fn groups_on_regular_fabrics_are_deadlock_free() {
-    for (fabric, all) in [
+    for (fabric, must_verify) in [
         (two_level(4, 2, 2, 1), true),
         (three_level(2), true),
         (two_level(4, 3, 2, 2).with_sharp(), false),
@@ -230,7 +230,7 @@ fn groups_on_regular_fabrics_are_deadlock_free() {
         for engine in ENGINE_NAMES {
             let done = groups_are_safe(engine, &topo, 9);
             assert!(
-                done || !all || verified(engine, &topo).is_none(),
+                done || !must_verify || verified(engine, &topo).is_none(),
                 "{engine}"
             );
         }

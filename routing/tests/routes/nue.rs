@@ -120,17 +120,17 @@ proptest! {
         let n = topo.num_switches();
         let moved = |s: SwitchIdx| SwitchIdx(((s.index() + turn) % n) as u32);
         let turned = fabric.build_turned(turn);
-        let (local, remote) = (route(&topo, vls), route(&turned, vls));
+        let (original, renumbered) = (route(&topo, vls), route(&turned, vls));
         let up = |r: &Routing, s: SwitchIdx| match &r.trees {
             TreeConstraint::Within { up, .. } => up[s.index()],
             TreeConstraint::Search | TreeConstraint::Ordered(_) => panic!("nue has an escape tree"),
         };
         for s in topo.switches() {
-            prop_assert_eq!(&local.tables[s.index()], &remote.tables[moved(s).index()]);
-            prop_assert_eq!(up(&local, s), up(&remote, moved(s)));
+            prop_assert_eq!(&original.tables[s.index()], &renumbered.tables[moved(s).index()]);
+            prop_assert_eq!(up(&original, s), up(&renumbered, moved(s)));
             for d in topo.destinations() {
                 let to = turned.destinations().iter().find(|t| t.lid == d.lid).unwrap();
-                prop_assert_eq!(local.vl_plan.sl(s, d), remote.vl_plan.sl(moved(s), to));
+                prop_assert_eq!(original.vl_plan.sl(s, d), renumbered.vl_plan.sl(moved(s), to));
             }
         }
     }
@@ -147,11 +147,11 @@ proptest! {
         for v in topo.switches() {
             // Ports of the tree, and the channels that arrive there.
             let below = topo.links(v).iter().filter(|l| up[l.peer.index()] == Some(l.peer_port));
-            let ends: Vec<_> = below
+            let children: Vec<_> = below
                 .chain(topo.links(v).iter().filter(|l| up[v.index()] == Some(l.port)))
                 .collect();
-            for input in &ends {
-                for output in ends.iter().filter(|o| o.port != input.port) {
+            for input in &children {
+                for output in children.iter().filter(|o| o.port != input.port) {
                     let into = (input.peer.0, input.peer_port.raw(), 0);
                     dependencies.add_edge(into, (v.0, output.port.raw(), 0), ());
                 }
@@ -223,15 +223,15 @@ fn beats_up_down_and_improves_with_more_vls() {
         let mut last: Option<Proof> = None;
         for vls in [1, 2, enough] {
             let (_, proof) = verified(&topo, vls);
-            let (ours, theirs) = (proof.mean_hops(), updn.mean_hops());
+            let (nue_hops, updn_hops) = (proof.mean_hops(), updn.mean_hops());
             assert!(
-                ours <= theirs,
-                "{name} on {vls}: {ours} hops, up/down {theirs}"
+                nue_hops <= updn_hops,
+                "{name} on {vls}: {nue_hops} hops, up/down {updn_hops}"
             );
-            let (ours, theirs) = (proof.max_load, updn.max_load);
+            let (nue_load, updn_load) = (proof.max_load, updn.max_load);
             assert!(
-                ours <= theirs,
-                "{name} on {vls}: load {ours}, up/down {theirs}"
+                nue_load <= updn_load,
+                "{name} on {vls}: load {nue_load}, up/down {updn_load}"
             );
             if let Some(last) = last {
                 assert!(proof.mean_hops() <= last.mean_hops(), "{name} on {vls}");

@@ -53,12 +53,14 @@ pub(crate) fn follow(
 
 /// Ports through which packets for a LID enter the fabric at a switch: its end ports and its port 0.
 pub(crate) fn entries(topo: &Topology, from: SwitchIdx, to: &Destination) -> Vec<PortNum> {
-    let ends = topo.end_ports(from);
-    if to.port == PortNum::ZERO && ends.is_empty() {
+    let end_ports = topo.end_ports(from);
+    if to.port == PortNum::ZERO && end_ports.is_empty() {
         return Vec::new();
     }
-    let all = std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port));
-    all.filter(|&p| (from, p) != (to.switch, to.port)).collect()
+    let source_ports = std::iter::once(PortNum::ZERO).chain(end_ports.iter().map(|e| e.port));
+    source_ports
+        .filter(|&p| (from, p) != (to.switch, to.port))
+        .collect()
 }
 
 /// A channel and its VL: switch, output port, VL.
@@ -100,9 +102,9 @@ pub(crate) fn check_tables(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -
 /// same two switches.
 pub(crate) fn reversible(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> bool {
     let both = |from: SwitchIdx, to: &Destination| {
-        let ends = !topo.end_ports(to.switch).is_empty();
+        let has_end_ports = !topo.end_ports(to.switch).is_empty();
         let back = topo.destinations_on(from).iter();
-        let back = back.filter(|d| ends || d.port != PortNum::ZERO);
+        let back = back.filter(|d| has_end_ports || d.port != PortNum::ZERO);
         let mut sls: Vec<u8> = back.map(|d| vl_plan.sl(to.switch, d)).collect();
         sls.push(vl_plan.sl(from, to));
         sls

@@ -46,14 +46,14 @@ impl Case {
         // Half of all graphs have links with fewer VLs than others.
         let narrow = rng.below(2) == 0;
         let vls = fabric.links.iter().map(|_| {
-            let few = narrow && rng.below(8) == 0;
-            if few { 1 << rng.below(4) } else { 15 }
+            let has_few_vls = narrow && rng.below(8) == 0;
+            if has_few_vls { 1 << rng.below(4) } else { 15 }
         });
         let vls = vls.map(|n: u8| n.min(15)).collect();
-        let few = rng.below(4) == 0;
+        let has_few_hosts = rng.below(4) == 0;
         Self {
             vls,
-            without_lid: (0..n).map(|_| few && rng.below(6) == 0).collect(),
+            without_lid: (0..n).map(|_| has_few_hosts && rng.below(6) == 0).collect(),
             fabric,
             usable_vls,
         }
@@ -75,8 +75,8 @@ impl Case {
             }
         }
         for _ in 0..switches {
-            let is_gone = rng.below(self.fabric.ports.len());
-            let less = self.without_switch(is_gone);
+            let removed = rng.below(self.fabric.ports.len());
+            let less = self.without_switch(removed);
             if less.fabric.ports.len() > 1 && less.fabric.connected() {
                 self = less;
             }
@@ -84,13 +84,13 @@ impl Case {
         self
     }
 
-    fn without_switch(&self, gone: usize) -> Self {
-        let moved = |s: usize| if s > gone { s - 1 } else { s };
+    fn without_switch(&self, removed: usize) -> Self {
+        let moved = |s: usize| if s > removed { s - 1 } else { s };
         let mut less = self.clone();
-        less.fabric.ports.remove(gone);
-        less.without_lid.remove(gone);
+        less.fabric.ports.remove(removed);
+        less.without_lid.remove(removed);
         let kept: Vec<usize> = (0..self.fabric.links.len())
-            .filter(|&c| self.fabric.links[c].0.0 != gone && self.fabric.links[c].1.0 != gone)
+            .filter(|&c| self.fabric.links[c].0.0 != removed && self.fabric.links[c].1.0 != removed)
             .collect();
         less.vls = kept.iter().map(|&c| self.vls[c]).collect();
         let link = |c: usize| {
@@ -98,7 +98,7 @@ impl Case {
             ((moved(a), p), (moved(b), q))
         };
         less.fabric.links = kept.iter().map(|&c| link(c)).collect();
-        let hosts = self.fabric.hosts.iter().filter(|host| host.0 != gone);
+        let hosts = self.fabric.hosts.iter().filter(|host| host.0 != removed);
         less.fabric.hosts = hosts.map(|&(s, p, lids)| (moved(s), p, lids)).collect();
         less
     }
@@ -106,8 +106,8 @@ impl Case {
     /// The graph in another order of discovery: switch `s` becomes number `(s + turn) % n`. LIDs are unchanged.
     fn build(&self, turn: usize) -> Topology {
         let n = self.fabric.ports.len();
-        let place = |s: usize| (s + turn) % n;
-        let end = |(s, p): (usize, u8)| (SwitchIdx(place(s) as u32), PortNum(p));
+        let renumber = |s: usize| (s + turn) % n;
+        let port_at = |(s, p): (usize, u8)| (SwitchIdx(renumber(s) as u32), PortNum(p));
         let mut b = TopologyBuilder::new();
         for at in 0..n {
             let s = (at + n - turn % n) % n;
@@ -120,13 +120,13 @@ impl Case {
         }
         for (&(x, y), &vls) in self.fabric.links.iter().zip(&self.vls) {
             let (x, y) = if turn == 0 { (x, y) } else { (y, x) };
-            b.link(end(x), end(y));
-            b.vls(end(x), vls);
+            b.link(port_at(x), port_at(y));
+            b.vls(port_at(x), vls);
         }
         let mut lid = n as u16 + 1;
         for &(s, p, count) in &self.fabric.hosts {
             lid = lid.next_multiple_of(count);
-            b.end_port(end((s, p)), Lid(lid), count);
+            b.end_port(port_at((s, p)), Lid(lid), count);
             lid += count;
         }
         b.build()
@@ -220,8 +220,8 @@ proptest! {
     fn every_engine_routes_correctly_or_reports_reason(case in cases(200)) {
         let topo = case.build(0);
         for engine in ENGINE_NAMES {
-            if let Err(what) = check(engine, &topo, case.usable_vls) {
-                return Err(TestCaseError::fail(what));
+            if let Err(error) = check(engine, &topo, case.usable_vls) {
+                return Err(TestCaseError::fail(error));
             }
         }
     }
@@ -230,16 +230,16 @@ proptest! {
     /// refusal.
     #[test]
     fn engines_are_independent_of_discovery_order(case in cases(60), turn in 1usize..40) {
-        let (local, remote) = (case.build(0), case.build(turn));
-        let n = local.num_switches();
+        let (original, renumbered) = (case.build(0), case.build(turn));
+        let n = original.num_switches();
         let moved = |s: usize| (s + turn) % n;
         for engine in ENGINE_NAMES {
-            match (route(engine, &local, case.usable_vls), route(engine, &remote, case.usable_vls)) {
+            match (route(engine, &original, case.usable_vls), route(engine, &renumbered, case.usable_vls)) {
                 (Ok(x), Ok(y)) => {
                     for s in 0..n {
                         prop_assert_eq!(&x.tables[s], &y.tables[moved(s)], "{}: table of switch {}", engine, s);
-                        for (d, e) in local.destinations().iter().map(|d| {
-                            (d, remote.destinations().iter().find(|e| e.lid == d.lid).unwrap())
+                        for (d, e) in original.destinations().iter().map(|d| {
+                            (d, renumbered.destinations().iter().find(|e| e.lid == d.lid).unwrap())
                         }) {
                             let (a, b) = (SwitchIdx(s as u32), SwitchIdx(moved(s) as u32));
                             prop_assert_eq!(x.vl_plan.sl(a, d), y.vl_plan.sl(b, e), "{}: an SL", engine);
@@ -259,13 +259,13 @@ proptest! {
     fn engines_are_independent_of_thread_count(case in cases(120)) {
         let topo = case.build(0);
         for engine in ENGINE_NAMES {
-            let with = |threads: usize| {
+            let route_with = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| route(engine, &topo, case.usable_vls).map(|r| (r.tables, r.vl_plan, r.order, r.trees)))
             };
-            let one = with(1);
-            prop_assert_eq!(&one, &with(2), "{}", engine);
-            prop_assert_eq!(&one, &with(5), "{}", engine);
+            let one = route_with(1);
+            prop_assert_eq!(&one, &route_with(2), "{}", engine);
+            prop_assert_eq!(&one, &route_with(5), "{}", engine);
         }
     }
 
@@ -305,17 +305,17 @@ fn regular_shapes_with_faults_are_routed_correctly_or_refused() {
     for (name, fabric) in shapes {
         for (seed, faults) in [(1, 0), (2, 1), (3, 3), (4, 8)] {
             let (n, links) = (fabric.ports.len(), fabric.links.len());
-            let whole = Case {
+            let complete = Case {
                 vls: vec![15; links],
                 without_lid: vec![false; n],
                 fabric: fabric.clone(),
                 usable_vls: 8,
             };
-            let topo = whole.after_faults(faults, 0, seed).build(0);
+            let topo = complete.after_faults(faults, 0, seed).build(0);
             for engine in ENGINE_NAMES {
                 for usable_vls in [1, 2, 8] {
                     check(engine, &topo, usable_vls)
-                        .unwrap_or_else(|what| panic!("{name}, {faults} faults: {what}"));
+                        .unwrap_or_else(|error| panic!("{name}, {faults} faults: {error}"));
                 }
             }
         }

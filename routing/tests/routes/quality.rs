@@ -274,12 +274,12 @@ proptest! {
         ends.sort_unstable();
         let mut through: BTreeMap<(u32, u8), Vec<(Lid, Lid)>> = BTreeMap::new();
         let (mut hops, mut shortest, mut by_sl) = (BTreeMap::new(), 0u64, [0u64; 3]);
-        let far = distances(&topo);
+        let distance = distances(&topo);
         for &(a, from) in &ends {
             for &(b, to) in ends.iter().filter(|e| e.0 != a) {
                 let path = follow(&topo, &tables, from, b).unwrap();
                 *hops.entry(path.len()).or_insert(0u64) += 1;
-                shortest += u64::from(far[from.index()][to.index()]);
+                shortest += u64::from(distance[from.index()][to.index()]);
                 by_sl[from.index().min(to.index()) % 3] += 1;
                 path.into_iter().for_each(|c| through.entry(c).or_default().push((a, b)));
             }

@@ -32,9 +32,9 @@ const fn at(s: usize) -> SwitchIdx {
 
 /// Union of two dependency graphs.
 fn both(a: &DependencyGraph, b: &DependencyGraph) -> DependencyGraph {
-    let mut all = a.clone();
-    all.extend(b.all_edges());
-    all
+    let mut union = a.clone();
+    union.extend(b.all_edges());
+    union
 }
 
 /// Dependencies of a group's packets at one of its switches: packets that arrive over a tree link leave over all
@@ -128,7 +128,7 @@ impl Case {
     }
 
     fn removed_entries(&self, cache: &RerouteCache) -> Vec<Vec<SwitchIdx>> {
-        let of = Replacement {
+        let replacement = Replacement {
             topo: &self.topo,
             old: &self.old,
             new: &self.new,
@@ -136,7 +136,7 @@ impl Case {
             cache,
             transition: &self.transition,
         };
-        mft_entries_to_clear(of, &self.groups)
+        mft_entries_to_clear(replacement, &self.groups)
     }
 
     /// Cached result of the verification of the new tables.
@@ -158,7 +158,7 @@ impl Case {
         run.cache
     }
 
-    fn was(&self, v: usize) -> &Lft {
+    fn old_lft(&self, v: usize) -> &Lft {
         self.old[v].as_ref().unwrap_or(&self.new[v])
     }
 
@@ -175,15 +175,15 @@ impl Case {
         (0..stages.len().max(1))
             .map(|now| {
                 mixed_dependencies(&self.topo, &self.vl_plan, |v, lid| {
-                    let was = match &self.transition {
+                    let old_port = match &self.transition {
                         Transition::Drain { first, .. } => first[v].get(lid),
-                        Transition::AnyOrder | Transition::Stages(_) => self.was(v).get(lid),
+                        Transition::AnyOrder | Transition::Stages(_) => self.old_lft(v).get(lid),
                     };
-                    let is = self.new[v].get(lid);
+                    let new_port = self.new[v].get(lid);
                     match stage(v, lid).map(|stage| stage.cmp(&now)) {
-                        Some(core::cmp::Ordering::Less) => vec![is],
-                        Some(core::cmp::Ordering::Greater) => vec![was],
-                        Some(core::cmp::Ordering::Equal) | None => vec![was, is],
+                        Some(core::cmp::Ordering::Less) => vec![new_port],
+                        Some(core::cmp::Ordering::Greater) => vec![old_port],
+                        Some(core::cmp::Ordering::Equal) | None => vec![old_port, new_port],
                     }
                 })
             })
@@ -194,39 +194,39 @@ impl Case {
     fn expected(&self) -> Vec<Vec<SwitchIdx>> {
         let mut moments = self.moments();
         let mut fits = |more: &DependencyGraph| {
-            let all: Vec<DependencyGraph> = moments.iter().map(|m| both(m, more)).collect();
-            let free = !all.iter().any(is_cyclic_directed);
+            let graphs: Vec<DependencyGraph> = moments.iter().map(|m| both(m, more)).collect();
+            let free = !graphs.iter().any(is_cyclic_directed);
             if free {
-                moments = all;
+                moments = graphs;
             }
             free
         };
         let mut go = Vec::new();
         for group in &self.groups {
-            let mut gone = Vec::new();
+            let mut removed = Vec::new();
             if !fits(&group_dependencies(&self.topo, &self.vl_plan, group)) {
-                let alone =
+                let fits_alone =
                     |s: SwitchIdx| group_dependencies_at(&self.topo, &self.vl_plan, group, s);
                 let switches = group.ports.iter().map(|p| p.0);
-                gone.extend(switches.filter(|s| !fits(&alone(*s))));
+                removed.extend(switches.filter(|s| !fits(&fits_alone(*s))));
             }
-            go.push(gone);
+            go.push(removed);
         }
         go
     }
 
     /// Dependencies of the packets of the entries that stay.
     fn stay(&self, go: &[Vec<SwitchIdx>]) -> DependencyGraph {
-        let mut all = DependencyGraph::new();
+        let mut graph = DependencyGraph::new();
         for (group, go) in self.groups.iter().zip(go) {
             for (s, _) in group.ports.iter().filter(|p| !go.contains(&p.0)) {
-                all = both(
-                    &all,
+                graph = both(
+                    &graph,
                     &group_dependencies_at(&self.topo, &self.vl_plan, group, *s),
                 );
             }
         }
-        all
+        graph
     }
 
     /// Writes blocks in random order; returns the dependencies of unicast packets meanwhile.
@@ -238,28 +238,28 @@ impl Case {
         rng: &mut Lcg,
     ) -> DependencyGraph {
         let mut blocks = blocks.to_vec();
-        let mut all = dependencies(&self.topo, state, &self.vl_plan);
+        let mut graph = dependencies(&self.topo, state, &self.vl_plan);
         while !blocks.is_empty() {
             let (s, block) = blocks.swap_remove(rng.below(blocks.len()));
             write_block(&mut state[s], &to[s], block);
-            all = both(&all, &dependencies(&self.topo, state, &self.vl_plan));
+            graph = both(&graph, &dependencies(&self.topo, state, &self.vl_plan));
         }
-        all
+        graph
     }
 
     /// Follows the plan, and checks all entries in use between two pauses together with the groups that stay.
     fn follow(&self, stay: &DependencyGraph, seed: u64) {
         let mut rng = Lcg(seed);
         let mut state: Tables = (0..self.new.len())
-            .map(|v| Arc::new(self.was(v).clone()))
+            .map(|v| Arc::new(self.old_lft(v).clone()))
             .collect();
         let differ = |state: &Tables, to: &Tables| -> Vec<(usize, u16)> {
-            let of = |(v, lft): (usize, &Arc<Lft>)| {
+            let blocks_of = |(v, lft): (usize, &Arc<Lft>)| {
                 changed_blocks(Some(&state[v]), lft)
                     .map(|b| (v, b))
                     .collect::<Vec<_>>()
             };
-            to.iter().enumerate().flat_map(of).collect()
+            to.iter().enumerate().flat_map(blocks_of).collect()
         };
         let mut steps: Vec<(Tables, Vec<(usize, u16)>)> = Vec::new();
         match &self.transition {
@@ -356,16 +356,16 @@ fn random_case(n: usize, extra: usize, seed: u64, vls: u8, groups: usize) -> Cas
     let old = by_tree(&topo, &some_tree(&topo, &mut rng));
     let new = by_tree(&topo, &some_tree(&topo, &mut rng));
     let mut case = Case::new(topo, &old, &new, vl_plan);
-    let mut beside = dependencies(&case.topo, &old, &case.vl_plan);
+    let mut with_others = dependencies(&case.topo, &old, &case.vl_plan);
     for _ in 0..groups {
         let up = some_tree(&case.topo, &mut rng);
         let group = over(&case.topo, &up, rng.below(usize::from(vls)) as u8);
-        let all = both(
-            &beside,
+        let combined = both(
+            &with_others,
             &group_dependencies(&case.topo, &case.vl_plan, &group),
         );
-        if !is_cyclic_directed(&all) {
-            beside = all;
+        if !is_cyclic_directed(&combined) {
+            with_others = combined;
             case.groups.push(group);
         }
     }

@@ -17,7 +17,7 @@ use ferrosm_routing::{
 };
 use proptest::prelude::*;
 
-fn found(topo: &Topology) -> DetectedTree {
+fn detect_tree(topo: &Topology) -> DetectedTree {
     tree(topo, &Hints::default()).unwrap()
 }
 
@@ -84,7 +84,7 @@ fn without(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
 
 /// The highest number of packets on a link, over all shifts of the hosts in the order of leaves, and over all pairs.
 fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
-    let tree = found(topo);
+    let tree = detect_tree(topo);
     let hosts: Vec<(SwitchIdx, Lid)> = tree
         .leaves
         .iter()
@@ -129,7 +129,7 @@ fn full_trees_are_detected_and_shifts_have_no_congestion() {
         let plain = pgft(&m, &w, &p);
         for fabric in [plain.clone(), sharp(plain)] {
             let topo = fabric.build();
-            let tree = found(&topo);
+            let tree = detect_tree(&topo);
             assert_eq!(tree.levels(), m.len());
             assert_eq!(tree.leaves.len(), m[1..].iter().product::<usize>());
             assert_eq!(tree.roots.len(), w.iter().product::<usize>());
@@ -236,11 +236,11 @@ fn tree_levels_survive_losses() {
                 three_level(6),
                 three_level(6).with_sharp(),
             ] {
-                let whole = found(&fabric.build());
+                let complete = detect_tree(&fabric.build());
                 let less = without(fabric, percent, seed).build();
-                let tree = found(&less);
-                assert_eq!(tree.rank, whole.rank, "seed {seed}, {percent} %");
-                assert_eq!(tree.leaves, whole.leaves, "seed {seed}, {percent} %");
+                let tree = detect_tree(&less);
+                assert_eq!(tree.rank, complete.rank, "seed {seed}, {percent} %");
+                assert_eq!(tree.leaves, complete.leaves, "seed {seed}, {percent} %");
             }
         }
     }
@@ -261,8 +261,8 @@ fn degraded_trees_stay_balanced() {
             let topo = without(fabric.clone(), percent, seed).build();
             let hosts: usize = topo.switches().map(|s| topo.end_ports(s).len()).sum();
             let must = |s: SwitchIdx| {
-                let own = topo.end_ports(s).len();
-                (own * (hosts - own)).div_ceil(topo.links(s).len())
+                let own_end_ports = topo.end_ports(s).len();
+                (own_end_ports * (hosts - own_end_ports)).div_ceil(topo.links(s).len())
             };
             let bound = topo.switches().map(must).max().unwrap();
             for engine in ["dmodc", "updn"] {
@@ -332,12 +332,12 @@ fn ftree_refuses_impure_trees() {
         links: 2,
         usual: 1,
     };
-    for (fabric, why) in [
+    for (fabric, mismatch) in [
         (same_level, ShapeError::LinksWithinLevel(1)),
         (thicker, unequal),
     ] {
         let topo = fabric.build();
-        assert_eq!(route("ftree", &topo).unwrap_err(), why.into());
+        assert_eq!(route("ftree", &topo).unwrap_err(), mismatch.into());
         verified(&topo, &route("dmodc", &topo).unwrap());
         let hints = Hints {
             roots: (4..8).map(SwitchIdx).collect(),
@@ -535,16 +535,16 @@ fn tree_tables_are_independent_of_thread_count() {
     for fabric in [three_level(4).with_sharp(), without(three_level(6), 15, 4)] {
         let topo = fabric.build();
         for engine in ["dmodc", "ftree", "dnup", "updn", "minhop"] {
-            let with = |threads: usize| {
+            let route_with = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new()
                     .num_threads(threads)
                     .build()
                     .unwrap();
                 pool.install(|| route(engine, &topo).unwrap().tables)
             };
-            let one = with(1);
-            assert_eq!(one, with(2));
-            assert_eq!(one, with(5));
+            let one = route_with(1);
+            assert_eq!(one, route_with(2));
+            assert_eq!(one, route_with(5));
         }
     }
 }
@@ -553,8 +553,8 @@ fn tree_tables_are_independent_of_thread_count() {
 /// they all turn at one leaf. A lost link changes that for few.
 #[test]
 fn aggregation_node_pairs_turn_at_all_leaves() {
-    let whole = three_level(4).with_sharp();
-    for (fabric, percent) in [(whole.clone(), 50), (without(whole, 3, 5), 80)] {
+    let complete = three_level(4).with_sharp();
+    for (fabric, percent) in [(complete.clone(), 50), (without(complete, 3, 5), 80)] {
         let topo = fabric.build();
         let one = engine_by_name("dmodc")
             .unwrap()
@@ -574,8 +574,8 @@ fn aggregation_node_pairs_turn_at_all_leaves() {
         assert!(100 * proof.max_load < percent * crowded.max_load);
     }
     // A two-level tree has few of them compared with the hosts.
-    let few = two_level(12, 4, 12, 1).with_sharp().build();
-    assert!(route("dmodc", &few).unwrap().vl_plan.is_single());
+    let sparse = two_level(12, 4, 12, 1).with_sharp().build();
+    assert!(route("dmodc", &sparse).unwrap().vl_plan.is_single());
 }
 
 /// If links are missing, only shortest paths to the LIDs of spines go down and up. `minhop` passes verification, and

@@ -173,8 +173,8 @@ fn invalid_trees_are_rejected() {
     );
     let t = tables("updn", &topo);
     let fault = |tree: TreePorts, vl_plan: &VlPlan| {
-        let whole = self::tree(&[(0, &[1, 2]), (1, &[1, 2])]);
-        let failure = verify_with_trees(&topo, &t, vl_plan, &[whole, tree]).unwrap_err();
+        let complete = self::tree(&[(0, &[1, 2]), (1, &[1, 2])]);
+        let failure = verify_with_trees(&topo, &t, vl_plan, &[complete, tree]).unwrap_err();
         let broken = failure.tree.unwrap();
         assert_eq!(broken.tree, 1);
         broken.fault

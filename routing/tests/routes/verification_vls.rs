@@ -285,24 +285,24 @@ fn verification_is_independent_of_thread_count() {
     for _ in 0..20 {
         let vl_plan = random_vl_plan(&topo, &mut rng, 0);
         for tables in &tables {
-            let of = |threads| {
+            let verify_with = |threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
                 pool.unwrap().install(|| verify(&topo, tables, &vl_plan))
             };
-            let alone = of(1);
-            assert_eq!(alone, of(2));
-            assert_eq!(alone, of(7));
+            let single_thread = verify_with(1);
+            assert_eq!(single_thread, verify_with(2));
+            assert_eq!(single_thread, verify_with(7));
         }
     }
 }
 
 /// A random SL and VL mapping of any kind. Invalid SLs and VLs occur only if `wrong` is not 0.
-fn random_vl_plan(topo: &Topology, rng: &mut Lcg, wrong: usize) -> VlPlan {
+fn random_vl_plan(topo: &Topology, rng: &mut Lcg, num_invalid: usize) -> VlPlan {
     let vls = 1 + rng.below(4) as u8;
     let sls = [1, 2, usize::from(vls), 16][rng.below(4)];
     let row = |rng: &mut Lcg, n: usize| -> Arc<[u8]> {
         let mut row: Vec<u8> = (0..n).map(|_| rng.below(sls) as u8).collect();
-        if wrong > 0 && rng.below(12) == 0 {
+        if num_invalid > 0 && rng.below(12) == 0 {
             row[rng.below(n)] = 16 + rng.below(3) as u8;
         }
         row.into()
@@ -329,7 +329,7 @@ fn random_vl_plan(topo: &Topology, rng: &mut Lcg, wrong: usize) -> VlPlan {
         for _ in 0..rng.below(60) {
             let (input, output) = (rng.below(12) as u8, rng.below(12) as u8);
             let mut map = std::array::from_fn(|_| rng.below(usize::from(vls)) as u8);
-            if wrong > 0 && rng.below(30) == 0 {
+            if num_invalid > 0 && rng.below(30) == 0 {
                 map[rng.below(sls)] = [vls, 15][rng.below(2)];
             }
             maps.set(PortNum(input % ports), PortNum(output % ports), map);
@@ -346,11 +346,11 @@ fn random_vl_plan(topo: &Topology, rng: &mut Lcg, wrong: usize) -> VlPlan {
 
 /// The fabric with this number of VLs on its last link.
 fn narrowed(fabric: &Fabric, vls: u8) -> Topology {
-    let whole = fabric.build();
+    let complete = fabric.build();
     let mut b = TopologyBuilder::new();
-    for (s, &ports) in whole.switches().zip(&fabric.ports) {
-        b.switch(ports, whole.lid(s));
-        for e in whole.end_ports(s) {
+    for (s, &ports) in complete.switches().zip(&fabric.ports) {
+        b.switch(ports, complete.lid(s));
+        for e in complete.end_ports(s) {
             b.end_port((s, e.port), e.lid, e.count);
         }
     }

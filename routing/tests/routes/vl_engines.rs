@@ -77,9 +77,9 @@ fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8
     let mut links = vec![Vec::new(); topo.num_switches()];
     for s in topo.switches() {
         if let Some(port) = up[s.index()] {
-            let (parent, there) = topo.neighbor(s, port).unwrap();
-            links[s.index()].push((port, parent, there));
-            links[parent.index()].push((there, s, port));
+            let (parent, parent_port) = topo.neighbor(s, port).unwrap();
+            links[s.index()].push((port, parent, parent_port));
+            links[parent.index()].push((parent_port, s, port));
         }
     }
     for s in topo.switches() {
@@ -139,8 +139,8 @@ proptest! {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| route(engine, topo, 15))
             };
-            let (one, three, there) = (on(1, &topo), on(3, &topo), on(2, &turned));
-            match (one, three, there) {
+            let (one, three, renumbered) = (on(1, &topo), on(3, &topo), on(2, &turned));
+            match (one, three, renumbered) {
                 (Ok(one), Ok(three), Ok(there)) => {
                     prop_assert_eq!(&one.tables, &three.tables);
                     prop_assert_eq!(&one.vl_plan, &three.vl_plan);
@@ -187,12 +187,12 @@ fn regular_fabrics_need_few_vls() {
         if !less.connected() {
             less = fabric.clone();
         }
-        for (engine, most) in [("dfsssp", dfsssp), ("lash", lash)] {
+        for (engine, max_vls) in [("dfsssp", dfsssp), ("lash", lash)] {
             let topo = fabric.build();
             let (routing, _) = verified(engine, &topo, 8);
             check(&topo, &routing, 8);
             assert!(
-                routing.vl_plan.vls <= most,
+                routing.vl_plan.vls <= max_vls,
                 "{engine}, {name}: {} VLs",
                 routing.vl_plan.vls
             );
@@ -269,9 +269,9 @@ fn routes_are_spread_over_vls() {
     else {
         panic!("expected SLs by pairs of switches");
     };
-    let all = rows.iter().flat_map(|row| row.iter());
+    let entries = rows.iter().flat_map(|row| row.iter());
     let mut count = vec![0; usize::from(*vls)];
-    all.for_each(|sl| count[usize::from(*sl)] += 1);
+    entries.for_each(|sl| count[usize::from(*sl)] += 1);
     assert!(count.iter().all(|&c| c < 256 * 3 / 4), "{count:?}");
 }
 
@@ -346,16 +346,19 @@ fn installed_shortest_paths_are_kept() {
                 }
             }
             for s in topo.switches().filter(|s| passed[s.index()]) {
-                let (was, is) = (
+                let (old_routing, new_routing) = (
                     first.tables[s.index()].get(d.lid),
                     after.tables[s.index()].get(d.lid),
                 );
-                let Some((peer, _)) = less.neighbor(s, was) else {
+                let Some((peer, _)) = less.neighbor(s, old_routing) else {
                     continue;
                 };
                 let to = d.switch.index();
                 let still = hops.1[peer.index()][to] + 1 == hops.1[s.index()][to];
-                assert!(!still || was == is, "a route moved for nothing");
+                assert!(
+                    !still || old_routing == new_routing,
+                    "a route moved for nothing"
+                );
             }
         }
         let repaired = engine

@@ -202,8 +202,8 @@ fn master_sm_lid_of_an_unseen_master_is_replaced() {
     lab.world.run_for(Duration::from_secs(25));
     let far_host = *hosts(&lab).last().expect("hosts");
     let reregisters = |lab: &Lab| -> Vec<u32> {
-        let hosts_count = hosts(lab).into_iter().filter(|at| *at != far_host);
-        hosts_count
+        let other_hosts = hosts(lab).into_iter().filter(|at| *at != far_host);
+        other_hosts
             .map(|at| lab.world.fabric().client_reregisters(at))
             .collect()
     };

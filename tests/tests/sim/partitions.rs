@@ -452,13 +452,13 @@ fn p_key_and_group_records_match_the_configuration() {
         assert_eq!(PKeyBlock::decode(&record.table).keys, keys, "{at:?}");
     }
     let blocks = |at: PortAt| usize::from(fabric.pkey_cap(at)).div_ceil(32);
-    let num_end_ports: usize = fabric.end_ports().map(blocks).sum();
+    let num_blocks: usize = fabric.end_ports().map(blocks).sum();
     let guards: usize = hosts(&lab)
         .iter()
         .filter_map(|p| fabric.peer(*p))
         .map(blocks)
         .sum();
-    assert_eq!(records.len(), num_end_ports + guards);
+    assert_eq!(records.len(), num_blocks + guards);
     let groups = |lab: &Lab| -> Vec<u16> {
         let groups = lab.manager().core().registry().groups();
         groups.iter().map(|(_, g)| g.parameters.pkey.0).collect()

@@ -14,7 +14,7 @@ use crate::work::{BudgetExceeded, WorkBudget};
 const COLUMN_UNITS: usize = 2;
 
 /// Unit of loads, as fractions of a route: divisible by common numbers of parallel links.
-const PARTS: u64 = 5040;
+const LOAD_SCALE: u64 = 5040;
 
 /// Hops from each switch to the root of a tree, `u32::MAX` where the tree does not reach.
 pub(super) fn depths(net: &Network, tree: &[u8], dest: usize, hops: &mut Vec<u32>) {
@@ -90,7 +90,7 @@ impl BalanceScope<'_> {
         let net = self.net;
         let mut slots = vec![NO_SLOT; net.lids.len() * net.n];
         let share: Vec<u64> = (0..net.channels.len())
-            .map(|c| PARTS / (net.ports(c).len() as u64).max(1))
+            .map(|c| LOAD_SCALE / (net.ports(c).len() as u64).max(1))
             .collect();
         let mut weight = vec![0u64; net.channels.len()];
         let (mut hops, mut by_distance) = (Vec::new(), Vec::new());

@@ -22,7 +22,7 @@ const TRY_UNITS: u64 = 20;
 const SEARCH_UNITS: u64 = 2;
 
 /// Unit of loads, as fractions of a route: divisible by common numbers of parallel links.
-const PARTS: u64 = 5040;
+const LOAD_SCALE: u64 = 5040;
 
 /// The VLs, and the VL of each pair of switches.
 #[derive(Debug)]
@@ -196,7 +196,7 @@ impl<'a> PairVls<'a> {
 
     /// Load of routes over a channel, divided by its number of links, in [`PARTS`] of a route.
     fn relative_load(&self, channel: usize, routes: u64) -> u64 {
-        routes * (PARTS / (self.net.ports(channel).len() as u64).max(1))
+        routes * (LOAD_SCALE / (self.net.ports(channel).len() as u64).max(1))
     }
 
     /// Decrease of the sum of the squared loads if `u` uses another channel to a switch at the same distance.
