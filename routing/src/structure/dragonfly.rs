@@ -141,7 +141,7 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     if pairs.len() * 4 < group_pairs * 3 {
         return Err(DragonflyMismatch::FewGlobalLinks {
             linked: pairs.len(),
-            group_pairs: group_pairs,
+            group_pairs,
         });
     }
     if let Ok(grid) = grid(topo, &Hints::default()) {

@@ -223,7 +223,7 @@ impl Registry {
             self.groups.remove_port(alias);
             was_removed = true;
         }
-        any |= self.subscriptions.remove(gid);
+        was_removed |= self.subscriptions.remove(gid);
         self.reports.remove_subscriber(gid);
         self.report_group_events(view, now);
         was_removed

@@ -149,7 +149,7 @@ fn rejected_lft_block_delays_later_stages() {
 fn dropped_routes_are_written_back_after_an_aborted_update() {
     let cfg = |engine: &str| SmConfig {
         sweep_interval: Duration::ZERO,
-        ..with(engine, 1)
+        ..config_for(engine, 1)
     };
     let mut aborted = 0;
     for (spec, from, to) in [
