@@ -1,5 +1,7 @@
 //! Alias GUIDs and VL tables on a simulated fabric: SA requests that make the SM write or read device tables.
 
+use std::time::Duration;
+
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Method, Status};
@@ -401,4 +403,35 @@ fn vl_tables_are_read_on_request() {
         send(&mut lab, &all, 6);
         assert_eq!(replies(&lab, 6).len(), 1, "all tables are cached");
     }
+}
+
+/// Clients register alias GUIDs faster than the SM can write them: light sweeps still take place.
+#[test]
+fn alias_guid_writes_do_not_prevent_light_sweeps() {
+    let mut lab = lab("fat-tree:4");
+    lab.world.set_hop_time(Duration::from_millis(2));
+    lab.world.fabric_mut().reset_counters();
+    let all = hosts(&lab);
+    for (i, at) in all.iter().cycle().enumerate().take(20_000) {
+        let mut guids = [PortGuid(0); 8];
+        guids[1] = PortGuid(0x0002_C9FF_0000_0000 | u64::try_from(i).unwrap());
+        let record = GuidInfoRecord {
+            lid: lab.world.fabric().lid(*at).0,
+            block_num: 0,
+            guids,
+        };
+        let request = SaRequest {
+            from: *at,
+            method: Method::Set,
+            attr: id::GUID_INFO,
+            mask: LID_AND_BLOCK | entry(1),
+            data: &record.encode(),
+            key: MKey::NONE,
+        };
+        send(&mut lab, &request, 1);
+        lab.world.run_for(Duration::from_millis(1));
+    }
+    let counters = lab.world.fabric().all_counters();
+    assert!(counters.sets(ferrosm_mad::attr::id::GUID_INFO) > 1000);
+    assert!(counters.gets(ferrosm_mad::attr::id::SWITCH_INFO) > 0);
 }

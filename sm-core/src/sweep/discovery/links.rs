@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::PortGuid;
 
-use super::{Discovery, set_port_guid};
+use super::Discovery;
+use super::owners::set_port_guid;
 use crate::ctx::Ctx;
 use crate::io::Event;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
-use crate::subnet::{Node, PortRef, Subnet};
+use crate::subnet::{Node, Port, PortRef, Subnet};
 use crate::sweep::quarantine::quarantine;
 
 /// Whether `to`, which is behind `from`, shows that a link between switches, or the SM's own link, leads elsewhere than before.
@@ -83,7 +84,8 @@ impl Discovery {
     }
 
     /// Two ports report the same far end. The older link is preserved if it is still reported: the node behind the other port uses a GUID
-    /// that is not its own. If only one port still reports the far end, the cable was moved.
+    /// that is not its own. If only one port still reports the far end, the cable was moved. Of the links of a CA or router that was not
+    /// known before the sweep, an Active one is preferred: an SM has configured it.
     pub(super) fn resolve_conflicts(&mut self, ctx: &mut Ctx<'_>) {
         for ((from, to), guid) in core::mem::take(&mut self.conflicts) {
             if self.neighbours.get(&from) != Some(&to) {
@@ -93,7 +95,12 @@ impl Discovery {
                 Some(other) if other != from => {
                     let far_end = self.neighbours.get(&to);
                     let other_reports = self.neighbours.get(&other) == Some(&to);
-                    if far_end == Some(&from) {
+                    let is_active = |p| ctx.fabric.port(p).is_some_and(is_active);
+                    let is_used = self.added.contains(&to.node)
+                        && far_end.is_none()
+                        && is_active(from)
+                        && !is_active(other);
+                    if far_end == Some(&from) || is_used {
                         if other_reports {
                             reject(ctx, other, to);
                         }
@@ -166,11 +173,16 @@ impl Discovery {
     /// have answered.
     fn reconnect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef, guid: PortGuid) {
         self.connect(ctx, from, to);
-        if !ctx.fabric.get(to.node).is_some_and(Node::is_switch) {
+        if let Some(node) = ctx.fabric.get_mut(to.node).filter(|node| !node.is_switch()) {
+            node.is_description_current = false;
             set_port_guid(ctx, to, guid);
             ctx.smps.enqueue(SmpOp::PortInfo(to));
         }
     }
+}
+
+fn is_active(port: &Port) -> bool {
+    port.state() == PortState::Active
 }
 
 fn reject(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {

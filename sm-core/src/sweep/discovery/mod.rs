@@ -4,9 +4,10 @@
 //! full sweep queries behind every port that is up, a local sweep only where the state of a port changed. No response, and no missing
 //! response, ends a sweep: the node or port is quarantined and reported.
 //!
-//! [`port_info`] handles PortInfo, [`links`] which port is linked to which.
+//! [`port_info`] handles PortInfo, [`links`] which port is linked to which, [`owners`] which node or port owns a GUID.
 
 mod links;
+mod owners;
 mod port_info;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +26,9 @@ use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
-use crate::subnet::{Node, NodeIdx, PortRef, Subnet, plausible};
+use crate::subnet::{Node, NodeIdx, PortRef, plausible};
 
+use owners::{has_absent_owner, index_port, set_port_guid};
 pub(crate) use port_info::{
     check_port_info, on_ext_port_info, on_port_info_failed, read_fdr10, store_port_info,
 };
@@ -217,6 +219,7 @@ impl Discovery {
     /// discovery are in.
     pub(crate) fn remove_absent(&mut self, ctx: &mut Ctx<'_>) {
         self.resolve_conflicts(ctx);
+        self.prefer_active_ports(ctx);
         if !self.is_local() {
             self.check_both_ends(ctx);
             let nodes = ctx.fabric.nodes();
@@ -301,46 +304,6 @@ impl Discovery {
     }
 }
 
-/// A CA or router port was reached, and has this GUID.
-fn set_port_guid(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
-    let epoch = ctx.fabric.epoch();
-    let Some(port) = ctx.fabric.port_mut(at) else {
-        return;
-    };
-    port.seen = epoch;
-    if port.guid != guid {
-        port.guid = guid;
-        ctx.effects.routing_stale = true;
-    }
-    index_port(ctx, at, guid);
-}
-
-/// Whether a sweep has reached an end port.
-fn is_reached(fabric: &Subnet, p: PortRef) -> bool {
-    let epoch = fabric.epoch();
-    fabric.get(p.node).is_some_and(|node| {
-        let port = node.ports.get(p.port.index());
-        node.seen == epoch && (node.is_switch() || port.is_some_and(|port| port.seen == epoch))
-    })
-}
-
-/// Whether a NodeInfo received over `from` has a GUID of a known node, or of its port, that was elsewhere before this sweep and has not been
-/// reached yet. If it still is elsewhere, the node behind `from` uses a GUID that is not its own.
-fn has_absent_owner(fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
-    let is_elsewhere = |p: PortRef| fabric.peer(p).is_some_and(|peer| peer != from);
-    let is_absent = |n: NodeIdx| {
-        let is_here = fabric.peer(PortRef::new(n, info.local_port_num)) == Some(from);
-        fabric.get(n).is_some_and(|node| {
-            let mut ports = node.physical_ports().map(|p| PortRef::new(n, p));
-            node.seen != fabric.epoch() && !is_here && ports.any(is_elsewhere)
-        })
-    };
-    let owner = fabric.port_by_guid(info.port_guid);
-    let nodes = [fabric.node_by_guid(info.node_guid), owner.map(|p| p.node)];
-    nodes.into_iter().flatten().any(is_absent)
-        || owner.is_some_and(|p| !is_reached(fabric, p) && is_elsewhere(p))
-}
-
 fn read_node(ctx: &mut Ctx<'_>, idx: NodeIdx) {
     let Some(node) = ctx.fabric.get(idx) else {
         return;
@@ -354,22 +317,6 @@ fn read_node(ctx: &mut Ctx<'_>, idx: NodeIdx) {
         }
         index_port(ctx, at, guid);
         ctx.smps.enqueue(SmpOp::SwitchInfo(idx));
-    }
-}
-
-/// Indexes a port GUID, or quarantines the port if another port of this sweep has it.
-fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
-    let fabric = &mut *ctx.fabric;
-    let is_current =
-        |p: PortRef| fabric.port(p).is_some_and(|port| port.guid == guid) && is_reached(fabric, p);
-    let owner = fabric.port_by_guid(guid).filter(|owner| *owner != at);
-    let is_duplicate = owner.is_some_and(is_current);
-    if let Some(port) = fabric.port_mut(at) {
-        let why = QuarantineReason::DuplicatePortGuid(guid);
-        port.quarantine = is_duplicate.then(|| Box::new(why));
-    }
-    if !is_duplicate {
-        fabric.index_port_guid(guid, at);
     }
 }
 

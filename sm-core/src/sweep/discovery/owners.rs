@@ -1,0 +1,108 @@
+//! Which node and port owns a GUID that several report.
+//!
+//! A node or port that was in use before retains its GUID, whichever a sweep reaches first. If none was known before, as after a restart, the
+//! one with an Active port does; otherwise the first.
+
+use ferrosm_mad::attr::{NodeInfo, PortState};
+use ferrosm_mad::ids::PortGuid;
+
+use super::Discovery;
+use crate::ctx::Ctx;
+use crate::report::QuarantineReason;
+use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
+
+impl Discovery {
+    /// Of two ports with one GUID that were not known before the sweep, an Active one is preferred: an SM has configured it.
+    pub(super) fn prefer_active_ports(&self, ctx: &mut Ctx<'_>) {
+        let fabric = &mut *ctx.fabric;
+        let active = |fabric: &Subnet, p: PortRef| {
+            fabric
+                .port(p)
+                .is_some_and(|port| port.state() == PortState::Active)
+        };
+        for n in &self.added {
+            let Some(node) = fabric.get(*n).filter(|node| !node.is_switch()) else {
+                continue;
+            };
+            for at in node.physical_ports().map(|p| PortRef::new(*n, p)) {
+                let why = fabric.port(at).and_then(|port| port.quarantine.as_deref());
+                let Some(QuarantineReason::DuplicatePortGuid(guid)) = why else {
+                    continue;
+                };
+                let guid = *guid;
+                let owner = fabric.port_by_guid(guid).filter(|owner| {
+                    self.added.contains(&owner.node)
+                        && fabric.local() != Some(*owner)
+                        && !fabric.get(owner.node).is_some_and(Node::is_switch)
+                });
+                let Some(owner) = owner else { continue };
+                if active(fabric, at) && !active(fabric, owner) {
+                    fabric.index_port_guid(guid, at);
+                    for (p, loses) in [(at, false), (owner, true)] {
+                        if let Some(port) = fabric.port_mut(p) {
+                            let why = QuarantineReason::DuplicatePortGuid(guid);
+                            port.quarantine = loses.then(|| Box::new(why));
+                        }
+                    }
+                    ctx.effects.routing_stale = true;
+                }
+            }
+        }
+    }
+}
+
+/// A CA or router port was reached, and has this GUID.
+pub(super) fn set_port_guid(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
+    let epoch = ctx.fabric.epoch();
+    let Some(port) = ctx.fabric.port_mut(at) else {
+        return;
+    };
+    port.seen = epoch;
+    if port.guid != guid {
+        port.guid = guid;
+        ctx.effects.routing_stale = true;
+    }
+    index_port(ctx, at, guid);
+}
+
+/// Whether a sweep has reached an end port.
+fn is_reached(fabric: &Subnet, p: PortRef) -> bool {
+    let epoch = fabric.epoch();
+    fabric.get(p.node).is_some_and(|node| {
+        let port = node.ports.get(p.port.index());
+        node.seen == epoch && (node.is_switch() || port.is_some_and(|port| port.seen == epoch))
+    })
+}
+
+/// Whether a NodeInfo received over `from` has a GUID of a known node, or of its port, that was elsewhere before this sweep and has not been
+/// reached yet. If it still is elsewhere, the node behind `from` uses a GUID that is not its own.
+pub(super) fn has_absent_owner(fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
+    let is_elsewhere = |p: PortRef| fabric.peer(p).is_some_and(|peer| peer != from);
+    let is_absent = |n: NodeIdx| {
+        let is_here = fabric.peer(PortRef::new(n, info.local_port_num)) == Some(from);
+        fabric.get(n).is_some_and(|node| {
+            let mut ports = node.physical_ports().map(|p| PortRef::new(n, p));
+            node.seen != fabric.epoch() && !is_here && ports.any(is_elsewhere)
+        })
+    };
+    let owner = fabric.port_by_guid(info.port_guid);
+    let nodes = [fabric.node_by_guid(info.node_guid), owner.map(|p| p.node)];
+    nodes.into_iter().flatten().any(is_absent)
+        || owner.is_some_and(|p| !is_reached(fabric, p) && is_elsewhere(p))
+}
+
+/// Indexes a port GUID, or quarantines the port if another port of this sweep has it.
+pub(super) fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
+    let fabric = &mut *ctx.fabric;
+    let is_current =
+        |p: PortRef| fabric.port(p).is_some_and(|port| port.guid == guid) && is_reached(fabric, p);
+    let owner = fabric.port_by_guid(guid).filter(|owner| *owner != at);
+    let is_duplicate = owner.is_some_and(is_current);
+    if let Some(port) = fabric.port_mut(at) {
+        let why = QuarantineReason::DuplicatePortGuid(guid);
+        port.quarantine = is_duplicate.then(|| Box::new(why));
+    }
+    if !is_duplicate {
+        fabric.index_port_guid(guid, at);
+    }
+}
