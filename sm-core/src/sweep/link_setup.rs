@@ -284,7 +284,7 @@ pub(crate) fn on_set(
             // The first rejection may come from another device, because a cable on the DR path was exchanged. The port is read again, and
             // armed without its parameters if it rejects them in the next sweep as well.
             let is_repeated = core::mem::replace(&mut port.params_rejected, true);
-            if is_repeated || ctx.cfg.sweep_interval.is_zero() {
+            if is_repeated {
                 // The device may have accepted a part: PortInfo shows whether the port can be armed.
                 if let Some(arming) = arming {
                     arming.rejected.insert(p);
