@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ferrosm_core::{Subnet, SubnetManager};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemImageGuid};
-use ferrosm_routing::{LastRun, Lft, SwitchIdx};
+use ferrosm_routing::{Lft, SwitchIdx, VerifiedRun};
 
 /// Nodes and links.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ pub struct FabricView {
 #[derive(Debug, Clone)]
 pub struct InstalledRouting {
     /// The graph and the routing.
-    pub run: Arc<LastRun>,
+    pub run: Arc<VerifiedRun>,
     /// By node.
     switches: Vec<Option<SwitchIdx>>,
 }
@@ -180,7 +180,7 @@ impl FabricNode {
 impl InstalledRouting {
     /// From the node of each switch of the graph.
     #[must_use]
-    pub fn new(run: Arc<LastRun>, nodes: &[usize]) -> Self {
+    pub fn new(run: Arc<VerifiedRun>, nodes: &[usize]) -> Self {
         let mut switches = Vec::new();
         for (s, node) in run.topo.switches().zip(nodes) {
             if switches.len() <= *node {

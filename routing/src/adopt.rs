@@ -46,7 +46,7 @@ impl Describe for AdoptError {
 /// graph. Entries for unused LIDs are removed. A tree constraint that the tables no longer satisfy becomes
 /// [`TreeConstraint::Search`].
 ///
-/// `vls` is the number of usable data VLs; `baseline_max_load` is [`crate::LastRun::baseline_max_load`].
+/// `vls` is the number of usable data VLs; `baseline_max_load` is [`crate::VerifiedRun::baseline_max_load`].
 ///
 /// # Errors
 /// The tables cannot be adopted.

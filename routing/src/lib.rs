@@ -53,8 +53,8 @@ pub mod work;
 pub use describe::Describe;
 pub use diagnostics::{Diagnostic, RerouteSummary, RoutingFigures, Structure, TreeFigures};
 pub use engine::{
-    ENGINE_NAMES, Engine, HintError, LastRun, Previous, RouteError, Routing, RoutingRequest,
-    ShapeError, SwitchHintError, SwitchOrderStrategy, TreeConstraint, engine_by_name,
+    ENGINE_NAMES, Engine, HintError, PreviousRouting, RouteError, Routing, RoutingRequest,
+    ShapeError, SwitchHintError, SwitchOrderStrategy, TreeConstraint, VerifiedRun, engine_by_name,
 };
 pub use hints::Hints;
 pub use reroute_cache::RerouteCache;

@@ -102,7 +102,7 @@ pub struct Selection {
     pub rejected: Vec<EngineRejection>,
     /// Whether `chosen` is the installed routing, rerouted incrementally.
     pub rerouted: bool,
-    /// For [`crate::LastRun::cache`].
+    /// For [`crate::VerifiedRun::cache`].
     pub cache: RerouteCache,
 }
 

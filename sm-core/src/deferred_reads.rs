@@ -67,8 +67,8 @@ impl DeferredReads {
             send_reply(outbox, &request, &reply);
             return;
         }
-        let same = |(peer, query): &(Peer, Vec<u8>)| *peer == from && **query == *bytes;
-        if self.waiting.iter().any(same) {
+        let is_repeated = |(peer, query): &(Peer, Vec<u8>)| *peer == from && **query == *bytes;
+        if self.waiting.iter().any(is_repeated) {
             return;
         }
         if self.waiting.len() >= WAITING_MAX {
@@ -126,8 +126,8 @@ impl DeferredReads {
             let Some(request) = SaRequest::parse(from, &bytes) else {
                 continue;
             };
-            let most = (room - needed.len()) + self.unanswered.len() + 1;
-            let mut missing = vl_tables::missing(view, &request, most);
+            let max = (room - needed.len()) + self.unanswered.len() + 1;
+            let mut missing = vl_tables::missing(view, &request, max);
             missing.retain(|table| {
                 !self.unanswered.contains(table) && read_op(ctx.fabric, *table).is_some()
             });
@@ -184,9 +184,9 @@ impl DeferredReads {
         let failure = match outcome {
             SmpOutcome::Unanswered => WriteFailure::NoResponse,
             SmpOutcome::Response { status, data, .. } => {
-                let wanted = alias_guid_block(ctx.fabric, aliases, p, block);
+                let desired = alias_guid_block(ctx.fabric, aliases, p, block);
                 let has_wanted = |wanted| has_aliases(block, data, &wanted);
-                if status.is_ok() && wanted.is_some_and(has_wanted) {
+                if status.is_ok() && desired.is_some_and(has_wanted) {
                     self.guid_blocks.remove(&key);
                     return;
                 }
@@ -216,9 +216,9 @@ pub(crate) fn alias_guid_block(
 }
 
 /// Whether a block of GUIDs has the wanted aliases. GUID 0 of a port, the first of block 0, is its own (IBA vol. 1, 14.2.5.5).
-fn has_aliases(block: u8, data: &[u8; 64], wanted: &[u8; 64]) -> bool {
+fn has_aliases(block: u8, data: &[u8; 64], desired: &[u8; 64]) -> bool {
     let first = if block == 0 { 8 } else { 0 };
-    data[first..] == wanted[first..]
+    data[first..] == desired[first..]
 }
 
 /// The read of a table; `None` if the node is no longer in the fabric.
@@ -256,14 +256,14 @@ mod tests {
     /// An agent reports the port's own GUID as the first of block 0. In other blocks the first GUID is an alias as well.
     #[test]
     fn first_guid_counts_except_in_block_0() {
-        let wanted = [0; 64];
+        let desired = [0; 64];
         let first_differs: [u8; 64] = core::array::from_fn(|i| u8::from(i < 8));
         let second_differs: [u8; 64] = core::array::from_fn(|i| u8::from(i == 8));
-        assert!(has_aliases(0, &first_differs, &wanted));
-        assert!(!has_aliases(1, &first_differs, &wanted));
+        assert!(has_aliases(0, &first_differs, &desired));
+        assert!(!has_aliases(1, &first_differs, &desired));
         for block in 0..2 {
-            assert!(has_aliases(block, &wanted, &wanted));
-            assert!(!has_aliases(block, &second_differs, &wanted));
+            assert!(has_aliases(block, &desired, &desired));
+            assert!(!has_aliases(block, &second_differs, &desired));
         }
     }
 }

@@ -14,7 +14,7 @@ impl Default for Fnv1a {
 
 impl Fnv1a {
     /// The digest of `bytes`.
-    pub(crate) fn of(bytes: &[u8]) -> u64 {
+    pub(crate) fn hash(bytes: &[u8]) -> u64 {
         let mut digest = Self::default();
         digest.write_bytes(bytes);
         digest.value()

@@ -39,7 +39,7 @@ pub(crate) struct MKeyRing {
 
 impl MKeyRing {
     /// The keys of restored records; `own` is the configured key.
-    pub(crate) fn new(restored: &RestoredState, own: MKey) -> Self {
+    pub(crate) fn new(restored: &RestoredState, configured: MKey) -> Self {
         let mut exceptions = restored.m_keys.clone();
         let common = exceptions.remove(&Record::ALL_PORTS).unwrap_or_default();
         let links = restored.neighbours.iter();
@@ -49,7 +49,7 @@ impl MKeyRing {
             neighbours: links.map(|(of, (to, _))| (*of, *to)).collect(),
             ..Self::default()
         };
-        keys.choose_fallback(own);
+        keys.choose_fallback(configured);
         keys
     }
 
@@ -62,25 +62,31 @@ impl MKeyRing {
     }
 
     /// Replaces what is known by the records of a replica.
-    pub(crate) fn load_replica(&mut self, restored: &RestoredState, own: MKey) {
+    pub(crate) fn load_replica(&mut self, restored: &RestoredState, configured: MKey) {
         let previous = self.previous;
         *self = Self {
             previous,
-            ..Self::new(restored, own)
+            ..Self::new(restored, configured)
         };
     }
 
-    fn choose_fallback(&mut self, own: MKey) {
-        let known = [own, self.common];
+    fn choose_fallback(&mut self, configured: MKey) {
+        let known_keys = [configured, self.common];
         let mut exceptions = self.exceptions.values();
-        let other = exceptions.find(|key| !known.contains(key));
+        let other = exceptions.find(|key| !known_keys.contains(key));
         self.fallback = other.copied().unwrap_or_default();
     }
 
     /// The M_Key that the target of a request is expected to have. Retries try the other keys that it may have: after a key change, or
     /// if a response was lost, the expected key can be wrong. `own` is the configured key.
-    pub(crate) fn key_for(&self, fabric: &Subnet, own: MKey, target: Target, attempt: u8) -> MKey {
-        let (keys, count) = self.candidates(fabric, own, target);
+    pub(crate) fn key_for(
+        &self,
+        fabric: &Subnet,
+        configured: MKey,
+        target: Target,
+        attempt: u8,
+    ) -> MKey {
+        let (keys, count) = self.candidates(fabric, configured, target);
         keys[usize::from(attempt) % count.max(1)]
     }
 
@@ -136,8 +142,8 @@ impl MKeyRing {
         if let Some(peer) = fabric.peer(from) {
             return (Some(peer), end_port_guid(fabric, peer));
         }
-        let here = end_port_guid(fabric, from);
-        let behind = here.and_then(|guid| self.neighbours.get(&(guid, from.port)));
+        let port_guid = end_port_guid(fabric, from);
+        let behind = port_guid.and_then(|guid| self.neighbours.get(&(guid, from.port)));
         (None, behind.copied())
     }
 
@@ -151,16 +157,16 @@ impl MKeyRing {
         for guid in lids.keys() {
             let at = ctx.fabric.port_by_guid(*guid);
             let reported = at.map_or(MKey::NONE, |p| reported_key(ctx.fabric, p));
-            let known = self.exceptions.get(guid).copied();
+            let recorded = self.exceptions.get(guid).copied();
             // The old key may never have been written to an absent port; that costs one more attempt when it returns.
-            let has = if reported == MKey::NONE {
-                known.unwrap_or(old)
+            let actual = if reported == MKey::NONE {
+                recorded.unwrap_or(old)
             } else {
                 reported
             };
-            if has != MKey::NONE && has != new && known != Some(has) {
-                self.exceptions.insert(*guid, has);
-                updates.push(put_m_key(*guid, has));
+            if actual != MKey::NONE && actual != new && recorded != Some(actual) {
+                self.exceptions.insert(*guid, actual);
+                updates.push(put_m_key(*guid, actual));
             }
         }
         self.exceptions.retain(|guid, key| {
@@ -219,21 +225,21 @@ const fn put_m_key(port: PortGuid, m_key: MKey) -> RecordUpdate {
 /// The GUID of the end port that a port belongs to.
 fn end_port_guid(fabric: &Subnet, p: PortRef) -> Option<PortGuid> {
     let node = fabric.get(p.node)?;
-    let own = node.ports.get(p.port.index()).map(|port| port.guid);
-    let own = own.filter(|guid| !node.is_switch() && *guid != PortGuid(0));
-    Some(own.unwrap_or(node.info.port_guid))
+    let port_guid = node.ports.get(p.port.index()).map(|port| port.guid);
+    let port_guid = port_guid.filter(|guid| !node.is_switch() && *guid != PortGuid(0));
+    Some(port_guid.unwrap_or(node.info.port_guid))
 }
 
 /// The M_Key that the end port of `p` reported; none if it has none, hides it, or was not read.
 pub(crate) fn reported_key(fabric: &Subnet, p: PortRef) -> MKey {
-    let end = match fabric.get(p.node) {
+    let end_port = match fabric.get(p.node) {
         Some(node) if node.is_switch() => PortRef::new(p.node, PortNum::ZERO),
         Some(node) if p.port == PortNum::ZERO => {
-            let known = node.end_ports().next().unwrap_or(p.port);
-            PortRef::new(p.node, known)
+            let discovered_at = node.end_ports().next().unwrap_or(p.port);
+            PortRef::new(p.node, discovered_at)
         }
         _ => p,
     };
-    let port = fabric.port(end).filter(|port| port.known);
+    let port = fabric.port(end_port).filter(|port| port.known);
     port.map_or(MKey::NONE, Port::m_key)
 }

@@ -65,12 +65,12 @@ fn enforced_end_port(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> Option<Port
     let switch = fabric.get(p.node)?.switch_info()?;
     let able = (enforcement.inbound() && switch.inbound_enforcement_cap)
         || (enforcement.outbound() && switch.outbound_enforcement_cap);
-    let far = fabric
+    let peer_port = fabric
         .peer(p)
         .filter(|_| port_settings::is_live(fabric, p))?;
-    let is_end_port = fabric.get(far.node)?.info.node_type != NodeType::Switch;
+    let is_end_port = fabric.get(peer_port.node)?.info.node_type != NodeType::Switch;
     let has_room = switch.partition_enforcement_cap > 0;
-    (able && is_end_port && has_room && has_pkey_table(fabric, far)).then_some(far)
+    (able && is_end_port && has_room && has_pkey_table(fabric, peer_port)).then_some(peer_port)
 }
 
 /// Entries of a port's P_Key table.
@@ -93,7 +93,7 @@ fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedPKeys {
     cfg.partitions.wanted_p_keys(&EndPortFacts {
         guid: port.map_or_else(Default::default, |port| port.guid),
         node_type: node.map_or(NodeType::Ca, |node| node.info.node_type),
-        own: fabric.local() == Some(p),
+        is_sm_port: fabric.local() == Some(p),
     })
 }
 
@@ -116,12 +116,12 @@ impl PartitionTables {
     pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, scope: &SweepScope) {
         let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
         for p in end_ports {
-            let wanted = wanted_keys(ctx.fabric, ctx.cfg, p);
+            let required = wanted_keys(ctx.fabric, ctx.cfg, p);
             let Some(current) = known_keys(ctx.fabric, p) else {
                 self.read_before_write(ctx, p);
                 continue;
             };
-            let plan = assign_pkey_indices(&current, &wanted);
+            let plan = assign_pkey_indices(&current, &required);
             let capacity = table_len(ctx.fabric, p);
             if !plan.omitted.is_empty() {
                 let count = plan.omitted.len();
@@ -133,7 +133,8 @@ impl PartitionTables {
         }
         for p in switch_ports {
             let end_port = enforced_end_port(ctx.fabric, ctx.cfg, p);
-            let checks = end_port.is_some_and(|end| self.write_enforcement(ctx, p, end));
+            let checks =
+                end_port.is_some_and(|end_port_ref| self.write_enforcement(ctx, p, end_port_ref));
             if ctx
                 .fabric
                 .port(p)
@@ -190,8 +191,8 @@ impl PartitionTables {
         }
         let capacity = table_len(ctx.fabric, p);
         let free = usize::from(capacity).saturating_sub(used);
-        let least = self.fullest.as_ref().map(PKeyTableUsage::free);
-        if least.is_none_or(|least| free < least) {
+        let least_free = self.fullest.as_ref().map(PKeyTableUsage::free);
+        if least_free.is_none_or(|least_free| free < least_free) {
             let location = Location::Port(ctx.fabric.port_name(p));
             self.fullest = Some(PKeyTableUsage {
                 location,
@@ -267,7 +268,7 @@ pub(crate) fn read(ctx: &mut Ctx<'_>, scope: &SweepScope) {
     let configured = ctx.cfg.partitions.is_configured();
     let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
     for p in end_ports {
-        let fresh = !configured
+        let is_new = !configured
             && ctx
                 .fabric
                 .port(p)
@@ -275,7 +276,7 @@ pub(crate) fn read(ctx: &mut Ctx<'_>, scope: &SweepScope) {
         if configured && let Some(port) = ctx.fabric.port_mut(p) {
             port.keys.set_unread_empty(false);
         }
-        if fresh {
+        if is_new {
             ctx.smps.enqueue(SmpOp::PKeyTable(p, 0));
         } else {
             read_unknown_blocks(ctx, p);

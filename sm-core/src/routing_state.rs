@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ferrosm_routing::{LastRun, Proof};
+use ferrosm_routing::{Proof, VerifiedRun};
 
 use crate::config::SmConfig;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
@@ -18,7 +18,7 @@ use crate::subnet::{Node, NodeIdx, Subnet};
 const STALE_RESULTS_MAX: u8 = 3;
 
 /// A routing, with the node of each of its switches.
-pub(crate) type InstalledRouting = (Arc<LastRun>, Vec<NodeIdx>);
+pub(crate) type InstalledRouting = (Arc<VerifiedRun>, Vec<NodeIdx>);
 
 /// A routing that takes the place of the one in force.
 #[derive(Debug)]

@@ -107,7 +107,7 @@ pub(crate) enum Due {
 /// The sweeps that are due, and what they read.
 #[derive(Debug, Default)]
 pub(crate) struct SweepSchedule {
-    wanted: Option<SweepKind>,
+    requested: Option<SweepKind>,
     /// To be read by the next local sweep.
     next: Rereads,
     /// To be read after the next light sweep: they may have changed after they were read, or did not accept a Set.
@@ -130,12 +130,12 @@ impl SweepSchedule {
 
     /// Requests a sweep for the next time the SM is idle.
     pub(crate) fn request(&mut self, kind: SweepKind) {
-        self.wanted = self.wanted.max(Some(kind));
+        self.requested = self.requested.max(Some(kind));
     }
 
     /// Whether a sweep is requested.
     pub(crate) const fn is_requested(&self) -> bool {
-        self.wanted.is_some()
+        self.requested.is_some()
     }
 
     /// Whether a sweep is requested, or a light sweep is due.
@@ -145,12 +145,12 @@ impl SweepSchedule {
 
     /// Whether a full sweep is requested.
     pub(crate) fn is_full_sweep_requested(&self) -> bool {
-        self.wanted == Some(SweepKind::Full)
+        self.requested == Some(SweepKind::Full)
     }
 
     /// Drops requested sweeps.
     pub(crate) const fn cancel(&mut self) {
-        self.wanted = None;
+        self.requested = None;
     }
 
     /// Has the next local sweep read a switch.
@@ -217,7 +217,7 @@ impl SweepSchedule {
     }
 
     const fn begin_sweep(&mut self) {
-        self.wanted = None;
+        self.requested = None;
         self.timer = None;
         self.reread_due = None;
     }
@@ -267,12 +267,12 @@ impl SweepSchedule {
     /// discover who is master.
     pub(crate) fn next(&mut self, now: Instant, may_sweep: bool) -> Due {
         let overdue = self.timer.is_some_and(|t| t + LIGHT_SPACING <= now);
-        match self.wanted {
+        match self.requested {
             Some(SweepKind::Full) => return Due::Full,
             // A light sweep that is overdue precedes local sweeps, or one local sweep after another would leave no time for it.
             Some(SweepKind::Local) if may_sweep && !overdue => return Due::Local,
             Some(SweepKind::Light) if may_sweep => {
-                self.wanted = None;
+                self.requested = None;
                 let soon = self.last_light + LIGHT_SPACING;
                 self.timer = Some(self.timer.map_or(soon, |t| t.min(soon)));
             }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::{Fabric, three_level, two_level};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use ferrosm_routing::{Previous, RoutingRequest, VlPlan, engine_by_name, verify};
+use ferrosm_routing::{PreviousRouting, RoutingRequest, VlPlan, engine_by_name, verify};
 
 fn engines(c: &mut Criterion) {
     let fabrics: [(u32, Fabric); 3] = [
@@ -44,7 +44,7 @@ fn engines(c: &mut Criterion) {
             b.iter(|| black_box(verify(topo, &before.tables, &VlPlan::single())));
         });
         let less = fabric.without_link(fabric.links.len() / 2).build();
-        let previous = Previous::from_tables_of(&before);
+        let previous = PreviousRouting::from_tables_of(&before);
         group.bench_with_input(
             BenchmarkId::new("updn-lost-cable", hosts),
             &less,

@@ -21,7 +21,7 @@ use ferrosm_routing::reroute::reroute;
 use ferrosm_routing::transition;
 use ferrosm_routing::verify::IncrementalVerifier;
 use ferrosm_routing::{
-    Engine, LastRun, Previous, RerouteCache, Routing, RoutingRequest, Tables, Topology,
+    Engine, PreviousRouting, RerouteCache, Routing, RoutingRequest, Tables, Topology, VerifiedRun,
     changed_blocks, engine_by_name, verify,
 };
 
@@ -160,7 +160,7 @@ fn report_lost_link(
             report_reroute(topo, routed, &less);
             continue;
         }
-        let previous = Previous::from_tables_of(routed);
+        let previous = PreviousRouting::from_tables_of(routed);
         let before = &routed.tables;
         let t = Instant::now();
         let after = engine
@@ -169,7 +169,9 @@ fn report_lost_link(
         let took = t.elapsed().as_secs_f64();
         let cold = engine.route(&RoutingRequest::new(&less)).unwrap();
         let again = engine
-            .route(&RoutingRequest::new(topo).with_previous(&Previous::from_tables_of(&after)))
+            .route(
+                &RoutingRequest::new(topo).with_previous(&PreviousRouting::from_tables_of(&after)),
+            )
             .unwrap();
         let (entries, blocks) = changes(before, &after.tables);
         let (cold_entries, cold_blocks) = changes(before, &cold.tables);
@@ -197,8 +199,8 @@ fn report_lost_link(
 
 /// Measures the incremental reroute after the same loss, its incremental verification, and the plan of the LFT update.
 fn report_reroute(topo: &Topology, routed: &Routing, less: &Topology) {
-    let previous = Previous::from_routing(&Arc::new(topo.clone()), routed);
-    let cold = Previous::from_routing(&Arc::new(topo.clone()), routed);
+    let previous = PreviousRouting::from_routing(&Arc::new(topo.clone()), routed);
+    let cold = PreviousRouting::from_routing(&Arc::new(topo.clone()), routed);
     let request = RoutingRequest::new(less).with_previous(&previous);
     let timed = |f: &mut dyn FnMut()| {
         let t = Instant::now();
@@ -224,7 +226,7 @@ fn report_reroute(topo: &Topology, routed: &Routing, less: &Topology) {
     verifier
         .verify(topo, &routed.tables, &routed.vl_plan)
         .unwrap();
-    let run = LastRun {
+    let run = VerifiedRun {
         topo: Arc::new(less.clone()),
         routing: after.clone(),
         baseline_max_load: 0,

@@ -22,7 +22,7 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
                 demands.push(LidDemand {
                     guid: end_port.guid,
                     lmc: Lmc(end_port.lmc.0.min(7)),
-                    has: end_port.lid,
+                    current: end_port.lid,
                     in_use: true,
                     is_own: false,
                 });

@@ -20,8 +20,8 @@ use ferrosm_mad::attr::NodeDescription;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    CancelToken, EngineRejection, LastRun, Proof, RerouteCache, Routing, RoutingRequest,
-    SelectionStep, SwitchIdx, Topology, WorkBudget, route_with_progress,
+    CancelToken, EngineRejection, Proof, RerouteCache, Routing, RoutingRequest, SelectionStep,
+    SwitchIdx, Topology, VerifiedRun, WorkBudget, route_with_progress,
 };
 use serde::Serialize;
 
@@ -146,7 +146,7 @@ impl core::fmt::Display for SlowLink {
 #[derive(Debug)]
 pub struct SelectedRouting {
     /// The graph and the routing.
-    pub run: Arc<LastRun>,
+    pub run: Arc<VerifiedRun>,
     /// Result of its verification.
     pub proof: Proof,
     /// Time of the engine alone.
@@ -311,7 +311,7 @@ fn route_view(
     }
     let busiest = proof.max_load;
     let (engine_took, proof_took) = times.engine_times(routing.engine);
-    let run = Arc::new(LastRun {
+    let run = Arc::new(VerifiedRun {
         topo,
         routing,
         baseline_max_load: busiest,

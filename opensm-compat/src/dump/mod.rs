@@ -197,7 +197,7 @@ mod tests {
     use ferrosm_mad::attr::{LinkSpeed, LinkWidth};
     use ferrosm_mad::ids::{Lmc, NodeGuid, PortGuid, SystemImageGuid};
     use ferrosm_routing::{
-        LastRun, Lft, PathSl, RerouteCache, Routing, TopologyBuilder, TreeConstraint, VlPlan,
+        Lft, PathSl, RerouteCache, Routing, TopologyBuilder, TreeConstraint, VerifiedRun, VlPlan,
     };
 
     use crate::view::{FabricEndPort, FabricLink, InstalledRouting};
@@ -295,7 +295,7 @@ mod tests {
             trees: TreeConstraint::Search,
             diagnostics: Vec::new(),
         };
-        let run = LastRun {
+        let run = VerifiedRun {
             topo: Arc::new(b.build()),
             routing,
             baseline_max_load: 0,

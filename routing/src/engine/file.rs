@@ -142,7 +142,7 @@ fn copy_sl(vl_plan: &mut VlPlan, lid: Lid, like: Lid) {
 mod tests {
     use super::*;
     use crate::Describe;
-    use crate::engine::{Previous, UpDown};
+    use crate::engine::{PreviousRouting, UpDown};
     use crate::hints::{FileTables, Hints};
     use crate::topology::TopologyBuilder;
     use crate::verify::verify;
@@ -193,7 +193,7 @@ mod tests {
         let file_lfts = hints.file.as_ref().unwrap().lfts.iter().flatten();
         assert!(routing.tables.iter().eq(file_lfts));
         assert!(routing.diagnostics.is_empty() && routing.vl_plan.is_single());
-        let previous = Previous::from_tables_of(&routing);
+        let previous = PreviousRouting::from_tables_of(&routing);
         let reread = File
             .route(
                 &RoutingRequest::new(&topo)

@@ -14,7 +14,7 @@ use super::cell::HopCell;
 use super::dmodc_assignment::{DmodcAssignment, TRUNK_END};
 use super::graph::Graph;
 use super::hop_matrix::{HopMatrix, SetBits};
-use super::{Previous, RoutingRequest, load_balance};
+use super::{PreviousRouting, RoutingRequest, load_balance};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::work::BudgetExceeded;
@@ -217,7 +217,7 @@ fn keep_installed_entries<C: HopCell>(
     graph: &Graph,
     matrix: &HopMatrix<C>,
     new_tables: Vec<Lft>,
-    previous: &Previous,
+    previous: &PreviousRouting,
 ) -> Tables {
     let keeps_entries = !uses_idle_link(topo, graph, &new_tables, previous);
     new_tables
@@ -255,7 +255,12 @@ fn keep_installed_entries<C: HopCell>(
 }
 
 /// Whether the fresh tables use a link between switches with known tables that is idle in both directions now.
-fn uses_idle_link(topo: &Topology, graph: &Graph, new_tables: &[Lft], previous: &Previous) -> bool {
+fn uses_idle_link(
+    topo: &Topology,
+    graph: &Graph,
+    new_tables: &[Lft],
+    previous: &PreviousRouting,
+) -> bool {
     if previous.lfts.is_empty() {
         return false;
     }

@@ -15,7 +15,7 @@ pub struct RoutingRequest<'a> {
     /// The graph.
     pub topo: &'a Topology,
     /// The installed tables.
-    pub previous: &'a Previous,
+    pub previous: &'a PreviousRouting,
     /// Routing hints of the operator.
     pub hints: &'a Hints,
     /// Data VLs that routing may use, 1 to 15. The number that engines use is [`RoutingRequest::usable_vls`], which is also
@@ -26,7 +26,7 @@ pub struct RoutingRequest<'a> {
 }
 
 static UNLIMITED: WorkBudget = WorkBudget::unlimited();
-static NOTHING_INSTALLED: Previous = Previous::none();
+static NOTHING_INSTALLED: PreviousRouting = PreviousRouting::none();
 static NO_HINTS: LazyLock<Hints> = LazyLock::new(Hints::default);
 
 impl<'a> RoutingRequest<'a> {
@@ -44,7 +44,7 @@ impl<'a> RoutingRequest<'a> {
 
     /// Sets the installed tables.
     #[must_use]
-    pub const fn with_previous(self, previous: &'a Previous) -> Self {
+    pub const fn with_previous(self, previous: &'a PreviousRouting) -> Self {
         Self { previous, ..self }
     }
 
@@ -75,14 +75,14 @@ impl<'a> RoutingRequest<'a> {
 
 /// The installed tables and the routing run that computed them.
 #[derive(Debug, Clone, Default)]
-pub struct Previous {
+pub struct PreviousRouting {
     /// Installed table by [`crate::SwitchIdx`] of the *new* run; `None`, or an empty list, if the content is unknown.
     pub lfts: Vec<Option<Arc<Lft>>>,
     /// Position of each switch in the up/down order of the installed tables ([`Routing::order`]); `None`, or an empty
     /// list, if unknown.
     pub order: Vec<Option<u32>>,
     /// The previous run, if its tables are the installed ones and the switches have the same indices.
-    pub last: Option<Arc<LastRun>>,
+    pub last: Option<Arc<VerifiedRun>>,
     /// Engine of the installed tables. Set if the graph has only lost switches or links since then: engines are not
     /// compared again, because new routes are urgent.
     pub pinned_engine: Option<&'static str>,
@@ -90,7 +90,7 @@ pub struct Previous {
 
 /// A graph with the routing that was computed, verified and installed for it.
 #[derive(Debug, Clone)]
-pub struct LastRun {
+pub struct VerifiedRun {
     /// The graph.
     pub topo: Arc<Topology>,
     /// The routing.
@@ -102,7 +102,7 @@ pub struct LastRun {
     pub cache: RerouteCache,
 }
 
-impl Previous {
+impl PreviousRouting {
     /// No installed tables, or unknown ones.
     #[must_use]
     pub const fn none() -> Self {
@@ -121,7 +121,7 @@ impl Previous {
         Self {
             lfts: routing.tables.iter().cloned().map(Some).collect(),
             order: order.collect(),
-            last: Some(Arc::new(LastRun {
+            last: Some(Arc::new(VerifiedRun {
                 topo: Arc::clone(topo),
                 routing: routing.clone(),
                 baseline_max_load: 0,
@@ -149,7 +149,7 @@ impl Previous {
     }
 }
 
-impl LastRun {
+impl VerifiedRun {
     /// Computes the cached state for the next incremental reroute. This takes about as long as a full verification, so call it when
     /// idle. Otherwise the first incremental reroute computes the state.
     pub fn prepare(&self) {

@@ -16,7 +16,7 @@ pub struct Routing {
     /// The SL of each path and the VL of each SL.
     pub vl_plan: VlPlan,
     /// Position of each switch in the engine's up/down order, if it has one. Pass it to the next run as
-    /// [`Previous::order`](crate::Previous::order); without it a lost link could reverse the order and move every
+    /// [`PreviousRouting::order`](crate::PreviousRouting::order); without it a lost link could reverse the order and move every
     /// route.
     pub order: Option<Vec<u32>>,
     /// Multicast trees that are deadlock-free together with these tables.

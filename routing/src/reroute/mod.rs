@@ -1,6 +1,6 @@
 //! Incremental reroute after a loss: only entries that used a lost link change (the idea of `SlimUpdate`).
 //!
-//! Works on the tables of any engine; its input is the previous run ([`crate::LastRun`]). For each LID with an entry over a
+//! Works on the tables of any engine; its input is the previous run ([`crate::VerifiedRun`]). For each LID with an entry over a
 //! lost channel, the switches whose route used the channel (*orphans*) are attached to switches that still have a route. All
 //! other entries are unchanged. For a new LID on a known switch, all other switches are orphans. Entries of removed LIDs become
 //! DROP.
@@ -29,7 +29,7 @@ use rayon::prelude::*;
 
 use crate::channels::{Lookup, PortChannels, RoutedDependencies, VlChannelNumbers};
 use crate::diagnostics::{Diagnostic, RerouteSummary};
-use crate::engine::{LastRun, Routing, RoutingRequest, TreeConstraint};
+use crate::engine::{Routing, RoutingRequest, TreeConstraint, VerifiedRun};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, VlPlan};
@@ -64,7 +64,7 @@ impl Default for RerouteLimits {
     }
 }
 
-/// Reroutes the previous run ([`crate::Previous::last`]) for the graph of this request, within the default [`RerouteLimits`].
+/// Reroutes the previous run ([`crate::PreviousRouting::last`]) for the graph of this request, within the default [`RerouteLimits`].
 ///
 /// `None` if the previous run is unknown, if the graph has a new link or switch, or if no suitable routes exist. Assumes
 /// unchanged [`crate::Hints`].
@@ -153,7 +153,7 @@ type Change = (usize, Lid, PortNum);
 
 /// One incremental reroute.
 struct Reroute<'a> {
-    last: &'a LastRun,
+    last: &'a VerifiedRun,
     topo: &'a Topology,
     vl_plan: &'a VlPlan,
     channels: PortChannels,

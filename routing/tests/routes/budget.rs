@@ -5,7 +5,7 @@
 use crate::common::*;
 use ferrosm_routing::select::RejectReason;
 use ferrosm_routing::{
-    CancelToken, Previous, RouteError, RoutingRequest, Selection, Topology, WorkBudget,
+    CancelToken, PreviousRouting, RouteError, RoutingRequest, Selection, Topology, WorkBudget,
     engine_by_name, route_with, verify,
 };
 
@@ -84,9 +84,9 @@ fn engines_are_not_compared_after_a_loss() {
     let topo = random(60, 120, 200, 7).build();
     let (first, _) = auto(&topo, &WorkBudget::unlimited()).chosen.unwrap();
     for engine in ["updn", first.engine] {
-        let previous = Previous {
+        let previous = PreviousRouting {
             pinned_engine: Some(engine),
-            ..Previous::from_tables_of(&first)
+            ..PreviousRouting::from_tables_of(&first)
         };
         let budget = WorkBudget::unlimited();
         let request = RoutingRequest::new(&topo)
@@ -97,9 +97,9 @@ fn engines_are_not_compared_after_a_loss() {
         assert!(selection.rejected.is_empty());
     }
     // Unless its work exceeds the budget.
-    let previous = Previous {
+    let previous = PreviousRouting {
         pinned_engine: Some("nue"),
-        ..Previous::none()
+        ..PreviousRouting::none()
     };
     let budget = WorkBudget::limited(0);
     let request = RoutingRequest::new(&topo)

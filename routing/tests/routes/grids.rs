@@ -17,7 +17,7 @@ use ferrosm_routing::hints::{TorusHint, TorusSeed};
 use ferrosm_routing::structure::dragonfly::{GroupKind, dragonfly as find_dragonfly};
 use ferrosm_routing::structure::grid::{DimKind, Grid, grid};
 use ferrosm_routing::{
-    Hints, Previous, Proof, RouteError, Routing, RoutingRequest, SwitchIdx, Topology,
+    Hints, PreviousRouting, Proof, RouteError, Routing, RoutingRequest, SwitchIdx, Topology,
     TreeConstraint, engine_by_name, verify,
 };
 use petgraph::algo::toposort;
@@ -690,7 +690,7 @@ fn parallel_links_are_balanced_and_stable() {
             proof.max_load as f64 <= 2.2 * proof.mean_load,
             "{engine} {proof}"
         );
-        let previous = Previous::from_routing(&topo, &routing);
+        let previous = PreviousRouting::from_routing(&topo, &routing);
         let again = engine_by_name(engine)
             .unwrap()
             .route(

@@ -18,8 +18,8 @@ use ferrosm_routing::reroute::{RerouteLimits, reroute, reroute_within};
 use ferrosm_routing::transition;
 use ferrosm_routing::verify::{TreePorts, verify_with_trees};
 use ferrosm_routing::{
-    ENGINE_NAMES, LastRun, Previous, RerouteCache, Routing, RoutingRequest, SwitchIdx, Topology,
-    TopologyBuilder, TreeConstraint, engine_by_name, route_with, verify,
+    ENGINE_NAMES, PreviousRouting, RerouteCache, Routing, RoutingRequest, SwitchIdx, Topology,
+    TopologyBuilder, TreeConstraint, VerifiedRun, engine_by_name, route_with, verify,
 };
 use proptest::prelude::*;
 
@@ -99,9 +99,9 @@ fn lose(fabric: &Fabric, how_many: usize, rng: &mut Lcg) -> Fabric {
 fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
     let (old, new) = (Arc::new(fabric.build()), less.build());
     let before = verified(engine, &old)?;
-    let ready = Previous::from_routing(&old, &before);
+    let ready = PreviousRouting::from_routing(&old, &before);
     ready.last.as_ref().unwrap().prepare();
-    let unready = Previous::from_routing(&old, &before);
+    let unready = PreviousRouting::from_routing(&old, &before);
     let mut done = false;
     // From the cached state of the run, and from the run alone.
     for previous in [&ready, &unready] {
@@ -142,7 +142,7 @@ fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u
     let Some(routing) = verified(engine, &topo) else {
         return 0;
     };
-    let mut previous = Previous::from_routing(&topo, &routing);
+    let mut previous = PreviousRouting::from_routing(&topo, &routing);
     let mut repaired = 0;
     for _ in 0..losses {
         let last = previous.last.clone().unwrap();
@@ -174,13 +174,13 @@ fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u
         };
         assert_eq!(plan(&selection.cache), plan(&RerouteCache::new()));
         repaired += usize::from(selection.rerouted);
-        let run = LastRun {
+        let run = VerifiedRun {
             topo: Arc::clone(&next),
             routing: routing.clone(),
             baseline_max_load: last.baseline_max_load,
             cache: selection.cache,
         };
-        previous = Previous::from_routing(&next, &routing);
+        previous = PreviousRouting::from_routing(&next, &routing);
         previous.last = Some(Arc::new(run));
         fabric = less;
     }
@@ -319,7 +319,7 @@ fn rerouted_tree_stays_short_and_balanced() {
             .max_load;
         for i in (0..fabric.links.len()).step_by(7) {
             let new = fabric.without_link(i).build();
-            let previous = Previous::from_routing(&old, &before);
+            let previous = PreviousRouting::from_routing(&old, &before);
             let Some(after) = reroute(&RoutingRequest::new(&new).with_previous(&previous)) else {
                 continue;
             };
@@ -350,7 +350,7 @@ fn reroutes_follow_one_another() {
         for _ in 0..fabric.links.len() / 10 {
             let less = lose(&now, 1, &mut rng);
             let next = Arc::new(less.build());
-            let previous = Previous::from_routing(&topo, &routing);
+            let previous = PreviousRouting::from_routing(&topo, &routing);
             let after = reroute_within(&RoutingRequest::new(&next).with_previous(&previous), &ANY);
             repaired += usize::from(after.is_some());
             routing = after.unwrap_or_else(|| verified(engine, &next).unwrap());
@@ -370,9 +370,10 @@ fn changes_other_than_losses_are_not_rerouted() {
         Arc::new(fabric.without_link(40).build()),
     );
     let before = verified("updn", &full).unwrap();
-    let same =
-        reroute(&RoutingRequest::new(&full).with_previous(&Previous::from_routing(&full, &before)))
-            .unwrap();
+    let same = reroute(
+        &RoutingRequest::new(&full).with_previous(&PreviousRouting::from_routing(&full, &before)),
+    )
+    .unwrap();
     assert!(
         same.tables
             .iter()
@@ -381,12 +382,17 @@ fn changes_other_than_losses_are_not_rerouted() {
     );
     let fewer = verified("updn", &less).unwrap();
     assert!(
-        reroute(&RoutingRequest::new(&full).with_previous(&Previous::from_routing(&less, &fewer)))
-            .is_none()
+        reroute(
+            &RoutingRequest::new(&full)
+                .with_previous(&PreviousRouting::from_routing(&less, &fewer))
+        )
+        .is_none()
     );
     assert!(
-        reroute(&RoutingRequest::new(&full).with_previous(&Previous::from_tables_of(&before)))
-            .is_none()
+        reroute(
+            &RoutingRequest::new(&full).with_previous(&PreviousRouting::from_tables_of(&before))
+        )
+        .is_none()
     );
     assert!(reroute(&RoutingRequest::new(&full)).is_none());
 }
@@ -435,7 +441,7 @@ fn end_ports_are_added_and_removed() {
                 let old = Arc::new(with_ends(&fabric, from));
                 let new = with_ends(&linked, to);
                 let before = verified(engine, &old).unwrap();
-                let previous = Previous::from_routing(&old, &before);
+                let previous = PreviousRouting::from_routing(&old, &before);
                 let after =
                     reroute_within(&RoutingRequest::new(&new).with_previous(&previous), &ANY);
                 // A lost link may disconnect the order of switches; without a loss a reroute always exists.
@@ -475,7 +481,7 @@ fn switch_order_keeps_one_root() {
                 continue;
             }
             let new = less.build();
-            let previous = Previous::from_routing(&old, &before);
+            let previous = PreviousRouting::from_routing(&old, &before);
             let Some(after) =
                 reroute_within(&RoutingRequest::new(&new).with_previous(&previous), &ANY)
             else {
@@ -500,7 +506,7 @@ fn reroutes_are_independent_of_thread_count() {
     let old = Arc::new(fabric.build());
     for engine in ["updn", "minhop"] {
         let before = verified(engine, &old).unwrap();
-        let previous = Previous::from_routing(&old, &before);
+        let previous = PreviousRouting::from_routing(&old, &before);
         for link in [0, 100, 200] {
             let new = fabric.without_link(link).build();
             let with = |threads: usize| {

@@ -13,8 +13,8 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::reroute::{RerouteLimits, reroute_within};
 use ferrosm_routing::verify::IncrementalVerifier;
 use ferrosm_routing::{
-    ENGINE_NAMES, Lft, PathSl, Previous, RoutingRequest, Tables, Topology, VlPlan, engine_by_name,
-    verify,
+    ENGINE_NAMES, Lft, PathSl, PreviousRouting, RoutingRequest, Tables, Topology, VlPlan,
+    engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -59,11 +59,11 @@ proptest! {
         let mut ledger = IncrementalVerifier::new();
         let mut topo = Arc::new(fabric.build());
         let mut vl_plan = VlPlan::single();
-        let route = |topo: &Topology, engine: &str, previous: &Previous| {
+        let route = |topo: &Topology, engine: &str, previous: &PreviousRouting| {
             let engine = engine_by_name(engine).unwrap();
             engine.route(&RoutingRequest::new(topo).with_previous(previous)).unwrap()
         };
-        let mut routing = route(&topo, "updn", &Previous::none());
+        let mut routing = route(&topo, "updn", &PreviousRouting::none());
         for _ in 0..12 {
             match rng.below(8) {
                 0..=2 if !fabric.links.is_empty() => {
@@ -74,14 +74,14 @@ proptest! {
                 }
                 3 => fabric.links.clone_from(&complete.links),
                 4 => overwrite(&mut routing.tables, &mut rng, topo.top_lid()),
-                5 => routing = route(&topo, "minhop", &Previous::none()),
+                5 => routing = route(&topo, "minhop", &PreviousRouting::none()),
                 6 => vl_plan = random_vl_plan(&topo, &mut rng),
                 7 if fabric.hosts.len() > 1 => drop(fabric.hosts.pop()),
                 _ => {}
             }
             let next = Arc::new(fabric.build());
             if next != topo {
-                routing = route(&next, "updn", &Previous::from_tables_of(&routing));
+                routing = route(&next, "updn", &PreviousRouting::from_tables_of(&routing));
                 topo = next;
             }
             let cached_result = ledger.verify(&topo, &routing.tables, &vl_plan);
@@ -132,7 +132,7 @@ fn lose_and_reroute(engine: &str, complete: &Fabric, losses: usize, seed: u64) -
             continue;
         }
         let next = Arc::new(less.build());
-        let previous = Previous::from_routing(&topo, &routing);
+        let previous = PreviousRouting::from_routing(&topo, &routing);
         let request = RoutingRequest::new(&next).with_previous(&previous);
         let after = reroute_within(&request, &ANY);
         repaired += usize::from(after.is_some());

@@ -14,7 +14,7 @@ use crate::common::*;
 use crate::oracle::{Verdict, check_tables, detours, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
-    Hints, Previous, Proof, RouteError, Routing, RoutingRequest, SwitchIdx, Topology,
+    Hints, PreviousRouting, Proof, RouteError, Routing, RoutingRequest, SwitchIdx, Topology,
     TopologyBuilder, TreeConstraint, engine_by_name, verify,
 };
 use proptest::prelude::*;
@@ -275,7 +275,7 @@ fn unchanged_fabric_keeps_table_allocations() {
         let topo = degraded(shape(kind, 5), 10, 5).build();
         let nue = engine_by_name("nue").unwrap();
         let before = route(&topo, 4);
-        let previous = Previous::from_tables_of(&before);
+        let previous = PreviousRouting::from_tables_of(&before);
         let request = RoutingRequest::new(&topo)
             .with_previous(&previous)
             .with_vls(4);

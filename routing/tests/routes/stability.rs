@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::common::*;
 use ferrosm_routing::{
-    Previous, Routing, RoutingRequest, Topology, VlPlan, changed_blocks, engine_by_name, verify,
+    PreviousRouting, Routing, RoutingRequest, Topology, VlPlan, changed_blocks, engine_by_name,
+    verify,
 };
 use proptest::prelude::*;
 
@@ -14,7 +15,7 @@ use proptest::prelude::*;
 const EVERYWHERE: &[&str] = &["updn", "minhop", "sssp", "nue"];
 
 fn route(engine: &str, topo: &Topology, before: Option<&Routing>) -> Routing {
-    let previous = before.map_or_else(Previous::none, Previous::from_tables_of);
+    let previous = before.map_or_else(PreviousRouting::none, PreviousRouting::from_tables_of);
     engine_by_name(engine)
         .unwrap()
         .route(&RoutingRequest::new(topo).with_previous(&previous))
@@ -142,7 +143,7 @@ fn lost_host_moves_no_other_lid() {
 fn switch_without_tables_gets_its_previous_tables() {
     let topo = three_level(3).build();
     let before = route("updn", &topo, None);
-    let mut previous = Previous::from_tables_of(&before);
+    let mut previous = PreviousRouting::from_tables_of(&before);
     previous.lfts[5] = None;
     let after = engine_by_name("updn")
         .unwrap()

@@ -15,8 +15,8 @@ use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::transition::{Conflict, Transition, plan, plan_with};
 use ferrosm_routing::{
-    ENGINE_NAMES, LastRun, Lft, RerouteCache, RoutingRequest, SwitchIdx, Tables, Topology, VlPlan,
-    changed_blocks, engine_by_name, verify,
+    ENGINE_NAMES, Lft, RerouteCache, RoutingRequest, SwitchIdx, Tables, Topology, VerifiedRun,
+    VlPlan, changed_blocks, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -181,7 +181,7 @@ proptest! {
             lft.set(d.lid, PortNum(rng.below(ports + 1) as u8));
             old[s] = Some(Arc::new(lft));
         }
-        let run = LastRun {
+        let run = VerifiedRun {
             topo: Arc::clone(&topo),
             routing: routing.clone(),
             baseline_max_load: 0,

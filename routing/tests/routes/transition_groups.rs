@@ -17,7 +17,7 @@ use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::transition::groups::{GroupEntries, Replacement, mft_entries_to_clear};
 use ferrosm_routing::transition::{Transition, plan_with};
 use ferrosm_routing::{
-    LastRun, Lft, PathSl, RerouteCache, Routing, SwitchIdx, Tables, Topology, TreeConstraint,
+    Lft, PathSl, RerouteCache, Routing, SwitchIdx, Tables, Topology, TreeConstraint, VerifiedRun,
     VlPlan, changed_blocks,
 };
 use petgraph::algo::is_cyclic_directed;
@@ -141,7 +141,7 @@ impl Case {
 
     /// Cached result of the verification of the new tables.
     fn cached_result(&self) -> RerouteCache {
-        let run = LastRun {
+        let run = VerifiedRun {
             topo: Arc::clone(&self.topo),
             routing: Routing {
                 engine: "by hand",

@@ -12,8 +12,8 @@ use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::structure::tree::{DetectedTree, TreeMismatch, tree};
 use ferrosm_routing::{
-    Diagnostic, Hints, Previous, Proof, RouteError, Routing, RoutingRequest, ShapeError, SwitchIdx,
-    Tables, Topology, TreeConstraint, engine_by_name, verify,
+    Diagnostic, Hints, PreviousRouting, Proof, RouteError, Routing, RoutingRequest, ShapeError,
+    SwitchIdx, Tables, Topology, TreeConstraint, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -486,7 +486,7 @@ fn losses_move_few_entries_and_restoring_reverts_them() {
     for engine in ["dmodc", "ftree", "dnup"] {
         let before = route(engine, &topo).unwrap();
         let after = |topo: &Topology, before: &Routing| {
-            let previous = Previous::from_tables_of(before);
+            let previous = PreviousRouting::from_tables_of(before);
             let request = RoutingRequest::new(topo).with_previous(&previous);
             engine_by_name(engine).unwrap().route(&request).unwrap()
         };

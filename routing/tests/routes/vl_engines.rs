@@ -14,8 +14,8 @@ use crate::common::*;
 use crate::oracle::{Verdict, check_tables, dependencies, detours, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
-    Diagnostic, Hints, PathSl, Previous, Proof, RouteError, Routing, RoutingRequest, SwitchIdx,
-    Topology, TreeConstraint, VlPlan, engine_by_name, verify,
+    Diagnostic, Hints, PathSl, PreviousRouting, Proof, RouteError, Routing, RoutingRequest,
+    SwitchIdx, Topology, TreeConstraint, VlPlan, engine_by_name, verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
@@ -311,7 +311,7 @@ fn installed_shortest_paths_are_kept() {
         let topo = Arc::new(fabric.build());
         let engine = engine_by_name("sssp").unwrap();
         let first = engine.route(&RoutingRequest::new(&topo)).unwrap();
-        let before = Previous::from_routing(&topo, &first);
+        let before = PreviousRouting::from_routing(&topo, &first);
         let again = engine
             .route(&RoutingRequest::new(&topo).with_previous(&before))
             .unwrap();
@@ -328,7 +328,7 @@ fn installed_shortest_paths_are_kept() {
             continue;
         }
         let less = degraded.build();
-        let old = Previous::from_tables_of(&first);
+        let old = PreviousRouting::from_tables_of(&first);
         let after = engine
             .route(&RoutingRequest::new(&less).with_previous(&old))
             .unwrap();
@@ -362,7 +362,9 @@ fn installed_shortest_paths_are_kept() {
             }
         }
         let repaired = engine
-            .route(&RoutingRequest::new(&topo).with_previous(&Previous::from_tables_of(&after)))
+            .route(
+                &RoutingRequest::new(&topo).with_previous(&PreviousRouting::from_tables_of(&after)),
+            )
             .unwrap();
         assert_eq!(repaired.tables, first.tables);
     }

@@ -8,7 +8,7 @@ use ferrosm_mad::attr::{MtuCode, NodeDescription, NodeInfo, NodeType, PortInfo};
 use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::tables::SmInfoRecord;
-use ferrosm_routing::{LastRun, Lft};
+use ferrosm_routing::{Lft, VerifiedRun};
 
 use super::end_ports::EndPortTable;
 use super::forwarding::ForwardingNode;
@@ -92,7 +92,7 @@ pub trait ObservedFabric {
 #[derive(Debug, Clone, Default)]
 pub struct ViewExtras {
     /// The installed routing, and the slot of each of its switches.
-    pub run: Option<(Arc<LastRun>, Vec<usize>)>,
+    pub run: Option<(Arc<VerifiedRun>, Vec<usize>)>,
     /// Origin of that routing.
     pub origin: Option<Arc<RoutingOrigin>>,
     /// SMInfoRecords of all SMs, this one first.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use ferrosm_mad::attr::{MtuCode, NodeType};
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::tables::SmInfoRecord;
-use ferrosm_routing::{LastRun, Lft};
+use ferrosm_routing::{Lft, VerifiedRun};
 
 pub use build::{ObservedFabric, ObservedNode, ObservedPort, ViewExtras};
 use end_ports::EndPortTable;
@@ -269,7 +269,7 @@ impl View {
 
     /// The installed routing and its origin; `None` without a routing, or in a restored view.
     #[must_use]
-    pub fn routing(&self) -> Option<(&Arc<LastRun>, &RoutingOrigin)> {
+    pub fn routing(&self) -> Option<(&Arc<VerifiedRun>, &RoutingOrigin)> {
         let ServiceLevels::Routed { run, .. } = &self.service_levels else {
             return None;
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, Sl};
 use ferrosm_routing::engine::TreeConstraint;
 use ferrosm_routing::vl_plan::PathSl;
-use ferrosm_routing::{LastRun, SwitchIdx};
+use ferrosm_routing::{SwitchIdx, VerifiedRun};
 
 /// Source of SLs.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub(super) enum ServiceLevels {
     /// From the installed routing.
     Routed {
         /// The routing.
-        run: Arc<LastRun>,
+        run: Arc<VerifiedRun>,
         /// By slot: index of the switch in the routing.
         switches: Arc<[Option<SwitchIdx>]>,
     },
@@ -67,7 +67,7 @@ pub(super) type SlRow = Option<Arc<[u8]>>;
 
 impl ServiceLevels {
     /// From a routing and the slot of each of its switches, for `slots` slots.
-    pub(super) fn from_run(run: Option<(Arc<LastRun>, Vec<usize>)>, slots: usize) -> Self {
+    pub(super) fn from_run(run: Option<(Arc<VerifiedRun>, Vec<usize>)>, slots: usize) -> Self {
         let Some((run, switch_slots)) = run else {
             return Self::Unrouted;
         };

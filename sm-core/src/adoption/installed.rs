@@ -26,12 +26,12 @@ pub(super) struct InstalledState {
     view: Option<Arc<View>>,
     /// The restored registrations are complete.
     registrations_complete: bool,
-    vl_tables: VlTablesLeft,
+    vl_tables: PersistedVlTables,
 }
 
 /// The state of the SLtoVL and VLArb tables in devices.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum VlTablesLeft {
+enum PersistedVlTables {
     /// Unknown. A device that was reset has the default ones.
     #[default]
     Unknown,
@@ -54,12 +54,12 @@ fn epoch_of_routing(restored: &RestoredState) -> SlToVlEpoch {
 impl InstalledState {
     pub(super) fn new(restored: &RestoredState) -> Self {
         let vl_tables = if restored.sl_to_vl_epoch != epoch_of_routing(restored) {
-            VlTablesLeft::PartlyWritten
+            PersistedVlTables::PartlyWritten
         } else if restored.complete {
-            VlTablesLeft::AsPersisted
+            PersistedVlTables::AsPersisted
         } else {
             // Later records may be missing, the epoch among them.
-            VlTablesLeft::Unknown
+            PersistedVlTables::Unknown
         };
         Self {
             vl_tables,
@@ -76,9 +76,11 @@ impl InstalledState {
         let view = self.view.as_ref()?;
         let guid = node.info.node_guid;
         let slot = view.by_node_guid(guid)?;
-        let was = view.ports(slot);
-        let arbitration = was.iter().map(|port| port.vl_arbitration.clone());
-        is_unchanged(node, was, announced).then(|| InheritedVls::Known {
+        let persisted_ports = view.ports(slot);
+        let arbitration = persisted_ports
+            .iter()
+            .map(|port| port.vl_arbitration.clone());
+        is_unchanged(node, persisted_ports, announced).then(|| InheritedVls::Known {
             sl_to_vl: view.node(slot).sl_to_vl.clone(),
             vl_arbitration: arbitration.collect(),
             is_incomplete: routing.has_incomplete_vl_tables(guid),
@@ -89,7 +91,7 @@ impl InstalledState {
 impl Adoption {
     /// Whether the registrations of the host behind an end port are restored, so that it need not repeat them: the last master had the
     /// port in its subnet, and no other SM was its master since. `own` is the SM LID.
-    pub(crate) fn has_registrations_of(&self, port: &Port, own: Option<Lid>) -> bool {
+    pub(crate) fn has_registrations_of(&self, port: &Port, sm_lid: Option<Lid>) -> bool {
         let installed = &self.installed;
         if !installed.registrations_complete {
             return false;
@@ -99,25 +101,25 @@ impl Adoption {
             return true;
         };
         // A port that left the subnet lost its registrations with the master that saw it leave.
-        let was = view.by_guid(port.guid).map(|at| view.end_port(at));
+        let persisted_port = view.by_guid(port.guid).map(|at| view.end_port(at));
         let info = port.info();
-        let masters = [view.identity().map(|whose| whose.lid), own];
-        was.is_some_and(|was| was.guid == port.guid && was.lid == info.lid)
+        let masters = [view.identity().map(|identity| identity.lid), sm_lid];
+        persisted_port.is_some_and(|was| was.guid == port.guid && was.lid == info.lid)
             && masters.contains(&Some(info.master_sm_lid))
     }
 
     /// Marks registrations as incomplete, because the restored state is of another subnet or of an earlier master.
-    pub(crate) const fn doubt_registrations(&mut self) {
+    pub(crate) const fn mark_registrations_incomplete(&mut self) {
         self.installed.registrations_complete = false;
     }
 
     /// Whether another SM persisted the installed state. It may have changed devices since.
     pub(crate) fn is_of_another_sm(&self, fabric: &Subnet) -> bool {
         let view = self.installed.view.as_ref();
-        let whose = view.and_then(|view| view.identity());
-        let own = fabric.local().and_then(|p| fabric.port(p));
-        whose
-            .zip(own)
+        let identity = view.and_then(|view| view.identity());
+        let local_port = fabric.local().and_then(|p| fabric.port(p));
+        identity
+            .zip(local_port)
             .is_some_and(|(whose, own)| whose.port != own.guid)
     }
 
@@ -140,16 +142,16 @@ impl Adoption {
 
     /// SLtoVL or VLArb tables are about to be written.
     pub(crate) const fn on_vl_tables_changing(&mut self) {
-        self.installed.vl_tables = VlTablesLeft::PartlyWritten;
+        self.installed.vl_tables = PersistedVlTables::PartlyWritten;
     }
 
     /// What is known of a node's VL tables. `announced` is the SM LID that this sweep may have written to ports already.
     pub(crate) fn inherited_vls(&self, node: &Node, announced: Option<Lid>) -> InheritedVls {
         let installed = &self.installed;
         match installed.vl_tables {
-            VlTablesLeft::Unknown => InheritedVls::Nothing,
-            VlTablesLeft::PartlyWritten => InheritedVls::Unknown,
-            VlTablesLeft::AsPersisted => installed
+            PersistedVlTables::Unknown => InheritedVls::Nothing,
+            PersistedVlTables::PartlyWritten => InheritedVls::Unknown,
+            PersistedVlTables::AsPersisted => installed
                 .persisted_vls(node, announced)
                 .unwrap_or(InheritedVls::Nothing),
         }
@@ -158,15 +160,20 @@ impl Adoption {
 
 /// Whether a node was not reset or reconfigured since: it has its tables as long as it has its LID, and another master would have written its own
 /// LID to the node's ports.
-fn is_unchanged(node: &Node, was: &[PortView], announced: Option<Lid>) -> bool {
+fn is_unchanged(node: &Node, persisted_ports: &[PortView], announced: Option<Lid>) -> bool {
     let mut any = false;
     for num in node.end_ports() {
-        let Some((port, was)) = node.ports.get(num.index()).zip(was.get(num.index())) else {
+        let Some((port, was)) = node
+            .ports
+            .get(num.index())
+            .zip(persisted_ports.get(num.index()))
+        else {
             return false;
         };
-        let (is, was) = (port.info(), PortInfo::decode(&was.raw));
-        let master = is.master_sm_lid == was.master_sm_lid || Some(is.master_sm_lid) == announced;
-        if is.lid == Lid::NONE || is.lid != was.lid || !master {
+        let (current, persisted) = (port.info(), PortInfo::decode(&was.raw));
+        let master = current.master_sm_lid == persisted.master_sm_lid
+            || Some(current.master_sm_lid) == announced;
+        if current.lid == Lid::NONE || current.lid != persisted.lid || !master {
             return false;
         }
         any = true;

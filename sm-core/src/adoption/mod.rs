@@ -52,14 +52,14 @@ impl Adoption {
 
     /// The tables in devices are unknown: they are adopted from this SM's own state, as after a restart.
     pub(crate) fn adopt_own_tables(&mut self, view: &Arc<View>, epoch: SlToVlEpoch) {
-        let own = RestoredState {
+        let restored_state = RestoredState {
             snapshot: Some(snapshot_of(view)),
             routing: RoutingRecord::of_view(view).map(Arc::new),
             sl_to_vl_epoch: epoch,
             complete: true,
             ..RestoredState::default()
         };
-        self.installed = InstalledState::new(&own);
+        self.installed = InstalledState::new(&restored_state);
     }
 
     /// The master's own link was lost: its view is restored, as after a restart.
@@ -81,7 +81,7 @@ impl Adoption {
     /// The LID of the master whose view was restored.
     pub(crate) fn last_master_lid(&self) -> Option<Lid> {
         let view = self.restored_view()?;
-        view.identity().map(|whose| whose.lid)
+        view.identity().map(|identity| identity.lid)
     }
 }
 

@@ -70,7 +70,7 @@ impl RestoredView {
         let Some(view) = self.snapshot.as_ref().map(|s| &s.view) else {
             return Fit::Undecided;
         };
-        let Some(was) = view.identity() else {
+        let Some(identity) = view.identity() else {
             return Fit::No(ViewMismatch::NoOwnPort);
         };
         let Some(local) = fabric.local() else {
@@ -88,23 +88,23 @@ impl RestoredView {
                 Fit::Undecided
             };
         }
-        if (port.guid, cfg.subnet_prefix) != (was.port, was.prefix) {
+        if (port.guid, cfg.subnet_prefix) != (identity.port, identity.prefix) {
             return Fit::No(ViewMismatch::AnotherPort);
         }
         if info.lid == Lid::NONE {
             // The port was reset: no client reaches it before it has a LID again.
             return Fit::Undecided;
         }
-        if info.lid != was.lid {
+        if info.lid != identity.lid {
             return Fit::No(ViewMismatch::AnotherLid);
         }
-        if info.gid_prefix != was.prefix {
+        if info.gid_prefix != identity.prefix {
             return Fit::No(ViewMismatch::AnotherPrefix);
         }
         if ![Lid::NONE, info.lid].contains(&info.master_sm_lid) {
             return Fit::No(ViewMismatch::AnotherMaster);
         }
-        neighbour_fits(fabric, local, &was, info.port_state, own_link_probed)
+        neighbour_fits(fabric, local, &identity, info.port_state, own_link_probed)
     }
 }
 
@@ -117,7 +117,7 @@ enum Fit {
 }
 
 /// Whether a replica is of this subnet; the SM's own port is one of many in it.
-fn replica_fits(view: &View, cfg: &SmConfig, own: PortGuid, info: &PortInfo) -> Fit {
+fn replica_fits(view: &View, cfg: &SmConfig, own_guid: PortGuid, info: &PortInfo) -> Fit {
     if view.settings.prefix != cfg.subnet_prefix {
         return Fit::No(ViewMismatch::AnotherSubnet);
     }
@@ -128,14 +128,14 @@ fn replica_fits(view: &View, cfg: &SmConfig, own: PortGuid, info: &PortInfo) -> 
     if info.gid_prefix != view.settings.prefix {
         return Fit::No(ViewMismatch::AnotherSubnet);
     }
-    let end = view.by_guid(own).map(|at| view.end_port(at));
-    let Some(end) = end.filter(|end| end.guid == own) else {
+    let end_port = view.by_guid(own_guid).map(|at| view.end_port(at));
+    let Some(end_port) = end_port.filter(|end| end.guid == own_guid) else {
         return Fit::No(ViewMismatch::PortAbsent);
     };
-    if end.lid != info.lid {
+    if end_port.lid != info.lid {
         return Fit::No(ViewMismatch::AnotherLidInReplica);
     }
-    let last_master = view.identity().map(|whose| whose.lid);
+    let last_master = view.identity().map(|identity| identity.lid);
     let masters = [Some(Lid::NONE), Some(info.lid), last_master];
     if !masters.contains(&Some(info.master_sm_lid)) {
         return Fit::No(ViewMismatch::AnotherMaster);
@@ -147,7 +147,7 @@ fn replica_fits(view: &View, cfg: &SmConfig, own: PortGuid, info: &PortInfo) -> 
 fn neighbour_fits(
     fabric: &Subnet,
     local: PortRef,
-    was: &ViewIdentity,
+    identity: &ViewIdentity,
     state: PortState,
     own_link_probed: bool,
 ) -> Fit {
@@ -162,7 +162,7 @@ fn neighbour_fits(
         return Fit::Undecided;
     };
     let node = fabric.get(peer.node);
-    if node.map(|n| (n.info.node_guid, peer.port)) == was.neighbour {
+    if node.map(|n| (n.info.node_guid, peer.port)) == identity.neighbour {
         Fit::Yes
     } else {
         Fit::No(ViewMismatch::AnotherNeighbour)
@@ -203,8 +203,11 @@ impl Adoption {
 
     /// A sweep as master is complete, and its view replaces the restored one. Returns the restored view if the SA replied from it.
     pub(crate) fn take_restored_view(&mut self) -> Option<Arc<View>> {
-        let was = core::mem::take(&mut self.restored);
-        was.snapshot.filter(|_| was.in_use).map(|s| s.view)
+        let restored = core::mem::take(&mut self.restored);
+        restored
+            .snapshot
+            .filter(|_| restored.in_use)
+            .map(|s| s.view)
     }
 
     /// The SM has no link or must not answer: the restored view is not used for now.
@@ -231,7 +234,7 @@ impl Adoption {
                 self.restored = RestoredView::default();
                 // Records may be moved to another host: the state that they have of each port is compared with that port.
                 if !matches!(why, ViewMismatch::AnotherPort | ViewMismatch::PortAbsent) {
-                    self.doubt_registrations();
+                    self.mark_registrations_incomplete();
                 }
                 if why == ViewMismatch::AnotherMaster {
                     // Hosts may have registered with that one.
@@ -249,7 +252,7 @@ impl Adoption {
         &mut self,
         cfg: &SmConfig,
         now: Instant,
-        own: SmInfoRecord,
+        own_record: SmInfoRecord,
         aliases: Arc<AliasTables>,
     ) -> Option<ViewUpdate> {
         let restored = &mut self.restored;
@@ -258,14 +261,15 @@ impl Adoption {
             .snapshot
             .as_ref()?
             .view
-            .with_local_port(own.guid)
+            .with_local_port(own_record.guid)
             .with_settings(cfg.sa_settings())
             .with_aliases(aliases);
         // The master of a replica is not master any more.
         let is_replica = restored.is_replica;
         let was_master = |m: &SmInfoRecord| is_replica && m.sm_state == SmState::Master;
-        view.sms.retain(|m| m.guid != own.guid && !was_master(m));
-        view.sms.insert(0, own);
+        view.sms
+            .retain(|m| m.guid != own_record.guid && !was_master(m));
+        view.sms.insert(0, own_record);
         restored.in_use = true;
         Some(ViewUpdate {
             view: Some(view),
@@ -289,14 +293,14 @@ impl Adoption {
         let (guid, lid) = reported_end_port(fabric, at)?;
         let moved = &mut restored.moved;
         let before = moved.len();
-        if let Some(other) = view.by_lid(lid).map(|at| view.end_port(at).guid)
-            && other != guid
+        if let Some(owner) = view.by_lid(lid).map(|at| view.end_port(at).guid)
+            && owner != guid
         {
-            moved.insert(other);
+            moved.insert(owner);
         }
-        if let Some(known) = view.by_guid(guid).map(|at| view.end_port(at))
-            && known.guid == guid
-            && known.lid != lid
+        if let Some(end_port) = view.by_guid(guid).map(|at| view.end_port(at))
+            && end_port.guid == guid
+            && end_port.lid != lid
             && lid != Lid::NONE
         {
             moved.insert(guid);
@@ -333,21 +337,21 @@ impl Adoption {
         let owner_of: FxHashMap<Lid, PortGuid> =
             present.iter().map(|(guid, lid)| (*lid, *guid)).collect();
         let stays = |guid: PortGuid, lid: Lid, lids: u16| {
-            let has = lid_of.get(&guid);
-            let unchanged = has.is_some_and(|has| *has == lid || *has == Lid::NONE);
-            let free = |n: u16| {
+            let current = lid_of.get(&guid);
+            let unchanged = current.is_some_and(|has| *has == lid || *has == Lid::NONE);
+            let is_free = |n: u16| {
                 let owner = owner_of.get(&Lid(lid.0.saturating_add(n)));
                 owner.is_none_or(|owner| *owner == guid)
             };
-            unchanged && (0..lids).all(free)
+            unchanged && (0..lids).all(is_free)
         };
-        let all = view.end_ports().iter();
-        let gone = all
+        let end_ports = view.end_ports().iter();
+        let removed = end_ports
             .filter(|end| !stays(end.guid, end.lid, end.lids()))
             .count();
-        (gone > 0).then(|| ViewUpdate {
+        (removed > 0).then(|| ViewUpdate {
             view: Some(view.with_end_ports(|end| stays(end.guid, end.lid, end.lids()))),
-            notice: Some(Notice::EndPortsMoved { count: gone }),
+            notice: Some(Notice::EndPortsMoved { count: removed }),
         })
     }
 }

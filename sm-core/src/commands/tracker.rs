@@ -157,15 +157,19 @@ impl CommandTracker {
     }
 
     /// No SM took over, or (for [`Command::Stop`]) none is ready yet.
-    pub(crate) fn on_not_handed_over(&mut self, out: &mut Outbox, why: &AboutSm<ElectionNotice>) {
+    pub(crate) fn on_not_handed_over(
+        &mut self,
+        out: &mut Outbox,
+        notice: &AboutSm<ElectionNotice>,
+    ) {
         self.fail(
             out,
             |c| c == Command::Handover,
-            |_| CommandFailure::NotHandedOver(Box::new(*why)),
+            |_| CommandFailure::NotHandedOver(Box::new(*notice)),
         );
-        if matches!(why.what, ElectionNotice::SuccessorNotReady(_)) {
+        if matches!(notice.what, ElectionNotice::SuccessorNotReady(_)) {
             for pending in self.pending.iter().filter(|p| p.command == Command::Stop) {
-                let progress = CommandProgress::AwaitingSuccessor(Box::new(*why));
+                let progress = CommandProgress::AwaitingSuccessor(Box::new(*notice));
                 reply(out, pending.id, CommandReply::Progress(progress));
             }
         }
@@ -225,17 +229,17 @@ mod tests {
 
     /// The final replies since the last call.
     fn results(out: &mut Outbox) -> Vec<(u64, Result<CommandOutcome, CommandFailure>)> {
-        let mut done = Vec::new();
+        let mut completed = Vec::new();
         while let Some(output) = out.pop(Instant::START) {
             if let Output::CommandReply {
                 id,
                 reply: CommandReply::Done(result),
             } = output
             {
-                done.push((id.0, result));
+                completed.push((id.0, result));
             }
         }
-        done
+        completed
     }
 
     struct Bench {
@@ -278,11 +282,11 @@ mod tests {
         assert!(b.results().is_empty());
         b.commands.on_full_sweep_started(&mut b.out, 2);
         b.commands.on_full_sweep_done(&mut b.out, &report(2));
-        let done = b.results();
+        let results = b.results();
         let number = 2;
         let problems = 0;
         assert!(
-            matches!(done[..], [(1, Ok(CommandOutcome::Swept { number: n, problems: p }))] if (n, p) == (number, problems))
+            matches!(results[..], [(1, Ok(CommandOutcome::Swept { number: n, problems: p }))] if (n, p) == (number, problems))
         );
         assert!(!b.commands.awaits_full_sweep());
     }

@@ -107,7 +107,7 @@ pub(super) struct Sweep {
     pub(super) started: Instant,
     phase_began: Instant,
     /// Switches whose PortStateChange was set, and not cleared before their ports were read.
-    pub(super) uncleared: BTreeSet<NodeIdx>,
+    pub(super) uncleared_switches: BTreeSet<NodeIdx>,
     pub(super) problems: Vec<(Option<PortRef>, ProblemKind)>,
     pub(super) report: SweepReport,
 }
@@ -121,7 +121,7 @@ impl Sweep {
             phase: SweepPhase::Discovery(Discovery::new(kind, reports_changes)),
             started: now,
             phase_began: now,
-            uncleared: BTreeSet::new(),
+            uncleared_switches: BTreeSet::new(),
             problems: Vec::new(),
             report: SweepReport {
                 number,
@@ -349,11 +349,11 @@ impl SubnetManager {
     /// A full sweep has verified the shortest paths, but not yet the links of a detour.
     pub(super) fn path_policy(&self) -> PathPolicy {
         if self.activity.is_local_sweep() {
-            PathPolicy::DetourFrom(1)
+            PathPolicy::DetourFromAttempt(1)
         } else if self.activity.is_full_discovery() {
             PathPolicy::Shortest
         } else {
-            PathPolicy::DetourFrom(2)
+            PathPolicy::DetourFromAttempt(2)
         }
     }
 }

@@ -24,7 +24,7 @@ impl SubnetManager {
             SmState::Master => true,
             SmState::Discovering => self.adoption.is_view_in_use(),
             // The new master updates the hosts' SM LID one after another; until then they send requests to this SM.
-            _ => self.mastership.is_lingering(),
+            _ => self.mastership.answers_sa_reads(),
         }
     }
 
@@ -32,7 +32,7 @@ impl SubnetManager {
     pub(super) fn update_restored_view(&mut self) {
         match self.role() {
             SmState::Master | SmState::Discovering => {}
-            _ if self.mastership.is_lingering() => return,
+            _ if self.mastership.answers_sa_reads() => return,
             // The master's state is newer than the restored view.
             _ => {
                 self.adoption.forget();
@@ -46,16 +46,19 @@ impl SubnetManager {
             return;
         }
         let is_master = self.role() == SmState::Master;
-        let probed = is_master || self.last_sweep.has_queried_local;
-        if !with_ctx!(self, |ctx| self
-            .adoption
-            .may_use_view(ctx, is_master, probed))
-        {
+        let is_local_queried = is_master || self.last_sweep.has_queried_local;
+        if !with_ctx!(self, |ctx| self.adoption.may_use_view(
+            ctx,
+            is_master,
+            is_local_queried
+        )) {
             return;
         }
-        let own = self.own_sm_record();
+        let own_record = self.own_sm_record();
         let aliases = Arc::clone(self.registry().aliases().tables());
-        let update = self.adoption.use_view(&self.cfg, self.now, own, aliases);
+        let update = self
+            .adoption
+            .use_view(&self.cfg, self.now, own_record, aliases);
         if let Some(view) = update.as_ref().and_then(|update| update.view.as_ref()) {
             self.sa.update_partition_groups(&self.cfg, view);
         }
@@ -84,10 +87,10 @@ impl SubnetManager {
 
     /// Before anything is written: decides which VL tables devices have that this SM did not write.
     pub(super) fn find_vl_table_origins(&mut self) {
-        let announced = self.told_master();
+        let announced_master = self.announced_master();
         for n in vls::nodes_of_unknown_origin(&self.subnet) {
             if let Some(node) = self.subnet.get(n) {
-                let inherited = self.adoption.inherited_vls(node, announced);
+                let inherited = self.adoption.inherited_vls(node, announced_master);
                 vls::set_origin(&mut self.subnet, n, inherited);
             }
         }

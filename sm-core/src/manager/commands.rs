@@ -16,10 +16,10 @@ impl SubnetManager {
             return;
         }
         match command {
-            Command::Sweep => self.want_full(),
+            Command::Sweep => self.request_full_sweep(),
             Command::Reroute => {
                 self.routing.rebalance();
-                self.want_full();
+                self.request_full_sweep();
             }
             Command::Handover => self.begin_handover(AfterHandover::StandBy),
             Command::Takeover => self.elect(election::ElectionInput::TakeOver),
@@ -41,7 +41,7 @@ impl SubnetManager {
             && matches!(self.activity, Activity::Idle)
             && !self.schedule.is_full_sweep_requested()
         {
-            self.want_full();
+            self.request_full_sweep();
             self.advance();
         }
     }

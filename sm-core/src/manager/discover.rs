@@ -36,11 +36,11 @@ impl SubnetManager {
     pub(super) fn begin_local_sweep(&mut self) {
         let light_due = self.schedule.begin_local_sweep();
         self.begin_sweep(SweepScope::local(light_due));
-        self.read_again();
+        self.enqueue_rereads();
     }
 
     /// Reads the scheduled switches and ports.
-    pub(super) fn read_again(&mut self) {
+    pub(super) fn enqueue_rereads(&mut self) {
         let rereads = self.schedule.take_rereads();
         for n in rereads.switches {
             if self.subnet.get(n).is_some_and(Node::is_switch) {
@@ -98,12 +98,12 @@ impl SubnetManager {
         let Some(discovery) = self.activity.discovery() else {
             return false;
         };
-        let (outcome, is_local_found) = with_ctx!(self, |ctx| {
+        let (outcome, has_queried_local) = with_ctx!(self, |ctx| {
             let outcome = step(discovery, ctx);
             let local = ctx.fabric.local();
             (outcome, local.is_some_and(|p| discovery.has_queried(p)))
         });
-        self.last_sweep.has_queried_local |= is_local_found;
+        self.last_sweep.has_queried_local |= has_queried_local;
         let found = outcome.is_some();
         if let Some(outcome) = outcome {
             self.finish_node_info(outcome);
@@ -165,7 +165,7 @@ impl SubnetManager {
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
         let is_own = self.subnet.local() == Some(at) && !is_switch;
         if mode.phase == ReadPhase::LightSweep && is_own && new.port_state < PortState::Active {
-            self.want_full();
+            self.request_full_sweep();
         }
         port_intents!(self, intents);
         if let Some(arming) = self.activity.arming() {
@@ -194,7 +194,7 @@ impl SubnetManager {
         ));
     }
 
-    pub(super) fn no_link(&mut self, why: NoLinkReason) {
+    pub(super) fn no_link(&mut self, reason: NoLinkReason) {
         self.smps.clear();
         self.set_activity(Activity::NoLink);
         // Also if light sweeps are disabled: nothing else reports that the link is up.
@@ -209,7 +209,7 @@ impl SubnetManager {
         self.elect(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
         self.commands.on_no_link(&mut self.out);
-        self.emit(Event::LocalPortUnusable(why));
+        self.emit(Event::LocalPortUnusable(reason));
     }
 
     /// Discovery has received all responses.

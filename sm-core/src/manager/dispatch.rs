@@ -26,7 +26,7 @@ impl SubnetManager {
             return;
         }
         match mad.method() {
-            Method::GetResp => self.on_answer(received),
+            Method::GetResp => self.on_response(received),
             // A trap to an SM that is not master is dropped; the sender repeats it (IBA vol. 1, 13.4.9).
             Method::Trap if mad.attr_id() == id::NOTICE && self.is_master() => {
                 self.on_trap(received);
@@ -37,7 +37,7 @@ impl SubnetManager {
     }
 
     /// Processes a response. A response that matches no outstanding request is dropped.
-    pub(super) fn on_answer(&mut self, received: &MadIn) {
+    pub(super) fn on_response(&mut self, received: &MadIn) {
         let mad = &received.mad;
         let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
         let Some(SmpTransaction { op, .. }) = self.smps.peek(tid) else {
@@ -75,7 +75,7 @@ impl SubnetManager {
             self.on_unanswered(op);
             // Queued requests to a dead device fail together instead of timing out one by one. Handling a failure may clear or add
             // requests.
-            while let Some(SmpTransaction { op, .. }) = self.smps.take_hopeless(op) {
+            while let Some(SmpTransaction { op, .. }) = self.smps.take_request_to_dead_device(op) {
                 self.on_unanswered(op);
             }
         }
@@ -114,7 +114,7 @@ impl SubnetManager {
                     ctx, n, outcome, top, mode
                 ));
                 if let Some(sweep) = self.activity.sweep_mut().filter(|_| stays_set) {
-                    sweep.uncleared.insert(n);
+                    sweep.uncleared_switches.insert(n);
                 }
             }
             SmpOp::ClearPortStateChange(n) => {
@@ -259,11 +259,11 @@ impl SubnetManager {
         match reread {
             Reread::Switch(n) => {
                 self.schedule.reread_switch(n);
-                self.want_local();
+                self.request_local_sweep();
             }
             Reread::Port(p) => {
                 self.schedule.reread_port(p);
-                self.want_local();
+                self.request_local_sweep();
             }
             Reread::Description(n) => {
                 if let Some(node) = self.subnet.get_mut(n) {
@@ -282,9 +282,9 @@ impl SubnetManager {
     }
 
     /// Reads the scheduled ports: at once if a local sweep is discovering or routing, otherwise in a local sweep when the SM is idle.
-    pub(super) fn want_local(&mut self) {
+    pub(super) fn request_local_sweep(&mut self) {
         if self.rereads_at_once() {
-            self.read_again();
+            self.enqueue_rereads();
         } else {
             self.schedule.request(SweepKind::Local);
         }

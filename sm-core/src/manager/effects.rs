@@ -28,7 +28,7 @@ impl SubnetManager {
             self.sa.on_reregister_failed(guid);
         }
         if effects.local_sweep {
-            self.want_local();
+            self.request_local_sweep();
         }
         for n in effects.removed_nodes {
             self.schedule.remove_node(n);
@@ -53,7 +53,7 @@ impl SubnetManager {
             self.adoption.on_vl_tables_changing();
         }
         if effects.full_sweep {
-            self.want_full();
+            self.request_full_sweep();
         }
     }
 }

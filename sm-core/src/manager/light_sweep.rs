@@ -13,7 +13,7 @@ use crate::subnet::{Node, NodeIdx, PortRef};
 use ferrosm_mad::attr::SmState;
 
 impl SubnetManager {
-    pub(super) fn want_full(&mut self) {
+    pub(super) fn request_full_sweep(&mut self) {
         self.schedule.request(SweepKind::Full);
     }
 
@@ -25,11 +25,11 @@ impl SubnetManager {
             }
             // Requests that wait would reach the fabric when the link is back, which may have another master by then.
             LocalPortEvent::Down if self.activity.configures() => self.begin_full_sweep(),
-            LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
+            LocalPortEvent::Up | LocalPortEvent::Down => self.request_full_sweep(),
             LocalPortEvent::Changed => {
                 if let Some(local) = self.subnet.local() {
                     self.schedule.reread_port(local);
-                    self.want_local();
+                    self.request_local_sweep();
                 }
             }
         }
@@ -101,7 +101,7 @@ impl SubnetManager {
         }
         if check_all {
             self.emit(Event::Notice(Notice::InconsistencyFound));
-            self.want_full();
+            self.request_full_sweep();
             return;
         }
         if self.schedule.has_no_rereads() && !self.routing.is_stale() {
@@ -110,7 +110,7 @@ impl SubnetManager {
         let (switches, ports) = self.schedule.rereads();
         let notice = Notice::ChangesFound { switches, ports };
         self.emit(Event::Notice(notice));
-        self.want_local();
+        self.request_local_sweep();
     }
 
     /// Ports with a link and an unknown or quarantined neighbour, which may respond by now.
@@ -128,15 +128,17 @@ impl SubnetManager {
     }
 
     fn is_silent(&self, p: PortRef) -> bool {
-        let far = self.subnet.peer(p).and_then(|far| self.subnet.port(far));
+        let peer_port = self.subnet.peer(p).and_then(|far| self.subnet.port(far));
         self.subnet.port(p).is_some_and(|port| port.is_up())
-            && far.is_none_or(|far| far.quarantine.is_some())
+            && peer_port.is_none_or(|far| far.quarantine.is_some())
     }
 
     /// Switch ports connected to the node whose GUID a node behind `p` uses as well.
     fn rivals_of(&self, p: PortRef) -> Vec<PortRef> {
-        let why = |p: PortRef| self.subnet.port(p)?.quarantine.as_deref().cloned();
-        let owner = match why(p).or_else(|| self.subnet.peer(p).and_then(why)) {
+        let quarantine_reason = |p: PortRef| self.subnet.port(p)?.quarantine.as_deref().cloned();
+        let owner = match quarantine_reason(p)
+            .or_else(|| self.subnet.peer(p).and_then(quarantine_reason))
+        {
             Some(QuarantineReason::DuplicatePortGuid(guid)) => {
                 self.subnet.port_by_guid(guid).map(|p| p.node)
             }
@@ -153,7 +155,7 @@ impl SubnetManager {
         };
         node.physical_ports()
             .filter_map(|port| self.subnet.peer(PortRef::new(n, port)))
-            .filter(|far| self.subnet.get(far.node).is_some_and(Node::is_switch))
+            .filter(|peer| self.subnet.get(peer.node).is_some_and(Node::is_switch))
             .collect()
     }
 }

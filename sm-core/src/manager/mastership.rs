@@ -140,7 +140,7 @@ impl SubnetManager {
                     });
                 }
                 MastershipAction::StartFullSweep => self.begin_full_sweep(),
-                MastershipAction::RequestFullSweep => self.want_full(),
+                MastershipAction::RequestFullSweep => self.request_full_sweep(),
             }
         }
     }
@@ -241,13 +241,16 @@ impl SubnetManager {
         }
     }
 
-    pub(super) fn begin_handover(&mut self, then: AfterHandover) {
-        let sms_known = match then {
+    pub(super) fn begin_handover(&mut self, after: AfterHandover) {
+        let sms_known = match after {
             // An SM is not asked whether it is eligible if the last scan shows that none is: what is in progress continues.
             AfterHandover::StandBy => self.mastership.may_have_successor(&self.subnet, &self.cfg),
             AfterHandover::Stop => !sm_ports(&self.subnet).is_empty(),
         };
-        self.elect(election::ElectionInput::HandOver { then, sms_known });
+        self.elect(election::ElectionInput::HandOver {
+            then: after,
+            sms_known,
+        });
     }
 
     fn on_stalled(&mut self) {
@@ -264,7 +267,7 @@ impl SubnetManager {
 
     /// Ends what has timed out.
     pub(super) fn on_mastership_timeout(&mut self) {
-        let stopped = self.mastership.end_lingering(self.now);
+        let stopped = self.mastership.end_sa_reads(self.now);
         self.execute(stopped);
         if with_ctx!(self, |ctx| self.mastership.on_timeout(ctx)) {
             self.adopt_replica(None);
@@ -332,12 +335,12 @@ impl SubnetManager {
 
     /// Steps the election with the SMs as they last responded.
     pub(super) fn compare_sms(&mut self) {
-        let own = self.lids.sm_lid(&self.subnet);
+        let own_lid = self.lids.sm_lid(&self.subnet);
         let last_master = self.adoption.last_master_lid();
         let lids = self.lids.map();
-        let input = self
-            .mastership
-            .scan_result(&self.subnet, &self.cfg, lids, own, last_master);
+        let input =
+            self.mastership
+                .scan_result(&self.subnet, &self.cfg, lids, own_lid, last_master);
         self.elect(input);
     }
 
@@ -377,9 +380,9 @@ impl SubnetManager {
             return;
         }
         self.set_activity(Activity::Idle);
-        let own = self.own_sm_info(None).guid;
+        let own_guid = self.own_sm_info(None).guid;
         let view = self.adoption.restored_view().map(Arc::as_ref);
-        if self.role() == SmState::Discovering && knows_all_sms(&self.subnet, own, view) {
+        if self.role() == SmState::Discovering && knows_all_sms(&self.subnet, own_guid, view) {
             self.set_activity(Activity::SmScan);
             with_ctx!(self, |ctx| self.mastership.start_takeover_scan(ctx));
         } else {
@@ -403,7 +406,7 @@ impl SubnetManager {
         if self.adoption.is_view_in_use() || self.view().is_none() {
             if replica_unverified {
                 // The SM that the replica is of may be alive.
-                self.adoption.doubt_registrations();
+                self.adoption.mark_registrations_incomplete();
             }
             return;
         }
@@ -417,10 +420,10 @@ impl SubnetManager {
     /// Tables are about to be forgotten. Where they cannot be read, they count as before if the device shows that no other SM was master
     /// meanwhile ([`crate::adoption`]).
     pub(super) fn remember_tables(&mut self) {
-        let own = self.role() == SmState::Master
+        let own_lid = self.role() == SmState::Master
             && !self.read_only
             && !self.mastership.is_awaiting_replica();
-        if own
+        if own_lid
             && !self.adoption.is_view_in_use()
             && let Some(view) = self.view().cloned()
         {
@@ -434,24 +437,24 @@ impl SubnetManager {
         if !self.mastership.has_replica_view() || !discovering || !self.is_master() {
             return;
         }
-        let own = self.lids.sm_lid(&self.subnet);
+        let own_lid = self.lids.sm_lid(&self.subnet);
         let last_master = self.adoption.last_master_lid();
         with_ctx!(self, |ctx| {
             let lids = self.lids.map();
             self.mastership
-                .write_sm_lid(ctx, at, lids, own, last_master);
+                .write_sm_lid(ctx, at, lids, own_lid, last_master);
         });
     }
 
     /// A port was read; `new` is not yet in the fabric.
     pub(super) fn detect_foreign_change(&mut self, at: PortRef, new: &PortInfo) {
         let is_master = self.is_master();
-        let own = self.lids.sm_lid(&self.subnet);
+        let own_lid = self.lids.sm_lid(&self.subnet);
         let detected = with_ctx!(self, |ctx| self
             .mastership
-            .detect_foreign_change(ctx, at, new, is_master, own));
+            .detect_foreign_change(ctx, at, new, is_master, own_lid));
         if detected && !self.activity.is_full_discovery() {
-            self.want_full();
+            self.request_full_sweep();
         }
     }
 
@@ -467,7 +470,7 @@ impl SubnetManager {
     }
 
     /// In a takeover: this SM's LID, which devices may name as their master already.
-    pub(super) fn told_master(&self) -> Option<Lid> {
+    pub(super) fn announced_master(&self) -> Option<Lid> {
         self.lids
             .sm_lid(&self.subnet)
             .filter(|_| self.mastership.has_replica_view())

@@ -67,7 +67,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::time::Instant;
-use ferrosm_routing::LastRun;
+use ferrosm_routing::VerifiedRun;
 
 use crate::adoption::{Adoption, last_epoch};
 use crate::commands::tracker::CommandTracker;
@@ -184,7 +184,7 @@ impl SubnetManager {
 
     /// The routing in force, and the node of each of its switches.
     #[must_use]
-    pub fn routing(&self) -> Option<(&Arc<LastRun>, &[NodeIdx])> {
+    pub fn routing(&self) -> Option<(&Arc<VerifiedRun>, &[NodeIdx])> {
         let (run, nodes) = self.routing.installed()?;
         Some((run, nodes))
     }
@@ -298,7 +298,7 @@ impl SubnetManager {
         let mastership = self.mastership.poll_timeout();
         let looks = idle && self.activity.is_idle() && self.is_master();
         let noisy = self.traps.due().filter(|_| looks);
-        let own = [
+        let deadlines = [
             self.out.poll_timeout(),
             self.smps.deadline(),
             timer,
@@ -306,7 +306,7 @@ impl SubnetManager {
             mastership,
             noisy,
         ];
-        own.into_iter().chain([sa, groups]).flatten().min()
+        deadlines.into_iter().chain([sa, groups]).flatten().min()
     }
 
     fn enqueue(&mut self, op: SmpOp) {
@@ -335,7 +335,7 @@ impl SubnetManager {
             // Ports get the new key from now on, also within a sweep.
             with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
         }
-        self.want_full();
+        self.request_full_sweep();
     }
 
     /// Ends activities and phases, and starts the next, until one waits for responses.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::time::Instant;
-use ferrosm_routing::LastRun;
+use ferrosm_routing::VerifiedRun;
 
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
@@ -13,7 +13,7 @@ use crate::subnet::NodeIdx;
 
 fn tree_inputs<'a>(
     sa: &'a SaOwner,
-    routing: Option<&'a (Arc<LastRun>, Vec<NodeIdx>)>,
+    routing: Option<&'a (Arc<VerifiedRun>, Vec<NodeIdx>)>,
 ) -> TreeInputs<'a> {
     TreeInputs {
         registry: sa.registry(),

@@ -26,8 +26,10 @@ impl SubnetManager {
         let path = route::path_of(&self.subnet, transaction, attempt)?;
         let op = transaction.op;
         let spec = op.spec();
-        let own = self.cfg.m_key;
-        let key = self.keys.key_for(&self.subnet, own, spec.target, attempt);
+        let configured = self.cfg.m_key;
+        let key = self
+            .keys
+            .key_for(&self.subnet, configured, spec.target, attempt);
         let modifier = self.modifier_of(&spec);
         let request = if spec.is_set {
             SmpRequest::set(spec.attr, modifier, key, self.payload(op)?)

@@ -58,16 +58,16 @@ impl SubnetManager {
 
     fn view_inputs(&self) -> ViewInputs {
         // An SM with another SM_Key belongs to another administrative domain.
-        let others = self.mastership.other_sms(&self.cfg);
-        let others = others.map(|(at, info)| sm_record(self.subnet.lid(at), info));
+        let other_sms = self.mastership.other_sms(&self.cfg);
+        let other_sms = other_sms.map(|(at, info)| sm_record(self.subnet.lid(at), info));
         ViewInputs {
             run: self.routing.installed().map(|(run, nodes)| {
-                let places = nodes.iter().map(|n| n.index()).collect();
-                (Arc::clone(run), places)
+                let node_indices = nodes.iter().map(|n| n.index()).collect();
+                (Arc::clone(run), node_indices)
             }),
             origin: self.origin(),
             sms: core::iter::once(self.own_sm_record())
-                .chain(others)
+                .chain(other_sms)
                 .collect(),
         }
     }
@@ -76,15 +76,15 @@ impl SubnetManager {
     fn origin(&self) -> Option<RoutingOrigin> {
         Some(RoutingOrigin {
             inputs: self.routing.inputs()?.clone(),
-            nodes_without_vl_tables: vls::nodes_without_tables(&self.subnet),
+            nodes_without_vl_tables: vls::nodes_with_uncertain_tables(&self.subnet),
             sl_to_vl_epoch: self.vls.epoch(),
         })
     }
 
     /// The SMInfoRecord of this SM.
     pub(super) fn own_sm_record(&self) -> SmInfoRecord {
-        let own = self.subnet.local();
-        let lid = own.map_or_else(Default::default, |p| self.subnet.lid(p));
+        let local_port = self.subnet.local();
+        let lid = local_port.map_or_else(Default::default, |p| self.subnet.lid(p));
         sm_record(lid, &self.own_sm_info(None))
     }
 
@@ -124,7 +124,7 @@ impl SubnetManager {
         if !self.may_answer() && self.withdraw_view().is_some() {
             self.disown();
         }
-        if self.role() == SmState::Standby && !self.mastership.is_lingering() {
+        if self.role() == SmState::Standby && !self.mastership.answers_sa_reads() {
             // The state restored at the start is older than the master's.
             self.disown();
         }

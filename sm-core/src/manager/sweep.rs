@@ -94,25 +94,26 @@ impl SubnetManager {
     }
 
     /// The problems of a sweep, except those at ports that have left the fabric.
-    fn locate_problems(&self, found: Vec<(Option<PortRef>, ProblemKind)>) -> Vec<Problem> {
+    fn locate_problems(&self, problems: Vec<(Option<PortRef>, ProblemKind)>) -> Vec<Problem> {
         // A quarantined neighbour does not mark this SM's own port; the problem is solved if a link was found later.
-        let own = self.subnet.local();
+        let local_port = self.subnet.local();
         let is_solved = |at: &Option<PortRef>, kind: &ProblemKind| {
-            *at == own
+            *at == local_port
                 && matches!(kind, ProblemKind::Quarantined(_))
                 && at.is_some_and(|p| self.subnet.peer(p).is_some())
         };
-        let here = found.into_iter().filter(|(at, kind)| {
+        let in_fabric = problems.into_iter().filter(|(at, kind)| {
             at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !is_solved(at, kind)
         });
-        here.map(|(at, kind)| {
-            let location = at.map_or(Location::LocalNode, |p| {
-                Location::Port(self.subnet.port_name(p))
-            });
-            let kind = self.explain(at, kind);
-            Problem { location, kind }
-        })
-        .collect()
+        in_fabric
+            .map(|(at, kind)| {
+                let location = at.map_or(Location::LocalNode, |p| {
+                    Location::Port(self.subnet.port_name(p))
+                });
+                let kind = self.explain(at, kind);
+                Problem { location, kind }
+            })
+            .collect()
     }
 
     /// A device that does not respond, and has reported a wrong M_Key, has one that this SM does not know.
@@ -250,8 +251,8 @@ impl SubnetManager {
     /// Installs the routes of a job; `None` if it found none.
     fn install(&mut self, computed: RoutingJobResult) -> Option<SweepPhase> {
         match computed.result {
-            Err(why) => {
-                self.routing_failed(why);
+            Err(failure) => {
+                self.routing_failed(failure);
                 None
             }
             Ok(routes) => {
@@ -289,17 +290,17 @@ impl SubnetManager {
     }
 
     /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again.
-    fn routing_failed(&mut self, why: RoutingFailure) {
+    fn routing_failed(&mut self, failure: RoutingFailure) {
         if let Some(report) = self.activity.report() {
             report
                 .engine_messages
-                .extend(EngineMessage::of_failure(&why));
+                .extend(EngineMessage::of_failure(&failure));
             report.failed = true;
         }
         if !self.activity.is_local_sweep() {
-            self.commands.on_routing_failed(&mut self.out, &why);
+            self.commands.on_routing_failed(&mut self.out, &failure);
         }
-        self.emit(Event::RoutingFailed(why));
+        self.emit(Event::RoutingFailed(failure));
         self.routing.mark_stale();
         self.finish_sweep();
     }
@@ -391,10 +392,10 @@ impl SubnetManager {
         }
         if self.routing.is_stale() && configured {
             // The fabric changed after routes were computed.
-            self.want_local();
+            self.request_local_sweep();
         }
         self.last_sweep.report = Some(report.clone());
-        with_ctx!(self, |ctx| reread_uncleared(ctx, &sweep.uncleared));
+        with_ctx!(self, |ctx| reread_uncleared(ctx, &sweep.uncleared_switches));
         if !self.read_only {
             self.schedule
                 .finish_sweep(self.now, self.cfg.sweep_interval, light_due);

@@ -29,8 +29,8 @@ impl SubnetManager {
             with_ctx!(self, |ctx| update.partitions.write(ctx, scope));
         }
         // The SM's own port gets its LID even if nothing is connected to it.
-        if let Some(own) = self.subnet.local() {
-            self.configure_unlinked(own);
+        if let Some(local_port) = self.subnet.local() {
+            self.configure_unlinked(local_port);
         }
         if with_ctx!(self, |ctx| clear_entries(ctx, conflicting)) {
             update.lfts.wait_for(LftPrecondition::MulticastRemoved);
@@ -131,7 +131,7 @@ impl SubnetManager {
         }
         let is_first = self.routing.on_aborted(AbortedUpdate::Mixed);
         if is_first && lfts.drops_routes() {
-            self.want_local();
+            self.request_local_sweep();
         }
         self.finish_tables(*update);
         self.begin_arming()
@@ -159,7 +159,7 @@ impl SubnetManager {
         ));
         if changed {
             self.schedule.reread_switch(n);
-            self.want_local();
+            self.request_local_sweep();
         }
     }
 }

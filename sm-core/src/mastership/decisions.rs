@@ -44,11 +44,11 @@ impl Mastership {
         input: ElectionInput,
         request: Option<&'a MadIn>,
     ) -> Step<'a> {
-        let own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
-        self.election.set_guid(own.guid);
+        let own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
+        self.election.set_guid(own_info.guid);
         let origin = Origin {
             role: self.role(),
-            request: request.map(|request| (request, own)),
+            request: request.map(|request| (request, own_info)),
             is_link_down: input == ElectionInput::LinkDown,
         };
         let decisions = self.election.step(ctx.now, input);
@@ -114,13 +114,16 @@ impl Mastership {
             Decision::Stop {
                 handed_to: Some(to),
                 was_master: _,
-            } => self.linger(ctx, Some(to), has_view).into_iter().collect(),
+            } => self
+                .start_sa_reads(ctx, Some(to), has_view)
+                .into_iter()
+                .collect(),
             Decision::Stop {
                 handed_to: None,
                 was_master,
             } => {
-                self.takeover.ended = true;
-                // A second Stop ends lingering.
+                self.takeover.has_ended = true;
+                // A second Stop ends the answering of SA reads.
                 vec![MastershipAction::ReportStopped {
                     handed_to: self.takeover.successor.take(),
                     was_master,
@@ -134,7 +137,7 @@ impl Mastership {
         &mut self,
         ctx: &mut Ctx<'_>,
         state: SmState,
-        why: RoleChangeReason,
+        reason: RoleChangeReason,
         has_view: bool,
     ) -> Vec<MastershipAction> {
         let mut actions = Vec::new();
@@ -144,16 +147,19 @@ impl Mastership {
             self.sm_scan_pending = false;
             actions.push(MastershipAction::EnterStandby);
         }
-        if state != SmState::Master || matches!(why, RoleChangeReason::HandoverReceived(_)) {
+        if state != SmState::Master || matches!(reason, RoleChangeReason::HandoverReceived(_)) {
             // Another SM is master, or was until now: clients are new to this one when it is master.
             self.first_as_master = true;
             actions.push(MastershipAction::UnconfirmLids);
         }
-        if state == SmState::Standby && matches!(why, RoleChangeReason::HandedOverTo(_)) {
-            actions.extend(self.linger(ctx, None, has_view));
+        if state == SmState::Standby && matches!(reason, RoleChangeReason::HandedOverTo(_)) {
+            actions.extend(self.start_sa_reads(ctx, None, has_view));
         }
-        let why = self.locate(ctx.fabric, why, why.about());
-        ctx.outbox.emit(Event::RoleChanged { state, why });
+        let located = self.locate(ctx.fabric, reason, reason.about());
+        ctx.outbox.emit(Event::RoleChanged {
+            state,
+            why: located,
+        });
         actions
     }
 
@@ -188,9 +194,9 @@ impl Mastership {
     }
 
     /// What the election reports about an SM, with the SM's location.
-    fn locate<T>(&self, fabric: &Subnet, what: T, about: Option<PortGuid>) -> AboutSm<T> {
+    fn locate<T>(&self, fabric: &Subnet, subject: T, about: Option<PortGuid>) -> AboutSm<T> {
         AboutSm {
-            what,
+            what: subject,
             location: about.map(|guid| self.location(fabric, guid)),
         }
     }
@@ -217,7 +223,7 @@ impl Mastership {
             return Some(MastershipAction::Elect(input));
         };
         ctx.smps
-            .enqueue_over(SmpOp::SmInfoPoll(at), PathPolicy::Rotate(path));
+            .enqueue_over(SmpOp::SmInfoPoll(at), PathPolicy::EachPathTwice(path));
         None
     }
 

@@ -1,6 +1,6 @@
 //! SA service after a handover, and what the election needs to know of a stall or a lost lease.
 //!
-//! An SM that handed the subnet over still answers SA reads for [`LINGER`], because hosts learn of the new master one after another. It
+//! An SM that handed the subnet over still answers SA reads for [`SA_READS_AFTER_HANDOVER`], because hosts learn of the new master one after another. It
 //! registers nothing any more.
 
 use core::time::Duration;
@@ -15,7 +15,7 @@ use crate::ctx::Ctx;
 use crate::event::{Event, Notice};
 
 /// Time for which SA reads are answered after a handover.
-const LINGER: Duration = Duration::from_secs(2);
+const SA_READS_AFTER_HANDOVER: Duration = Duration::from_secs(2);
 
 impl Mastership {
     /// The process stalled: another SM may be master. Nothing is written before the SMs were scanned.
@@ -51,18 +51,19 @@ impl Mastership {
         }
     }
 
-    /// Another SM took over from this one. `successor` is reported as the end of this SM when lingering ends; `None` if it becomes standby.
-    pub(super) fn linger(
+    /// Another SM took over from this one. `successor` is reported as the end of this SM when SA reads are no longer answered; `None` if this
+    /// SM becomes standby.
+    pub(super) fn start_sa_reads(
         &mut self,
         ctx: &Ctx<'_>,
         successor: Option<PortGuid>,
         has_view: bool,
     ) -> Option<MastershipAction> {
         if has_view {
-            self.takeover.linger_until = Some(ctx.now + LINGER);
+            self.takeover.sa_reads_until = Some(ctx.now + SA_READS_AFTER_HANDOVER);
         }
         self.takeover.successor = successor;
-        if self.takeover.linger_until.is_some() {
+        if self.takeover.sa_reads_until.is_some() {
             return None;
         }
         self.report_successor()
@@ -77,22 +78,22 @@ impl Mastership {
         })
     }
 
-    /// Ends lingering if it is over.
-    pub(crate) fn end_lingering(&mut self, now: Instant) -> Option<MastershipAction> {
-        if self.takeover.linger_until.is_none_or(|due| due > now) {
+    /// Stops answering SA reads when their time after the handover is over.
+    pub(crate) fn end_sa_reads(&mut self, now: Instant) -> Option<MastershipAction> {
+        if self.takeover.sa_reads_until.is_none_or(|due| due > now) {
             return None;
         }
-        self.takeover.linger_until = None;
+        self.takeover.sa_reads_until = None;
         self.report_successor()
     }
 
     /// Whether SA reads are answered after a handover.
-    pub(crate) const fn is_lingering(&self) -> bool {
-        self.takeover.linger_until.is_some()
+    pub(crate) const fn answers_sa_reads(&self) -> bool {
+        self.takeover.sa_reads_until.is_some()
     }
 
     /// Whether this SM ended without a successor: the persisted state stays for its next start.
     pub(crate) const fn has_ended(&self) -> bool {
-        self.takeover.ended
+        self.takeover.has_ended
     }
 }

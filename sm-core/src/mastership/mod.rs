@@ -133,7 +133,7 @@ fn election_settings(cfg: &SmConfig, ferrosm_peers: &BTreeSet<PortGuid>) -> Elec
         peer_poll_interval: cfg.peer_poll_interval,
         peer_missed_polls: cfg.peer_poll_retries.saturating_add(1),
         handover_tries: cfg.handover_tries,
-        patience: cfg.patience,
+        max_missed_polls: cfg.patience,
         allowed: cfg.allowed_sms.clone(),
         refuse_managed: cfg.refuse_managed_subnet,
         ..ElectionSettings::default()
@@ -217,8 +217,11 @@ impl Mastership {
     /// When [`Self::on_timeout`] or the election's timer is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.election.poll_timeout();
-        let others = [self.takeover.linger_until, self.replica.poll_timeout()];
-        timer.into_iter().chain(others.into_iter().flatten()).min()
+        let other_timers = [self.takeover.sa_reads_until, self.replica.poll_timeout()];
+        timer
+            .into_iter()
+            .chain(other_timers.into_iter().flatten())
+            .min()
     }
 
     /// Whether the election's timer is due.
@@ -292,8 +295,8 @@ mod tests {
         settings.peers.iter().map(|guid| guid.0).collect()
     }
 
-    fn guids(of: &[u64]) -> Arc<BTreeSet<PortGuid>> {
-        Arc::new(of.iter().map(|guid| PortGuid(*guid)).collect())
+    fn guids(numbers: &[u64]) -> Arc<BTreeSet<PortGuid>> {
+        Arc::new(numbers.iter().map(|guid| PortGuid(*guid)).collect())
     }
 
     #[test]
@@ -311,11 +314,11 @@ mod tests {
             peers(&mastership, cfg)
         };
         assert_eq!(reload(&cfg), [1, 2, 3]);
-        let other = SmConfig {
+        let other_cfg = SmConfig {
             peer_sms: guids(&[4]),
             ..cfg.clone()
         };
-        assert_eq!(reload(&other), [1, 2, 3, 4]);
+        assert_eq!(reload(&other_cfg), [1, 2, 3, 4]);
         let narrow = SmConfig {
             peer_sms: guids(&[1]),
             allowed_sms: Some(guids(&[1, 3])),

@@ -28,9 +28,9 @@ impl Mastership {
         sent: u64,
         control: Option<SmControl>,
     ) -> SmInfo {
-        let own = fabric.local().and_then(|p| sm_guid(fabric, p));
+        let own_guid = fabric.local().and_then(|p| sm_guid(fabric, p));
         SmInfo {
-            guid: own.unwrap_or(PortGuid(0)),
+            guid: own_guid.unwrap_or(PortGuid(0)),
             sm_key: cfg.sm_key,
             act_count: u32::try_from(sent & u64::from(u32::MAX)).unwrap_or(u32::MAX),
             priority: self.election.priority(),
@@ -90,11 +90,11 @@ impl Mastership {
             let control = SmControl(mad.attr_mod().0);
             return Some(ElectionInput::ControlReceived { control, from });
         }
-        let mut own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
+        let mut own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
         if !right_key {
-            own.sm_key = MKey::NONE;
+            own_info.sm_key = MKey::NONE;
         }
-        let response = smp::response(mad, Status::OK, &own.encode());
+        let response = smp::response(mad, Status::OK, &own_info.encode());
         ctx.outbox.send(received.from, response);
         None
     }
@@ -104,11 +104,11 @@ impl Mastership {
     pub(super) fn send_trap_144(&self, ctx: &mut Ctx<'_>, to: PortGuid) {
         let fabric = &*ctx.fabric;
         let lid_of = |p: PortRef| fabric.lid(p);
-        let own = fabric.local();
-        let from = own.map_or(Lid::NONE, lid_of);
+        let local_port = fabric.local();
+        let from = local_port.map_or(Lid::NONE, lid_of);
         let master = self.sm_port(fabric, to).map_or(Lid::NONE, lid_of);
         // A port without a LID sends no traps; the master scans all SMs in each sweep.
-        let (Some(own), true) = (own, from.is_unicast() && master.is_unicast()) else {
+        let (Some(own), true) = (local_port, from.is_unicast() && master.is_unicast()) else {
             return;
         };
         let (Some(port), Some(node)) = (fabric.port(own), fabric.get(own.node)) else {

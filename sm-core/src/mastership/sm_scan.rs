@@ -24,14 +24,19 @@ pub(crate) fn sm_ports(fabric: &Subnet) -> Vec<PortRef> {
 
 /// Whether end ports are in use by a master that is not this SM and did not respond. `own` is the LID assigned to this SM, `last_master`
 /// that of the master whose state was restored.
-fn is_managed(fabric: &Subnet, lids: &LidMap, own: Option<Lid>, last_master: Option<Lid>) -> bool {
+fn is_managed(
+    fabric: &Subnet,
+    lids: &LidMap,
+    own_lid: Option<Lid>,
+    last_master: Option<Lid>,
+) -> bool {
     let Some(reported) = fabric.local().map(|p| fabric.lid(p)) else {
         return false;
     };
     // After a reboot this SM's port has no LID, and other ports still name its last one, or that of the SM it succeeds. In another
     // subnet that LID belongs to another SM, but the ports there do not have the LIDs of the map.
-    let known_masters = [own, last_master];
-    let ours = |port: &Port, info: &PortInfo| {
+    let known_masters = [own_lid, last_master];
+    let is_own_subnet = |port: &Port, info: &PortInfo| {
         known_masters.contains(&Some(info.master_sm_lid))
             && lids.get(&port.guid) == Some(&(info.lid, info.lmc))
     };
@@ -39,8 +44,8 @@ fn is_managed(fabric: &Subnet, lids: &LidMap, own: Option<Lid>, last_master: Opt
     ports.filter(|port| port.known).any(|port| {
         let info = port.info();
         let master = info.master_sm_lid;
-        let managed = info.lid.is_unicast() && master.is_unicast();
-        managed && master != reported && !ours(port, &info)
+        let has_master = info.lid.is_unicast() && master.is_unicast();
+        has_master && master != reported && !is_own_subnet(port, &info)
     })
 }
 
@@ -110,12 +115,12 @@ impl Mastership {
         fabric: &Subnet,
         cfg: &SmConfig,
         lids: &LidMap,
-        own: Option<Lid>,
+        own_lid: Option<Lid>,
         last_master: Option<Lid>,
     ) -> ElectionInput {
         ElectionInput::ScanCompleted {
             seen: self.peers(cfg),
-            managed: is_managed(fabric, lids, own, last_master),
+            managed: is_managed(fabric, lids, own_lid, last_master),
         }
     }
 }

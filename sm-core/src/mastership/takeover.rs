@@ -33,12 +33,12 @@ pub(super) struct Takeover {
     pub(super) replica_loaded: bool,
     /// The replica is outdated and is loaded again when there is a link.
     pub(super) replica_outdated: bool,
-    /// SA reads are answered until then, although another SM is master.
-    pub(super) linger_until: Option<Instant>,
-    /// The SM that took over, to be reported when lingering ends.
+    /// Time until which SA reads are answered although another SM is master.
+    pub(super) sa_reads_until: Option<Instant>,
+    /// The SM that took over, to be reported when SA reads are no longer answered.
     pub(super) successor: Option<PortGuid>,
     /// This SM ended without a successor: the persisted state stays for its next start.
-    pub(super) ended: bool,
+    pub(super) has_ended: bool,
     /// Another SM was master unseen or is ignored, and may have written tables: the next full sweep reads them again.
     pub(super) foreign_change: bool,
 }
@@ -160,7 +160,7 @@ impl Mastership {
         // Over more than one path, because this SM takes over without a second scan.
         for p in sm_ports(ctx.fabric) {
             ctx.smps
-                .enqueue_over(SmpOp::SmInfo(p), PathPolicy::RotateEach);
+                .enqueue_over(SmpOp::SmInfo(p), PathPolicy::EachPathOnce);
         }
         if let Some(local) = ctx.fabric.local() {
             ctx.smps.enqueue(SmpOp::PortInfo(local));
@@ -170,8 +170,8 @@ impl Mastership {
     /// The SMInfo scan of a takeover is complete: this SM is master or standby of another, if its port is still active.
     pub(super) fn finish_takeover_scan(ctx: &mut Ctx<'_>) -> MastershipAction {
         ctx.smps.set_limits(Limits::new(ctx.cfg));
-        let own = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
-        if own.is_some_and(|port| port.known && port.state() == PortState::Active) {
+        let local_port = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
+        if local_port.is_some_and(|port| port.known && port.state() == PortState::Active) {
             MastershipAction::CompareSmsAndSweep
         } else {
             MastershipAction::StartFullSweep
@@ -185,11 +185,11 @@ impl Mastership {
         ctx: &mut Ctx<'_>,
         at: PortRef,
         lids: &LidMap,
-        own: Option<Lid>,
+        own_lid: Option<Lid>,
         last_master: Option<Lid>,
     ) {
         let (Some(node), Some(port), Some(own)) =
-            (ctx.fabric.get(at.node), ctx.fabric.port(at), own)
+            (ctx.fabric.get(at.node), ctx.fabric.port(at), own_lid)
         else {
             return;
         };
@@ -212,7 +212,7 @@ impl Mastership {
         at: PortRef,
         new: &PortInfo,
         is_master: bool,
-        own: Option<Lid>,
+        own_lid: Option<Lid>,
     ) -> bool {
         // In the first sweep ports name the last master.
         if !is_master || self.first_as_master || self.takeover.foreign_change {
@@ -221,19 +221,20 @@ impl Mastership {
         let (Some(node), Some(port), Some(own)) = (
             ctx.fabric.get(at.node),
             ctx.fabric.port(at).filter(|port| port.known),
-            own,
+            own_lid,
         ) else {
             return false;
         };
         let is_end_port = node.end_ports().any(|num| num == at.port);
-        let other = new.master_sm_lid;
+        let reported_master = new.master_sm_lid;
         // A port that was reset names no master.
-        let names_other = other.is_unicast() && other != own && new.lid.is_unicast();
+        let names_other =
+            reported_master.is_unicast() && reported_master != own && new.lid.is_unicast();
         if !is_end_port || port.info().master_sm_lid != own || !names_other {
             return false;
         }
         // An ignored SM raises an alarm and keeps writing: this SM does not overwrite its tables in turn.
-        let owner = ctx.fabric.port_by_lid(other);
+        let owner = ctx.fabric.port_by_lid(reported_master);
         let guid = owner.and_then(|p| ctx.fabric.port(p)).map(|port| port.guid);
         if guid.is_some_and(|guid| self.election.ignores(guid)) {
             return false;
@@ -241,7 +242,7 @@ impl Mastership {
         self.takeover.foreign_change = true;
         ctx.outbox.emit(Event::Notice(Notice::ForeignMaster {
             port: ctx.fabric.port_name(at),
-            master: other,
+            master: reported_master,
         }));
         true
     }
@@ -253,15 +254,15 @@ impl Mastership {
 }
 
 /// Whether all SMs of a restored view are known: then an SMInfo scan finds the next master without discovery.
-pub(crate) fn knows_all_sms(fabric: &Subnet, own: PortGuid, view: Option<&View>) -> bool {
+pub(crate) fn knows_all_sms(fabric: &Subnet, own_guid: PortGuid, view: Option<&View>) -> bool {
     let ports = sm_ports(fabric).into_iter();
-    let known: BTreeSet<PortGuid> = ports
+    let known_guids: BTreeSet<PortGuid> = ports
         .filter_map(|p| fabric.port(p))
         .map(|port| port.guid)
         .collect();
     view.is_some_and(|view| {
-        let mut others = view.sms.iter().filter(|sm| sm.guid != own);
-        fabric.local().is_some() && others.all(|sm| known.contains(&sm.guid))
+        let mut other_sms = view.sms.iter().filter(|sm| sm.guid != own_guid);
+        fabric.local().is_some() && other_sms.all(|sm| known_guids.contains(&sm.guid))
     })
 }
 
@@ -269,16 +270,16 @@ pub(crate) fn knows_all_sms(fabric: &Subnet, own: PortGuid, view: Option<&View>)
 pub(crate) fn with_sm_lid(
     fabric: &Subnet,
     at: PortRef,
-    own: Lid,
+    own_lid: Lid,
     view: Option<&View>,
 ) -> Option<[u8; 64]> {
     let mut raw = port_settings::current_port_info(fabric.port(at)?);
     let mut info = PortInfo::decode(&raw);
-    info.master_sm_lid = own;
+    info.master_sm_lid = own_lid;
     if let Some(view) = view
-        && let Some(end) = view.by_lid(info.lid)
+        && let Some(end_port) = view.by_lid(info.lid)
     {
-        info.master_sm_sl = view.path_sl(end, own).0;
+        info.master_sm_sl = view.path_sl(end_port, own_lid).0;
     }
     info.encode_onto(&mut raw);
     Some(raw)

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use ferrosm_mad::attr::{MftBlock, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::time::Instant;
-use ferrosm_routing::LastRun;
+use ferrosm_routing::VerifiedRun;
 
 use crate::ctx::Ctx;
 use crate::plan::installed_groups::installed_entries;
@@ -54,7 +54,7 @@ pub(crate) struct TreeInputs<'a> {
     /// Finds the port of an alias GUID.
     pub(crate) view: Option<&'a View>,
     /// The routing in force, and the node of each of its switches.
-    pub(crate) routing: Option<&'a (Arc<LastRun>, Vec<NodeIdx>)>,
+    pub(crate) routing: Option<&'a (Arc<VerifiedRun>, Vec<NodeIdx>)>,
 }
 
 /// The trees, and the update of the MFTs.
@@ -223,8 +223,8 @@ impl MulticastTables {
         if sent.is_none() && !matches!(outcome, SmpOutcome::Unanswered) {
             return;
         }
-        let wanted = sent.map(|masks| MftBlock { masks }.encode());
-        let Err(kind) = outcome.check_set(id::MFT, wanted) else {
+        let desired = sent.map(|masks| MftBlock { masks }.encode());
+        let Err(kind) = outcome.check_set(id::MFT, desired) else {
             if let Some((node, sent)) = ctx.fabric.get_mut(n).zip(sent) {
                 node.mft.set_known(at, sent);
             }

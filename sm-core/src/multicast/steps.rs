@@ -206,7 +206,7 @@ fn blocks_of(
     used: &BTreeSet<u16>,
     only: Option<&BTreeSet<u16>>,
 ) -> BTreeSet<MftBlockIdx> {
-    let all =
+    let all_blocks =
         |block: u16| (0..switch.positions).map(move |position| MftBlockIdx { block, position });
     if let Some(only) = only {
         let is_relevant = |at: &MftBlockIdx| {
@@ -215,10 +215,12 @@ fn blocks_of(
                 || switch.desired.contains_key(at)
         };
         let only = only.iter().copied().filter(|b| *b < switch.blocks);
-        return only.flat_map(all).filter(is_relevant).collect();
+        return only.flat_map(all_blocks).filter(is_relevant).collect();
     }
     let listed = switch.installed.keys().chain(switch.desired.keys());
-    let blocks = listed.copied().chain(used.iter().copied().flat_map(all));
+    let blocks = listed
+        .copied()
+        .chain(used.iter().copied().flat_map(all_blocks));
     blocks.filter(|at| at.block < switch.blocks).collect()
 }
 

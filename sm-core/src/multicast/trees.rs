@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::{Member, MulticastTree, PortSet, SpanningForest, TreeBase};
-use ferrosm_routing::{LastRun, SwitchIdx};
+use ferrosm_routing::{SwitchIdx, VerifiedRun};
 use rustc_hash::FxHashMap;
 
 use crate::subnet::{NodeIdx, PortRef, Subnet};
@@ -45,21 +45,21 @@ impl GroupTree {
             .filter(|(at, receives)| self.members.get(at) != Some(receives))
             .map(member)
             .collect();
-        let left: Vec<(SwitchIdx, PortNum)> = self
+        let former_members: Vec<(SwitchIdx, PortNum)> = self
             .members
             .keys()
             .filter(|at| !members.contains_key(at))
             .copied()
             .collect();
-        if joined.len() + left.len() > members.len() {
-            let all: Vec<Member> = members.iter().map(member).collect();
-            self.tree = forest.tree(&all, group);
+        if joined.len() + former_members.len() > members.len() {
+            let all_members: Vec<Member> = members.iter().map(member).collect();
+            self.tree = forest.tree(&all_members, group);
         } else {
             // Branches are added before others are removed, so that a link that both need stays.
             for member in &joined {
                 forest.join(&mut self.tree, member, group);
             }
-            for (switch, port) in left {
+            for (switch, port) in former_members {
                 forest.leave(&mut self.tree, switch, port);
             }
             if self.is_imported {
@@ -88,7 +88,7 @@ pub(super) enum ForestChange {
 #[derive(Debug, Default)]
 pub(super) struct MulticastTrees {
     /// The routing in force; `None` before the first one.
-    run: Option<Arc<LastRun>>,
+    run: Option<Arc<VerifiedRun>>,
     /// The forest of `run`; `None` if no tree is free of deadlocks with its routes.
     base: Option<TreeBase>,
     /// The node of each switch of `run`.
@@ -99,7 +99,11 @@ pub(super) struct MulticastTrees {
 
 impl MulticastTrees {
     /// Replaces the routing that trees are computed for.
-    pub(super) fn set_routing(&mut self, run: &Arc<LastRun>, nodes: &[NodeIdx]) -> ForestChange {
+    pub(super) fn set_routing(
+        &mut self,
+        run: &Arc<VerifiedRun>,
+        nodes: &[NodeIdx],
+    ) -> ForestChange {
         if self.run.as_ref().is_some_and(|r| Arc::ptr_eq(r, run)) {
             return ForestChange::Unchanged;
         }
@@ -207,7 +211,7 @@ impl MulticastTrees {
 }
 
 /// Whether two routings of the same nodes have the same links and guarantee the same trees.
-fn has_same_forest(a: &LastRun, b: &LastRun) -> bool {
+fn has_same_forest(a: &VerifiedRun, b: &VerifiedRun) -> bool {
     let mut switches = b.topo.switches();
     a.routing.trees == b.routing.trees
         && a.routing.trees != ferrosm_routing::engine::TreeConstraint::Search

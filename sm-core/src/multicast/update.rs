@@ -133,17 +133,17 @@ impl MulticastTables {
             let Some(node) = ctx.fabric.get(w.node) else {
                 continue;
             };
-            let known = node.mft.known.get(&w.at).copied();
+            let last_known = node.mft.known.get(&w.at).copied();
             if update.failed_blocks.contains(&w.at.block) {
                 // A switch that did not accept the first step may still have the old tree.
-                let installed = known.unwrap_or(EMPTY_BLOCK);
+                let installed = last_known.unwrap_or(EMPTY_BLOCK);
                 for (i, mask) in w.masks.iter_mut().enumerate() {
                     if update.steps.exclusive.contains(&(w.at.block, i)) {
                         *mask = installed[i];
                     }
                 }
             }
-            if known != Some(w.masks) && !self.skipped.contains(&w.node) {
+            if last_known != Some(w.masks) && !self.skipped.contains(&w.node) {
                 send_block(ctx, w.node, w.at, w.masks);
             }
         }
@@ -181,8 +181,8 @@ fn send_block(ctx: &mut Ctx<'_>, n: NodeIdx, at: MftBlockIdx, masks: PortMasks) 
 }
 
 pub(super) fn has_fdb_top(node: &Node) -> bool {
-    let own = node.ports.first().filter(|port| port.known);
-    own.is_some_and(|port| port.info().capability_mask.has(CapMask::MULTICAST_FDB_TOP))
+    let port0 = node.ports.first().filter(|port| port.known);
+    port0.is_some_and(|port| port.info().capability_mask.has(CapMask::MULTICAST_FDB_TOP))
 }
 
 /// The MulticastFDBTop that a switch should have: the end of the last block in use, but no higher than it is while any block in use is

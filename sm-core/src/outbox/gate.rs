@@ -63,8 +63,8 @@ impl<T> Default for Gate<T> {
 
 impl<T> Gate<T> {
     /// Extends the limit for replication.
-    pub(crate) const fn set_extra(&mut self, extra: Duration) {
-        self.extra = extra;
+    pub(crate) const fn set_extra_wait(&mut self, extra_wait: Duration) {
+        self.extra = extra_wait;
     }
 
     /// Outputs from now on wait for this batch.
@@ -73,7 +73,7 @@ impl<T> Gate<T> {
     }
 
     /// Takes an output, or returns it if it may leave now.
-    pub(crate) fn admit(&mut self, output: T, now: Instant) -> Option<T> {
+    pub(crate) fn pass_or_queue(&mut self, output: T, now: Instant) -> Option<T> {
         let is_open = self.last <= self.durable || self.late_until.is_some();
         if is_open && self.waiting.is_empty() {
             return Some(output);
@@ -87,7 +87,7 @@ impl<T> Gate<T> {
     }
 
     /// Batches are durable.
-    pub(crate) fn reach(&mut self, persisted: Persisted) {
+    pub(crate) fn on_persisted(&mut self, persisted: Persisted) {
         self.durable = self.durable.max(persisted.durable);
         self.on_disk = self.on_disk.max(persisted.on_disk);
         if self.late_until.is_some_and(|until| until <= self.durable) {
@@ -170,31 +170,31 @@ mod tests {
     fn an_output_waits_for_the_batches_before_it() {
         let mut gate = Gate::default();
         assert_eq!(
-            gate.admit("read", at(0)),
+            gate.pass_or_queue("read", at(0)),
             Some("read"),
             "nothing was persisted"
         );
         gate.wait_for(1);
-        assert_eq!(gate.admit("first", at(0)), None);
+        assert_eq!(gate.pass_or_queue("first", at(0)), None);
         gate.wait_for(2);
-        assert_eq!(gate.admit("second", at(1)), None);
+        assert_eq!(gate.pass_or_queue("second", at(1)), None);
         assert_eq!(gate.poll(at(2)), None);
-        gate.reach(to(1, 1));
+        gate.on_persisted(to(1, 1));
         assert_eq!((gate.poll(at(3)), gate.poll(at(3))), (Some("first"), None));
         assert_eq!(gate.poll_timeout(), Some(at(1001)));
-        gate.reach(to(2, 2));
+        gate.on_persisted(to(2, 2));
         assert_eq!(gate.poll(at(4)), Some("second"));
         assert!(gate.is_empty() && gate.take_alarm().is_none());
-        assert_eq!(gate.admit("after", at(5)), Some("after"));
+        assert_eq!(gate.pass_or_queue("after", at(5)), Some("after"));
     }
 
     #[test]
     fn a_hanging_disk_is_reported_once_and_delays_nothing() {
         let mut gate = Gate::default();
         gate.wait_for(1);
-        assert_eq!(gate.admit(1, at(0)), None);
+        assert_eq!(gate.pass_or_queue(1, at(0)), None);
         gate.wait_for(2);
-        assert_eq!(gate.admit(2, at(900)), None);
+        assert_eq!(gate.pass_or_queue(2, at(900)), None);
         assert_eq!(gate.poll(at(999)), None);
         assert_eq!(
             (gate.poll(at(1000)), gate.poll(at(1000))),
@@ -204,33 +204,33 @@ mod tests {
         for n in 3..10 {
             gate.wait_for(n);
             assert_eq!(
-                gate.admit(n, at(1000 + n)),
+                gate.pass_or_queue(n, at(1000 + n)),
                 Some(n),
                 "at once, as long as it hangs"
             );
-            gate.reach(to(1, 1));
+            gate.on_persisted(to(1, 1));
             assert_eq!(gate.take_alarm(), None);
         }
-        gate.reach(to(9, 9));
+        gate.on_persisted(to(9, 9));
         assert_eq!(gate.take_alarm(), Some(Alarm::Recovered));
         gate.wait_for(10);
-        assert_eq!(gate.admit(10, at(2000)), None);
+        assert_eq!(gate.pass_or_queue(10, at(2000)), None);
     }
 
     #[test]
     fn the_limit_is_extended_for_replication() {
         let mut gate = Gate::default();
-        gate.set_extra(Duration::from_secs(4));
+        gate.set_extra_wait(Duration::from_secs(4));
         for n in 1..=2 {
             gate.wait_for(n);
-            assert_eq!(gate.admit(n, at(n * 100)), None);
+            assert_eq!(gate.pass_or_queue(n, at(n * 100)), None);
         }
         assert_eq!(gate.disk_wait(at(600)), Duration::from_millis(500));
-        gate.reach(to(0, 1));
+        gate.on_persisted(to(0, 1));
         assert_eq!(gate.disk_wait(at(600)), Duration::from_millis(400));
         assert_eq!(gate.poll_timeout(), Some(at(5100)));
         assert_eq!(gate.poll(at(5099)), None);
-        gate.reach(to(1, 2));
+        gate.on_persisted(to(1, 2));
         assert_eq!(gate.disk_wait(at(5099)), Duration::ZERO);
         assert_eq!((gate.poll(at(5099)), gate.poll(at(5199))), (Some(1), None));
         assert_eq!(gate.take_alarm(), None);
@@ -260,14 +260,14 @@ mod tests {
                     }
                     1 | 2 => {
                         expected.push_back((n, given, ms));
-                        if gate.admit(n, at(ms)).is_some() {
+                        if gate.pass_or_queue(n, at(ms)).is_some() {
                             prop_assert!(durable >= given || lost);
                             prop_assert_eq!(expected.pop_back().map(|e| e.0), Some(n));
                         }
                     }
                     3 => {
                         durable = (durable + by / 100).min(given);
-                        gate.reach(to(durable, durable));
+                        gate.on_persisted(to(durable, durable));
                     }
                     _ => ms += by,
                 }

@@ -57,7 +57,7 @@ impl Outbox {
                     bytes,
                     answer_within: None,
                 } => {
-                    if let Some((to, bytes)) = self.replies.admit((to, bytes), now) {
+                    if let Some((to, bytes)) = self.replies.pass_or_queue((to, bytes), now) {
                         return Some(Output::reply(to, bytes));
                     }
                 }
@@ -65,7 +65,7 @@ impl Outbox {
                     self.replies.wait_for(seq);
                     if updates.iter().any(RecordUpdate::precedes_device_writes) {
                         self.writes.wait_for(seq);
-                        self.writes.admit((), now);
+                        self.writes.pass_or_queue((), now);
                     }
                     return Some(Output::Persist { seq, updates });
                 }
@@ -111,8 +111,8 @@ impl Outbox {
 
     /// Batches are durable.
     pub(crate) fn on_persisted(&mut self, persisted: Persisted) {
-        self.replies.reach(persisted);
-        self.writes.reach(persisted);
+        self.replies.on_persisted(persisted);
+        self.writes.on_persisted(persisted);
     }
 
     /// Another SM may be master, which may not know what the waiting replies promise: they are dropped.
@@ -122,8 +122,8 @@ impl Outbox {
 
     /// Replication acknowledges or reports within this time, so that replies wait this much longer.
     pub(crate) const fn set_replication_timeout(&mut self, timeout: Duration) {
-        self.replies.set_extra(timeout);
-        self.writes.set_extra(timeout);
+        self.replies.set_extra_wait(timeout);
+        self.writes.set_extra_wait(timeout);
     }
 
     /// Replies that wait.

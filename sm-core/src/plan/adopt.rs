@@ -10,7 +10,8 @@ use ferrosm_mad::ids::NodeGuid;
 use ferrosm_routing::adopt::{AdoptError, adopt};
 use ferrosm_routing::select::NO_FALLBACK;
 use ferrosm_routing::{
-    LastRun, Lft, Previous, Proof, RerouteCache, Routing, RoutingRequest, Tables, route_with,
+    Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest, Tables, VerifiedRun,
+    route_with,
 };
 
 use super::failure::AdoptionRejection;
@@ -39,9 +40,9 @@ pub struct AdoptedRouting {
     pub routing: Routing,
     /// Its proof.
     pub proof: Proof,
-    /// [`LastRun::baseline_max_load`].
+    /// [`VerifiedRun::baseline_max_load`].
     pub baseline_max_load: u64,
-    /// [`LastRun::cache`].
+    /// [`VerifiedRun::cache`].
     pub cache: RerouteCache,
     /// Message for the report; `None` for an engine's routing.
     pub message: Option<EngineMessage>,
@@ -58,7 +59,7 @@ impl InheritedRouting {
         installed: &[Option<Arc<Lft>>],
     ) -> Result<AdoptedRouting, AdoptionRejection> {
         let adopted = self.adopt_installed(request, installed);
-        adopted.or_else(|why| self.reroute_persisted(request).ok_or(why))
+        adopted.or_else(|rejection| self.reroute_persisted(request).ok_or(rejection))
     }
 
     fn adopt_installed(
@@ -71,8 +72,8 @@ impl InheritedRouting {
         }
         let tables: Option<Tables> = installed.iter().cloned().collect();
         let tables = tables.ok_or(AdoptionRejection::Tables(AdoptError::MissingTables))?;
-        let run = self.routing.to_last_run(&self.guids, tables);
-        let LastRun {
+        let run = self.routing.to_verified_run(&self.guids, tables);
+        let VerifiedRun {
             topo,
             routing,
             baseline_max_load,
@@ -112,9 +113,9 @@ impl InheritedRouting {
             node.switch.as_ref()?.lft.clone()
         };
         let tables: Option<Tables> = self.guids.iter().map(table).collect();
-        let last = Arc::new(self.routing.to_last_run(&self.guids, tables?)?);
+        let last = Arc::new(self.routing.to_verified_run(&self.guids, tables?)?);
         let baseline_max_load = last.baseline_max_load;
-        let previous = Previous {
+        let previous = PreviousRouting {
             last: Some(last),
             ..request.previous.clone()
         };

@@ -29,11 +29,11 @@ impl FabricVlPlan {
     pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], vl_plan: &VlPlan) -> VlChange {
         let switches = nodes.iter().zip(topo.switches());
         let pairs: Vec<(SwitchIdx, SwitchIdx)> = switches
-            .filter_map(|(n, is)| Some((self.switch(*n)?, is)))
+            .filter_map(|(n, switch)| Some((self.switch(*n)?, switch)))
             .collect();
         VlPlanPair {
-            was: (&self.run.topo, &self.run.routing.vl_plan),
-            is: (topo, vl_plan),
+            before: (&self.run.topo, &self.run.routing.vl_plan),
+            after: (topo, vl_plan),
             pairs,
         }
         .change()
@@ -42,24 +42,24 @@ impl FabricVlPlan {
 
 /// The graphs and VL plans of two routings, and the switches of both.
 struct VlPlanPair<'a> {
-    was: (&'a Topology, &'a VlPlan),
-    is: (&'a Topology, &'a VlPlan),
+    before: (&'a Topology, &'a VlPlan),
+    after: (&'a Topology, &'a VlPlan),
     pairs: Vec<(SwitchIdx, SwitchIdx)>,
 }
 
 impl VlPlanPair<'_> {
     fn change(&self) -> VlChange {
-        let (was, is) = (self.was.1, self.is.1);
-        if was.is_single() && is.is_single() {
+        let (before, after) = (self.before.1, self.after.1);
+        if before.is_single() && after.is_single() {
             return VlChange::None;
         }
-        if self.maps_differ(used_sls(&was.path_sl)) {
+        if self.maps_differ(used_sls(&before.path_sl)) {
             return VlChange::UsedSlToVl;
         }
         let lids = self.moved();
         if !lids.is_empty() {
             VlChange::PathSls(lids)
-        } else if was.vls == is.vls && was.sl2vl == is.sl2vl {
+        } else if before.vls == after.vls && before.sl2vl == after.sl2vl {
             VlChange::None
         } else {
             VlChange::UnusedSls
@@ -68,20 +68,22 @@ impl VlPlanPair<'_> {
 
     /// LIDs to which packets from some switch get another SL.
     fn moved(&self) -> Vec<Lid> {
-        let (was, is) = (self.was.1, self.is.1);
-        if let (PathSl::Uniform(a), PathSl::Uniform(b)) = (&was.path_sl, &is.path_sl)
+        let (before, after) = (self.before.1, self.after.1);
+        if let (PathSl::Uniform(a), PathSl::Uniform(b)) = (&before.path_sl, &after.path_sl)
             && a == b
         {
             return Vec::new();
         }
-        let before = self.was.0.destinations();
-        let moved = self.is.0.destinations().iter().filter(|d| {
-            let Ok(old) = before.binary_search_by_key(&d.lid, |old| old.lid) else {
+        let destinations_before = self.before.0.destinations();
+        let moved = self.after.0.destinations().iter().filter(|d| {
+            let Ok(old) = destinations_before.binary_search_by_key(&d.lid, |old| old.lid) else {
                 return false;
             };
-            let old = &before[old];
+            let old = &destinations_before[old];
             let mut pairs = self.pairs.iter();
-            pairs.any(|&(from_was, from_is)| was.sl(from_was, old) != is.sl(from_is, d))
+            pairs.any(|&(from_before, from_after)| {
+                before.sl(from_before, old) != after.sl(from_after, d)
+            })
         });
         moved.map(|d| d.lid).collect()
     }
@@ -89,22 +91,22 @@ impl VlPlanPair<'_> {
     /// Whether an SL of the mask changes its VL on some link between switches. Links to end ports do not count: no other channel depends on
     /// them.
     fn maps_differ(&self, used: u16) -> bool {
-        let ((old, was), (topo, is)) = (self.was, self.is);
+        let ((old_topo, old_plan), (topo, plan)) = (self.before, self.after);
         let sls: Vec<usize> = (0..SLS).filter(|sl| used >> sl & 1 == 1).collect();
-        if let (SlToVl::Modulo, SlToVl::Modulo) = (&was.sl2vl, &is.sl2vl) {
+        if let (SlToVl::Modulo, SlToVl::Modulo) = (&old_plan.sl2vl, &plan.sl2vl) {
             let vl_of = |plan: &VlPlan, sl: usize| sl % usize::from(plan.vls.max(1));
-            return sls.iter().any(|&sl| vl_of(was, sl) != vl_of(is, sl));
+            return sls.iter().any(|&sl| vl_of(old_plan, sl) != vl_of(plan, sl));
         }
-        self.pairs.iter().any(|&(s_was, s_is)| {
+        self.pairs.iter().any(|&(old_switch, switch)| {
             let is_linked = |p: &PortNum| {
-                topo.neighbor(s_is, *p).is_some() && old.neighbor(s_was, *p).is_some()
+                topo.neighbor(switch, *p).is_some() && old_topo.neighbor(old_switch, *p).is_some()
             };
-            let ports = topo.num_ports(s_is).min(old.num_ports(s_was));
+            let ports = topo.num_ports(switch).min(old_topo.num_ports(old_switch));
             let mut outputs = (1..=ports).map(PortNum).filter(is_linked);
             outputs.any(|output| {
                 (0..=ports).map(PortNum).any(|input| {
-                    let a = was.map(old, s_was, input, output);
-                    let b = is.map(topo, s_is, input, output);
+                    let a = old_plan.map(old_topo, old_switch, input, output);
+                    let b = plan.map(topo, switch, input, output);
                     sls.iter().any(|&sl| a[sl] != b[sl])
                 })
             })
@@ -115,13 +117,13 @@ impl VlPlanPair<'_> {
 /// SLs that paths use, one bit each.
 fn used_sls(path_sl: &PathSl) -> u16 {
     let bit = |sl: &u8| 1u16 << (usize::from(*sl) % SLS);
-    let all = |sls: &[u8]| sls.iter().map(bit).fold(0, |a, b| a | b);
+    let vl_mask = |sls: &[u8]| sls.iter().map(bit).fold(0, |a, b| a | b);
     match path_sl {
         PathSl::Uniform(sl) => bit(sl),
         // Paths without an entry use SL 0.
-        PathSl::ByLid(sls) => 1 | all(sls),
+        PathSl::ByLid(sls) => 1 | vl_mask(sls),
         PathSl::BySwitches(rows) | PathSl::BySwitchAndLid(rows) => {
-            rows.iter().map(|row| all(row)).fold(1, |a, b| a | b)
+            rows.iter().map(|row| vl_mask(row)).fold(1, |a, b| a | b)
         }
     }
 }
@@ -135,7 +137,7 @@ mod tests {
     use super::*;
 
     /// The change of a fabric of two switches with a host each.
-    fn change(was: &VlPlan, is: &VlPlan) -> VlChange {
+    fn change(before: &VlPlan, after: &VlPlan) -> VlChange {
         let mut b = TopologyBuilder::new();
         let (x, y) = (b.switch(4, Lid(1)), b.switch(4, Lid(2)));
         b.link((x, PortNum(1)), (y, PortNum(1)));
@@ -143,8 +145,8 @@ mod tests {
         b.end_port((y, PortNum(2)), Lid(4), 1);
         let topo = b.build();
         let pair = VlPlanPair {
-            was: (&topo, was),
-            is: (&topo, is),
+            before: (&topo, before),
+            after: (&topo, after),
             pairs: vec![(x, x), (y, y)],
         };
         pair.change()

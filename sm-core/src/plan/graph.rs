@@ -88,20 +88,20 @@ impl<N> GraphBuilder<N> {
     }
 
     /// Adds an end port of a CA or router that is attached to a switch.
-    pub fn add_end_port(&mut self, on: LinkEnd, end: GraphNode) {
-        let (lid, lmc) = end.lids;
+    pub fn add_end_port(&mut self, on: LinkEnd, end_port: GraphNode) {
+        let (lid, lmc) = end_port.lids;
         self.topology.end_port(on.at, lid, lid_count(lmc));
         self.guid_index
-            .add_end_port(on.at.0, end.guid, end.port_guid, end.lids);
+            .add_end_port(on.at.0, end_port.guid, end_port.port_guid, end_port.lids);
         self.limit(on);
     }
 
-    fn limit(&mut self, end: LinkEnd) {
-        if let Some(vls) = end.vls {
-            self.topology.vls(end.at, vls);
+    fn limit(&mut self, link_end: LinkEnd) {
+        if let Some(vls) = link_end.vls {
+            self.topology.vls(link_end.at, vls);
         }
-        if let Some(mbps) = end.mbps {
-            self.topology.rate(end.at, mbps);
+        if let Some(mbps) = link_end.mbps {
+            self.topology.rate(link_end.at, mbps);
         }
     }
 

@@ -26,13 +26,13 @@ pub fn installed_entries(
     fabric: &Subnet,
     nodes: &[NodeIdx],
 ) -> BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> {
-    let mut all: BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> = BTreeMap::new();
+    let mut groups: BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> = BTreeMap::new();
     for (n, s) in nodes.iter().zip(0u32..) {
         let Some(node) = fabric.get(*n) else { continue };
         for (at, masks) in node.mft.known.iter() {
             let mlids = first_mlid(at.block)..;
             for (mlid, mask) in mlids.zip(masks).filter(|(_, mask)| **mask != 0) {
-                let ports = all
+                let ports = groups
                     .entry(Lid(mlid))
                     .or_default()
                     .entry(SwitchIdx(s))
@@ -42,7 +42,7 @@ pub fn installed_entries(
             }
         }
     }
-    all
+    groups
 }
 
 impl InstalledGroups {
@@ -66,15 +66,21 @@ impl InstalledGroups {
     #[must_use]
     pub fn conflicting(
         &self,
-        of: Replacement<'_>,
+        replacement: Replacement<'_>,
         nodes: &[NodeIdx],
         previous_vls: Option<&FabricVlPlan>,
     ) -> Vec<(Lid, NodeIdx)> {
         let mut conflicting: Vec<(Lid, SwitchIdx)> = Vec::new();
         let (mut mlids, mut groups) = (Vec::new(), Vec::new());
         for (mlid, group) in &self.groups {
-            let stays = previous_vls
-                .is_none_or(|before| preserves_vls(group, before, (of.topo, of.vl_plan), nodes));
+            let stays = previous_vls.is_none_or(|before| {
+                preserves_vls(
+                    group,
+                    before,
+                    (replacement.topo, replacement.vl_plan),
+                    nodes,
+                )
+            });
             if stays {
                 mlids.push(*mlid);
                 groups.push(group.clone());
@@ -82,7 +88,7 @@ impl InstalledGroups {
                 conflicting.extend(group.ports.iter().map(|(s, _)| (*mlid, *s)));
             }
         }
-        for (mlid, switches) in mlids.iter().zip(mft_entries_to_clear(of, &groups)) {
+        for (mlid, switches) in mlids.iter().zip(mft_entries_to_clear(replacement, &groups)) {
             conflicting.extend(switches.into_iter().map(|s| (*mlid, s)));
         }
         let node = |(mlid, s): (Lid, SwitchIdx)| Some((mlid, *nodes.get(s.index())?));
@@ -97,9 +103,9 @@ fn preserves_vls(
     (topo, vl_plan): (&Topology, &VlPlan),
     nodes: &[NodeIdx],
 ) -> bool {
-    let was = &before.run.routing.vl_plan;
-    if was.is_single() && vl_plan.is_single()
-        || was.vls == vl_plan.vls && was.sl2vl == vl_plan.sl2vl
+    let old_plan = &before.run.routing.vl_plan;
+    if old_plan.is_single() && vl_plan.is_single()
+        || old_plan.vls == vl_plan.vls && old_plan.sl2vl == vl_plan.sl2vl
     {
         return true;
     }
@@ -111,7 +117,7 @@ fn preserves_vls(
         let inputs = (0..=topo.num_ports(*s)).map(PortNum);
         inputs.into_iter().all(|input| {
             links().all(|out| {
-                was.vl(old, input, out, group.sl) == vl_plan.vl(*s, input, out, group.sl)
+                old_plan.vl(old, input, out, group.sl) == vl_plan.vl(*s, input, out, group.sl)
             })
         })
     })

@@ -62,9 +62,9 @@ pub enum EngineMessage {
 
 impl EngineMessage {
     /// The reasons of a failure, a message each.
-    pub(crate) fn of_failure(why: &RoutingFailure) -> impl Iterator<Item = Self> + '_ {
-        let adoption = why.adoption.iter().cloned().map(Self::AdoptionRejected);
-        let engines = why.engines.iter().cloned().map(Self::EngineRejected);
+    pub(crate) fn of_failure(failure: &RoutingFailure) -> impl Iterator<Item = Self> + '_ {
+        let adoption = failure.adoption.iter().cloned().map(Self::AdoptionRejected);
+        let engines = failure.engines.iter().cloned().map(Self::EngineRejected);
         adoption.chain(engines)
     }
 

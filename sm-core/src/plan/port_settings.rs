@@ -54,10 +54,10 @@ pub fn port_kind(node: &Node, port: PortNum) -> PortKind {
 }
 
 /// NeighborMTU and OperationalVLs of a link: the smaller capability of its two ends (docs/sm-behaviour.md 3.10 and 3.11).
-fn link_values(own: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuCode, u8) {
-    let mtu = peer.map_or(own.neighbor_mtu, |p| own.mtu_cap.min(p.mtu_cap));
+fn link_values(info: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuCode, u8) {
+    let mtu = peer.map_or(info.neighbor_mtu, |p| info.mtu_cap.min(p.mtu_cap));
     let vls = peer
-        .map_or(own.vl_cap, |p| own.vl_cap.min(p.vl_cap))
+        .map_or(info.vl_cap, |p| info.vl_cap.min(p.vl_cap))
         .min(cfg.max_operational_vls);
     (mtu.max(MtuCode::Mtu256), vls.max(1))
 }
@@ -129,9 +129,9 @@ pub fn wanted_port_info(
         }
     }
     if kind == PortKind::External
-        && let Some(far) = peer.and_then(|p| subnet.get(p.node))
+        && let Some(peer_node) = peer.and_then(|p| subnet.get(p.node))
     {
-        let leaf = far.info.node_type != NodeType::Switch;
+        let leaf = peer_node.info.node_type != NodeType::Switch;
         // Ports between switches do not enforce P_Keys (docs/sm-behaviour.md 9.7).
         let checks = leaf && port.enforces_p_keys;
         let can = node.switch_info().unwrap_or_default();
@@ -197,8 +197,8 @@ pub fn is_live(fabric: &Subnet, p: PortRef) -> bool {
         PortKind::BasePort0 => false,
         PortKind::EnhancedPort0 => true,
         PortKind::EndPort | PortKind::External => {
-            let far = fabric.peer(p).and_then(|far| fabric.port(far));
-            port.quarantine.is_none() && far.is_some_and(Port::is_up)
+            let peer_port = fabric.peer(p).and_then(|far| fabric.port(far));
+            port.quarantine.is_none() && peer_port.is_some_and(Port::is_up)
         }
     };
     live && port.is_up()

@@ -8,8 +8,8 @@ use ferrosm_routing::multicast;
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    CancelToken, Hints, LastRun, Lft, Previous, Proof, RerouteCache, Routing, RoutingRequest,
-    SwitchIdx, Topology, WorkBudget,
+    CancelToken, Hints, Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest,
+    SwitchIdx, Topology, VerifiedRun, WorkBudget,
 };
 use rustc_hash::FxHashMap;
 
@@ -35,7 +35,7 @@ pub struct RoutingJob {
     /// Switches, links and end ports.
     pub topology: Arc<Topology>,
     /// The installed tables and the last routing, from which engines start to change few entries.
-    pub previous: Previous,
+    pub previous: PreviousRouting,
     /// The installed LFTs, for the order of writes; `None` where unknown.
     pub installed: Vec<Option<Arc<Lft>>>,
     /// VLs of the routing in force.
@@ -80,7 +80,7 @@ pub struct RoutingJobResult {
 #[derive(Debug)]
 pub struct VerifiedRoutes {
     /// The graph and its routing, from which the next job starts.
-    pub run: Arc<LastRun>,
+    pub run: Arc<VerifiedRun>,
     /// The proof of reachability and deadlock freedom.
     pub proof: Proof,
     /// The order in which the LFTs are written.
@@ -118,7 +118,7 @@ pub enum LftWriteOrder {
         /// LFTs without the changing routes.
         first: NodeLfts,
         /// Stages of the new LFTs, as in [`Self::Stages`]; empty for any order.
-        then: Vec<Vec<(NodeIdx, u16)>>,
+        later_stages: Vec<Vec<(NodeIdx, u16)>>,
     },
 }
 
@@ -132,9 +132,15 @@ fn link_end(subnet: &Subnet, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEn
 }
 
 /// Whether every switch of a graph is in another graph, which has at least as many links. `nodes` and `others` are ascending.
-fn is_subgraph(topo: &Topology, nodes: &[NodeIdx], other: &Topology, others: &[NodeIdx]) -> bool {
+fn is_subgraph(
+    topo: &Topology,
+    nodes: &[NodeIdx],
+    other: &Topology,
+    other_nodes: &[NodeIdx],
+) -> bool {
     let link_ends = |t: &Topology| t.switches().map(|s| t.links(s).len()).sum::<usize>();
-    link_ends(topo) <= link_ends(other) && nodes.iter().all(|n| others.binary_search(n).is_ok())
+    link_ends(topo) <= link_ends(other)
+        && nodes.iter().all(|n| other_nodes.binary_search(n).is_ok())
 }
 
 impl RoutingJob {
@@ -146,13 +152,13 @@ impl RoutingJob {
         subnet: &Subnet,
         lids: &LidPlan,
         cfg: &SmConfig,
-        last: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
+        last: Option<&(Arc<VerifiedRun>, Vec<NodeIdx>)>,
         desired: &DesiredLfts,
         start: RoutingStart,
     ) -> Self {
         let mut graph = GraphBuilder::default();
         let mut names = Vec::new();
-        let mut previous = Previous::none();
+        let mut previous = PreviousRouting::none();
         let of_switches = lids.lids.iter().filter(|(p, ..)| p.port == PortNum::ZERO);
         let base: FxHashMap<NodeIdx, (Lid, Lmc)> = of_switches
             .map(|(p, lid, lmc)| (p.node, (*lid, *lmc)))
@@ -171,11 +177,11 @@ impl RoutingJob {
             previous.lfts.push(node.installed.clone());
             previous.order.push(desired.order(idx));
         }
-        let end = |p: PortRef, s| link_end(subnet, p, s, cfg);
+        let end_of = |p: PortRef, s| link_end(subnet, p, s, cfg);
         for link in subnet.links() {
             let a = graph.switch(link.a.node.index());
             if let Some((a, b)) = a.zip(graph.switch(link.b.node.index())) {
-                graph.add_link(end(link.a, a), end(link.b, b));
+                graph.add_link(end_of(link.a, a), end_of(link.b, b));
             }
         }
         for (p, lid, lmc) in &lids.lids {
@@ -189,7 +195,7 @@ impl RoutingJob {
                     port_guid: port.guid,
                     lids: (*lid, *lmc),
                 };
-                graph.add_end_port(end(peer, s), port);
+                graph.add_end_port(end_of(peer, s), port);
             }
         }
         let FabricGraph {
@@ -198,10 +204,10 @@ impl RoutingJob {
             nodes,
         } = graph.build();
         previous.last = last
-            .filter(|(_, of)| *of == nodes)
+            .filter(|(_, run_nodes)| *run_nodes == nodes)
             .map(|(run, _)| Arc::clone(run));
         previous.pinned_engine = last
-            .filter(|(run, of)| is_subgraph(&topology, &nodes, &run.topo, of))
+            .filter(|(run, run_nodes)| is_subgraph(&topology, &nodes, &run.topo, run_nodes))
             .map(|(run, _)| run.routing.engine);
         let (hints, hint_warnings) = routing_hints::resolve(&cfg.hints, &guid_index);
         let installed = previous.lfts.clone();
@@ -211,7 +217,7 @@ impl RoutingJob {
                 previous.last = None;
                 previous.pinned_engine = None;
             }
-            RoutingStart::Scratch => previous = Previous::none(),
+            RoutingStart::Scratch => previous = PreviousRouting::none(),
         }
         Self {
             id,
@@ -251,7 +257,7 @@ impl RoutingJob {
             .with_budget(&budget);
         let (adopted, refused) = self.adopt(&request);
         let mut failure = RoutingFailure {
-            adoption: refused.map(|why| self.names.attach(why)),
+            adoption: refused.map(|rejection| self.names.attach(rejection)),
             engines: Vec::new(),
         };
         let chosen = adopted.or_else(|| {
@@ -298,7 +304,7 @@ impl RoutingJob {
                 let before = self.previous_vls.as_ref();
                 let had_several_vls = before.is_some_and(|before| !before.is_single());
                 let sl_to_vl_first = live && (had_several_vls || !routing.vl_plan.is_single());
-                let run = LastRun {
+                let run = VerifiedRun {
                     topo: Arc::clone(&self.topology),
                     routing,
                     baseline_max_load,
@@ -332,7 +338,7 @@ impl RoutingJob {
         };
         match inherited.adopt(request, &self.installed) {
             Ok(adopted) => (Some(adopted), None),
-            Err(why) => (None, Some(why)),
+            Err(rejection) => (None, Some(rejection)),
         }
     }
 
@@ -351,17 +357,18 @@ impl RoutingJob {
     ) -> (LftWriteOrder, Vec<(Lid, NodeIdx)>) {
         let drained = self.drain_for_vl_change(routing, messages);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
-        let here = |(s, block)| Some((node(s)?, block));
+        let located = |(s, block)| Some((node(s)?, block));
         let names = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
-        let was: Vec<Option<Arc<Lft>>> = match &drained {
+        let installed_tables: Vec<Option<Arc<Lft>>> = match &drained {
             Some(tables) => tables.iter().cloned().map(Some).collect(),
             None => self.installed.clone(),
         };
         let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
-        let transition = transition::plan_with(&self.topology, &was, tables, vl_plan, cache);
+        let transition =
+            transition::plan_with(&self.topology, &installed_tables, tables, vl_plan, cache);
         let replacement = Replacement {
             topo: &self.topology,
-            old: &was,
+            old: &installed_tables,
             new: tables,
             vl_plan,
             cache,
@@ -377,20 +384,26 @@ impl RoutingJob {
                 });
                 let stages = stages.into_iter();
                 stages
-                    .map(|stage| stage.into_iter().filter_map(here).collect())
+                    .map(|stage| stage.into_iter().filter_map(located).collect())
                     .collect()
             }
             Transition::Drain { first, conflict } => {
                 messages.push(EngineMessage::DrainedUpdate(self.names.attach(conflict)));
                 let first = names(first);
-                let then = Vec::new();
-                return (LftWriteOrder::Drain { first, then }, conflicting_groups);
+                let later_stages = Vec::new();
+                return (
+                    LftWriteOrder::Drain {
+                        first,
+                        later_stages,
+                    },
+                    conflicting_groups,
+                );
             }
         };
         let order = match drained {
             Some(first) => LftWriteOrder::Drain {
                 first: names(first),
-                then: stages,
+                later_stages: stages,
             },
             None if stages.is_empty() => LftWriteOrder::Any,
             None => LftWriteOrder::Stages(stages),
@@ -415,15 +428,15 @@ impl RoutingJob {
             }
             VlChange::PathSls(lids) => lids,
             VlChange::UsedSlToVl => {
-                let all = self.topology.destinations().iter();
-                all.map(|d| d.lid).collect()
+                let destinations = self.topology.destinations().iter();
+                destinations.map(|d| d.lid).collect()
             }
         };
-        let known = |lid: &Lid| {
+        let is_known = |lid: &Lid| {
             let mut tables = self.installed.iter().flatten();
             tables.any(|lft| lft.get(*lid) != PortNum::DROP)
         };
-        let lids: Vec<Lid> = lids.into_iter().filter(known).collect();
+        let lids: Vec<Lid> = lids.into_iter().filter(is_known).collect();
         if lids.is_empty() {
             return None;
         }
@@ -432,9 +445,9 @@ impl RoutingJob {
         let tables = self.installed.iter().zip(&routing.tables);
         Some(
             tables
-                .map(|(was, is)| {
+                .map(|(old_lft, new_lft)| {
                     // An unknown table counts as the new one.
-                    let mut lft = Lft::clone(was.as_ref().unwrap_or(is));
+                    let mut lft = Lft::clone(old_lft.as_ref().unwrap_or(new_lft));
                     for lid in &lids {
                         lft.set(*lid, PortNum::DROP);
                     }
@@ -447,9 +460,9 @@ impl RoutingJob {
 
 /// The LFT blocks that differ from the wanted ones; all blocks if the installed LFT is unknown.
 #[must_use]
-pub fn blocks_to_write(installed: Option<&Arc<Lft>>, wanted: &Arc<Lft>) -> Vec<u16> {
-    if installed.is_some_and(|i| Arc::ptr_eq(i, wanted)) {
+pub fn blocks_to_write(installed: Option<&Arc<Lft>>, desired: &Arc<Lft>) -> Vec<u16> {
+    if installed.is_some_and(|i| Arc::ptr_eq(i, desired)) {
         return Vec::new();
     }
-    ferrosm_routing::changed_blocks(installed.map(Arc::as_ref), wanted).collect()
+    ferrosm_routing::changed_blocks(installed.map(Arc::as_ref), desired).collect()
 }

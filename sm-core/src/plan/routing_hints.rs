@@ -113,29 +113,33 @@ impl GuidTables {
 /// GUIDs of one file that are absent from the fabric, for one warning.
 struct AbsentGuids {
     file: &'static str,
-    what: &'static str,
+    subject: &'static str,
     guids: Vec<u64>,
 }
 
 impl AbsentGuids {
-    const fn new(file: &'static str, what: &'static str) -> Self {
+    const fn new(file: &'static str, subject: &'static str) -> Self {
         Self {
             file,
-            what,
+            subject,
             guids: Vec::new(),
         }
     }
 
     /// Returns `found`; records the GUID as absent if it is `None`.
-    fn record<T>(&mut self, guid: u64, found: Option<T>) -> Option<T> {
-        if found.is_none() && !self.guids.contains(&guid) {
+    fn record<T>(&mut self, guid: u64, value: Option<T>) -> Option<T> {
+        if value.is_none() && !self.guids.contains(&guid) {
             self.guids.push(guid);
         }
-        found
+        value
     }
 
     fn add_warning(self, warnings: &mut Vec<HintWarning>) {
-        let Self { file, what, guids } = self;
+        let Self {
+            file,
+            subject: what,
+            guids,
+        } = self;
         if !guids.is_empty() {
             warnings.push(HintWarning::AbsentGuids { file, what, guids });
         }
@@ -204,7 +208,7 @@ pub fn resolve(guid_hints: &GuidHints, index: &GuidIndex) -> (Hints, Vec<HintWar
 
 fn roots(guids: &[NodeGuid], index: &GuidIndex, warnings: &mut Vec<HintWarning>) -> Vec<SwitchIdx> {
     let mut missing = AbsentGuids::new("root_guid_file", "switch");
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for guid in guids {
         let switch = index.find_switch(guid.0).map(|(s, _)| s).or_else(|| {
             let attached = index.attached_switch(guid.0)?;
@@ -212,13 +216,13 @@ fn roots(guids: &[NodeGuid], index: &GuidIndex, warnings: &mut Vec<HintWarning>)
             Some(attached)
         });
         if let Some(switch) = missing.record(guid.0, switch)
-            && !found.contains(&switch)
+            && !results.contains(&switch)
         {
-            found.push(switch);
+            results.push(switch);
         }
     }
     missing.add_warning(warnings);
-    found
+    results
 }
 
 /// Resolves the entries of one file.
@@ -265,10 +269,10 @@ fn resolve_entries<T, R>(
         missing: AbsentGuids::new(file, what),
         warnings,
     };
-    let found = entries.iter().filter_map(|item| find(&mut lookup, item));
-    let found = found.collect();
+    let matches = entries.iter().filter_map(|item| find(&mut lookup, item));
+    let matches = matches.collect();
     lookup.missing.add_warning(lookup.warnings);
-    found
+    matches
 }
 
 fn end_port_lids(
@@ -291,11 +295,11 @@ fn port_order(
     at: &mut Lookup<'_>,
     (guid, ports): &(NodeGuid, Vec<PortNum>),
 ) -> Option<(SwitchIdx, Vec<PortNum>)> {
-    let found = ports
+    let port_pairs = ports
         .iter()
         .filter_map(|port| Some((at.switch_port(*guid, *port)?, *port)));
-    let (switches, there): (Vec<_>, Vec<_>) = found.unzip();
-    Some((*switches.first()?, there))
+    let (switches, peers): (Vec<_>, Vec<_>) = port_pairs.unzip();
+    Some((*switches.first()?, peers))
 }
 
 fn torus(torus: &GuidTorus, index: &GuidIndex, warnings: &mut Vec<HintWarning>) -> TorusHint {

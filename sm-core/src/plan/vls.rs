@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::{CapMask, SlToVl, VlArb, VlArbEntry};
 use ferrosm_mad::ids::{Lid, PortNum, Sl, Vl};
-use ferrosm_routing::{DATA_VLS_MAX, LastRun, SwitchIdx};
+use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, VerifiedRun};
 
 use super::port_settings::{self, PortKind};
 use crate::config::SmConfig;
@@ -25,7 +25,7 @@ const ARBITRATION_ENTRIES: usize = 32;
 pub struct FabricVlPlan {
     /// Different for each plan.
     id: u64,
-    pub(super) run: Arc<LastRun>,
+    pub(super) run: Arc<VerifiedRun>,
     /// By node index.
     switches: Vec<Option<(NodeIdx, SwitchIdx)>>,
 }
@@ -33,7 +33,7 @@ pub struct FabricVlPlan {
 impl FabricVlPlan {
     /// The plan of a routing, whose switches are `nodes`. No two plans have the same `id`.
     #[must_use]
-    pub fn new(id: u64, run: Arc<LastRun>, nodes: &[NodeIdx]) -> Self {
+    pub fn new(id: u64, run: Arc<VerifiedRun>, nodes: &[NodeIdx]) -> Self {
         let mut switches = Vec::new();
         for (n, s) in nodes.iter().zip(run.topo.switches()) {
             if switches.len() <= n.index() {
@@ -110,21 +110,21 @@ impl FabricVlPlan {
                 .switch_info()
                 .is_some_and(|i| i.optimized_sl_to_vl != 0);
         let vl_plan = &self.run.routing.vl_plan;
-        let mut wanted = Vec::new();
+        let mut desired = Vec::new();
         for &output in live.iter().filter(|p| has_several_vls(node, **p)) {
             let inputs = || {
-                let others = live.iter().copied().filter(move |i| *i != output);
-                core::iter::once(PortNum::ZERO).chain(others)
+                let other_ports = live.iter().copied().filter(move |i| *i != output);
+                core::iter::once(PortNum::ZERO).chain(other_ports)
             };
             let map = |input| vl_plan.map(&self.run.topo, s, input, output);
             let first = map(PortNum::ZERO);
             if short && inputs().all(|i| map(i) == first) {
-                wanted.push((SlToVlSelector::Output(output), table(first)));
+                desired.push((SlToVlSelector::Output(output), table(first)));
             } else {
-                wanted.extend(inputs().map(|i| (SlToVlSelector::Pair(i, output), table(map(i)))));
+                desired.extend(inputs().map(|i| (SlToVlSelector::Pair(i, output), table(map(i)))));
             }
         }
-        wanted
+        desired
     }
 
     /// One of these tables.
@@ -212,12 +212,12 @@ pub fn operated_vls(subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> u8 {
     };
     let external = port_settings::port_kind(node, p.port) != PortKind::EnhancedPort0;
     let peer = subnet.peer(p).filter(|_| external);
-    let far = peer.and_then(|p| subnet.port(p)).filter(|p| p.known);
+    let peer_port = peer.and_then(|p| subnet.port(p)).filter(|p| p.known);
     let code = if port.state() >= ferrosm_mad::attr::PortState::Armed {
         port.info().operational_vls
     } else {
-        let own = port.info().vl_cap.min(cfg.max_operational_vls);
-        far.map_or(own, |f| own.min(f.info().vl_cap))
+        let own_vls = port.info().vl_cap.min(cfg.max_operational_vls);
+        peer_port.map_or(own_vls, |f| own_vls.min(f.info().vl_cap))
     };
     vls_of_code(code)
 }

@@ -223,7 +223,7 @@ fn frame(payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(ENTRY_HEADER + payload.len());
     let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     bytes.extend_from_slice(&len.to_le_bytes());
-    bytes.extend_from_slice(&Fnv1a::of(payload).to_le_bytes());
+    bytes.extend_from_slice(&Fnv1a::hash(payload).to_le_bytes());
     bytes.extend_from_slice(payload);
     bytes
 }

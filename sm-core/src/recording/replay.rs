@@ -102,19 +102,19 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If it is no recording, of another version, or damaged before the SM starts.
     pub fn open(recording: &'a [u8]) -> Result<Self, ReplayError> {
-        let rest = recording.strip_prefix(MAGIC);
-        let rest = rest.ok_or(ReplayError::NotARecording)?;
-        let version = rest.first_chunk().ok_or(ReplayError::NotARecording)?;
+        let remaining = recording.strip_prefix(MAGIC);
+        let remaining = remaining.ok_or(ReplayError::NotARecording)?;
+        let version = remaining.first_chunk().ok_or(ReplayError::NotARecording)?;
         let version = u16::from_le_bytes(*version);
         if version != VERSION {
             return Err(ReplayError::Version(version));
         }
         let offset = MAGIC.len() + size_of_val(&version);
-        let damaged = |why: &str| ReplayError::Damaged {
+        let damaged = |reason: &str| ReplayError::Damaged {
             offset,
-            why: why.to_owned(),
+            why: reason.to_owned(),
         };
-        let first = read_entry(recording, offset).map_err(|why| damaged(&why))?;
+        let first = read_entry(recording, offset).map_err(|reason| damaged(&reason))?;
         let Some((Entry::Start(start), offset)) = first else {
             return Err(damaged("the recording has no start"));
         };
@@ -125,7 +125,7 @@ impl<'a> Replay<'a> {
             cfg,
             restored,
         } = *start;
-        let restored = restored.restore().map_err(|why| damaged(&why))?;
+        let restored = restored.restore().map_err(|reason| damaged(&reason))?;
         let now = Instant::from_nanos(now_ns);
         Ok(Self {
             recording,
@@ -171,7 +171,7 @@ impl<'a> Replay<'a> {
     pub fn run(&mut self, see: &mut dyn FnMut(Instant, &Output)) -> Result<Ending, ReplayError> {
         loop {
             let at = self.offset;
-            let read = read_entry(self.recording, at).map_err(|why| self.damaged(why))?;
+            let read = read_entry(self.recording, at).map_err(|reason| self.damaged(reason))?;
             let Some((entry, next)) = read else {
                 return Ok(Ending::Truncated(at));
             };
@@ -233,7 +233,7 @@ impl<'a> Replay<'a> {
                 restored,
             } => {
                 let restored = restored.map(|restored| restored.restore()).transpose();
-                let restored = restored.map_err(|why| self.damaged(why))?;
+                let restored = restored.map_err(|reason| self.damaged(reason))?;
                 Ok(Input::Replica(ReplicaEvent::Loaded(LoadedReplica {
                     load,
                     complete,
@@ -254,10 +254,10 @@ impl<'a> Replay<'a> {
         }
     }
 
-    const fn damaged(&self, why: String) -> ReplayError {
+    const fn damaged(&self, reason: String) -> ReplayError {
         ReplayError::Damaged {
             offset: self.offset,
-            why,
+            why: reason,
         }
     }
 }
@@ -268,7 +268,7 @@ fn read_entry(recording: &[u8], offset: usize) -> Result<Option<(Entry, usize)>,
         return Ok(None);
     };
     let (payload, digest) = payload;
-    if Fnv1a::of(payload) != digest {
+    if Fnv1a::hash(payload) != digest {
         return Err("checksum does not match".to_owned());
     }
     let (entry, rest) = postcard::take_from_bytes(payload).map_err(|e| e.to_string())?;

@@ -265,9 +265,9 @@ mod tests {
 
     #[test]
     fn keys_sort_by_value() {
-        let of = |n: u64| RecordKey::new(RecordKind::Lid, &[&n.to_be_bytes()]);
-        assert!(of(0xFF) < of(0x100) && of(1) < of(0xFFFF_FFFF_FFFF_FFFF));
-        assert_eq!(RecordKey::from_bytes(of(7).bytes()), Some(of(7)));
+        let lid_key = |n: u64| RecordKey::new(RecordKind::Lid, &[&n.to_be_bytes()]);
+        assert!(lid_key(0xFF) < lid_key(0x100) && lid_key(1) < lid_key(0xFFFF_FFFF_FFFF_FFFF));
+        assert_eq!(RecordKey::from_bytes(lid_key(7).bytes()), Some(lid_key(7)));
         assert_eq!(RecordKey::from_bytes(&[]), None);
         assert_eq!(RecordKey::from_bytes(&[1; RecordKey::LEN_MAX + 1]), None);
         assert_eq!(RecordKey::from_bytes(&[200]).and_then(|k| k.kind()), None);

@@ -96,10 +96,10 @@ impl RecordUpdate {
 pub fn lid_updates(before: &LidMap, after: &LidMap) -> Vec<RecordUpdate> {
     let put = after
         .iter()
-        .filter(|(port, is)| before.get(port) != Some(*is))
+        .filter(|(port, lids)| before.get(port) != Some(*lids))
         .map(|(&port, &(lid, lmc))| RecordUpdate::Put(Record::Lid { port, lid, lmc }));
-    let gone = before.keys().filter(|port| !after.contains_key(port));
-    put.chain(gone.map(|port| RecordUpdate::Remove(Record::lid_key(*port))))
+    let removed = before.keys().filter(|port| !after.contains_key(port));
+    put.chain(removed.map(|port| RecordUpdate::Remove(Record::lid_key(*port))))
         .collect()
 }
 
@@ -108,8 +108,8 @@ pub fn lid_updates(before: &LidMap, after: &LidMap) -> Vec<RecordUpdate> {
 pub struct RecordError(String);
 
 impl RecordError {
-    pub(super) fn new(key: &RecordKey, why: &str) -> Self {
-        Self(format!("{key:?}: {why}"))
+    pub(super) fn new(key: &RecordKey, reason: &str) -> Self {
+        Self(format!("{key:?}: {reason}"))
     }
 }
 
@@ -383,7 +383,7 @@ fn service(value: &[u8], unix_s: u64) -> Option<Registration> {
     (record.service_lease_s == 0).then(|| {
         Registration::Service(Box::new(RegisteredService {
             record,
-            lease_remaining_s: ends_unix_s.map(|ends| ends.saturating_sub(unix_s)),
+            lease_remaining_s: ends_unix_s.map(|expiry| expiry.saturating_sub(unix_s)),
             registered_by: PortGuid(by),
         }))
     })
@@ -574,8 +574,8 @@ mod tests {
                 lid: lid_value,
                 lmc,
             });
-            let why = Record::decode(&lid, &value, 0).unwrap_err().to_string();
-            assert_eq!(why, "Some(Lid) 0000000000000001: malformed value");
+            let message = Record::decode(&lid, &value, 0).unwrap_err().to_string();
+            assert_eq!(message, "Some(Lid) 0000000000000001: malformed value");
         }
         // A value under the key of another record.
         for record in records().into_iter().skip(1).take(1) {
@@ -603,9 +603,9 @@ mod tests {
             key.extend(rest);
             (RecordKey::from_bytes(&key).unwrap(), value)
         });
-        let all = records().len();
+        let num_records = records().len();
         let flipped = (
-            0..all,
+            0..num_records,
             prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
             any::<bool>(),
             0..250usize,
@@ -648,8 +648,8 @@ mod tests {
             let mut persisted = restored.registrations.iter().map(encoded).collect();
             let changes = registry.take_updates(now).into_iter().map(|u| RecordUpdate::from(u).to_change(5)).collect();
             crate::records::RecordBatch { changes }.apply(&mut persisted);
-            let all = registry.registrations(now).map(encoded).collect();
-            prop_assert_eq!(persisted, all);
+            let registrations = registry.registrations(now).map(encoded).collect();
+            prop_assert_eq!(persisted, registrations);
         }
     }
 }

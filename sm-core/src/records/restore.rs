@@ -23,12 +23,12 @@ pub struct SkippedRecord {
     /// Its key.
     pub key: RecordKey,
     /// Why; one line that contains the key.
-    pub why: String,
+    pub reason: String,
 }
 
 impl fmt::Display for SkippedRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)
+        f.write_str(&self.reason)
     }
 }
 
@@ -77,8 +77,8 @@ impl RecordRestorer {
                     }
                     None => Err(RecordError::new(key, "no part of a view").to_string()),
                 };
-                if let Err(why) = put {
-                    self.discard_view(key, why);
+                if let Err(reason) = put {
+                    self.discard_view(key, reason);
                 }
             }
             Some(RecordKind::ViewHead) => self.head = Some(value.into()),
@@ -95,16 +95,17 @@ impl RecordRestorer {
     }
 
     /// Discards the view because a record is invalid or missing.
-    pub fn discard_view(&mut self, key: &RecordKey, why: String) {
-        self.view_broken.get_or_insert_with(|| (key.clone(), why));
+    pub fn discard_view(&mut self, key: &RecordKey, reason: String) {
+        self.view_broken
+            .get_or_insert_with(|| (key.clone(), reason));
     }
 
-    fn skip(&mut self, key: &RecordKey, why: String) {
+    fn skip(&mut self, key: &RecordKey, reason: String) {
         if key.kind() == Some(RecordKind::SlToVlEpoch) {
             self.restored.sl_to_vl_epoch = SlToVlEpoch::UNREADABLE;
         }
         let key = key.clone();
-        self.skipped.push(SkippedRecord { key, why });
+        self.skipped.push(SkippedRecord { key, reason });
     }
 
     fn add_registration(&mut self, registration: Registration) {
@@ -164,8 +165,8 @@ impl RecordRestorer {
             }
             for port in members.into_keys() {
                 let key = RegistrationKey::Member(mgid, port).into();
-                let why = RecordError::new(&key, "member of a group without a record");
-                self.skip(&key, why.to_string());
+                let error = RecordError::new(&key, "member of a group without a record");
+                self.skip(&key, error.to_string());
             }
         }
         let saved = &mut self.restored.registrations;
@@ -207,8 +208,8 @@ impl RecordRestorer {
                     self.restored.snapshot = Some(ViewSnapshot { view, age });
                 }
                 Err((key, why)) => {
-                    let why = format!("view not restored: {why}");
-                    self.skipped.push(SkippedRecord { key, why });
+                    let reason = format!("view not restored: {why}");
+                    self.skipped.push(SkippedRecord { key, reason });
                 }
             }
         }

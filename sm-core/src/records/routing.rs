@@ -4,7 +4,7 @@
 //! its settings, the graph, the SLs of paths, the order of switches, and the tree constraint that later reroutes and multicast groups
 //! depend on. It names switches by GUID, so that another run or another SM can use it.
 //!
-//! [`RoutingRecord::new`] and [`RoutingRecord::to_last_run`] convert from and to a [`LastRun`], [`RoutingRecord::encode`] and
+//! [`RoutingRecord::new`] and [`RoutingRecord::to_verified_run`] convert from and to a [`VerifiedRun`], [`RoutingRecord::encode`] and
 //! [`RoutingRecord::decode`] to and from bytes. All are pure. No content of the bytes causes a panic.
 
 use core::fmt;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::vl_plan::{SLS, SlToVlMaps};
 use ferrosm_routing::{
-    Describe, Diagnostic, ENGINE_NAMES, LastRun, PathSl, RerouteCache, RerouteSummary, Routing,
-    SlToVl, SwitchIdx, Tables, Topology, TopologyBuilder, TreeConstraint, VlPlan,
+    Describe, Diagnostic, ENGINE_NAMES, PathSl, RerouteCache, RerouteSummary, Routing, SlToVl,
+    SwitchIdx, Tables, Topology, TopologyBuilder, TreeConstraint, VerifiedRun, VlPlan,
 };
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ enum PathSlRecord {
 /// [`SlToVl::PerPorts`]: the distinct maps, and for each switch the index of the map of each pair of input and output, run-length encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SlToVlRecord {
-    all: Vec<[u8; SLS]>,
+    distinct_rows: Vec<[u8; SLS]>,
     runs: Vec<Vec<(u32, u32)>>,
 }
 
@@ -163,7 +163,7 @@ impl RoutingRecord {
 
     /// Of a routing, and the GUID of each of its switches.
     #[must_use]
-    pub fn new(run: &LastRun, guids: &[NodeGuid], origin: &RoutingOrigin) -> Self {
+    pub fn new(run: &VerifiedRun, guids: &[NodeGuid], origin: &RoutingOrigin) -> Self {
         let (topo, routing) = (&run.topo, &run.routing);
         let switch = |(s, guid): (SwitchIdx, &NodeGuid)| SwitchRecord {
             guid: guid.0,
@@ -172,16 +172,16 @@ impl RoutingRecord {
             lids: topo.lid_count(s),
         };
         let links = topo.switches().flat_map(|s| {
-            let far = topo.links(s).iter();
-            let once = far.filter(move |l| (s, l.port) < (l.peer, l.peer_port));
+            let peers = topo.links(s).iter();
+            let once = peers.filter(move |l| (s, l.port) < (l.peer, l.peer_port));
             once.map(move |l| {
                 let (a, b) = (to_u32(s.index()), to_u32(l.peer.index()));
                 (a, l.port.0, b, l.peer_port.0)
             })
         });
-        let ends = topo.switches().flat_map(|s| {
-            let ends = topo.end_ports(s).iter();
-            ends.map(move |e| (to_u32(s.index()), e.port.0, e.lid.0, e.count))
+        let end_ports = topo.switches().flat_map(|s| {
+            let end_ports = topo.end_ports(s).iter();
+            end_ports.map(move |e| (to_u32(s.index()), e.port.0, e.lid.0, e.count))
         });
         let rows = |rows: &[Arc<[u8]>]| rows.iter().map(|row| row.to_vec()).collect();
         let notes = || routing.diagnostics.iter();
@@ -201,7 +201,7 @@ impl RoutingRecord {
             repair: repair.copied().map(RerouteCounts::new),
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
-            end_ports: ends.collect(),
+            end_ports: end_ports.collect(),
             order: routing.order.clone(),
             trees: match &routing.trees {
                 TreeConstraint::Search => TreeRecord::Search,
@@ -263,9 +263,9 @@ impl RoutingRecord {
         let Some((&VERSION, bytes)) = bytes.split_first() else {
             return Err(RoutingRecordError::Version);
         };
-        let (this, rest): (Self, _) =
+        let (this, remaining): (Self, _) =
             postcard::take_from_bytes(bytes).map_err(RoutingRecordError::Malformed)?;
-        if !rest.is_empty() || !this.is_consistent() {
+        if !remaining.is_empty() || !this.is_consistent() {
             return Err(RoutingRecordError::Inconsistent);
         }
         Ok(this)
@@ -302,7 +302,7 @@ impl RoutingRecord {
     /// The routing for the switches `guids` in this order with the LFTs `tables`; baseline load and tree constraint are preserved. `None` if
     /// the switches are not those of the record.
     #[must_use]
-    pub fn to_last_run(&self, guids: &[NodeGuid], tables: Tables) -> Option<LastRun> {
+    pub fn to_verified_run(&self, guids: &[NodeGuid], tables: Tables) -> Option<VerifiedRun> {
         let n = self.switches.len();
         if guids.len() != n || tables.len() != n {
             return None;
@@ -360,7 +360,7 @@ impl RoutingRecord {
         let repair = self
             .repair
             .map(|counts| Diagnostic::Rerouted(counts.to_summary()));
-        Some(LastRun {
+        Some(VerifiedRun {
             routing: Routing {
                 engine,
                 tables,
@@ -432,12 +432,12 @@ impl SwitchOrder {
 
 impl SlToVlRecord {
     fn new(topo: &Topology, switches: &[SlToVlMaps]) -> Self {
-        let mut all: Vec<[u8; SLS]> = Vec::new();
-        let mut known: FxHashMap<[u8; SLS], u32> = FxHashMap::default();
+        let mut distinct_rows: Vec<[u8; SLS]> = Vec::new();
+        let mut index_of_row: FxHashMap<[u8; SLS], u32> = FxHashMap::default();
         let mut number = |map: [u8; SLS]| {
-            *known.entry(map).or_insert_with(|| {
-                all.push(map);
-                to_u32(all.len() - 1)
+            *index_of_row.entry(map).or_insert_with(|| {
+                distinct_rows.push(map);
+                to_u32(distinct_rows.len() - 1)
             })
         };
         let runs = topo.switches().zip(switches).map(|(s, maps)| {
@@ -452,7 +452,10 @@ impl SlToVlRecord {
             runs
         });
         let runs = runs.collect();
-        Self { all, runs }
+        Self {
+            distinct_rows,
+            runs,
+        }
     }
 
     /// The maps of all switches, by current index.
@@ -463,11 +466,11 @@ impl SlToVlRecord {
             let num_ports = topo.num_ports(s);
             // Pairs of ports beyond the last run drop.
             let mut maps = SlToVlMaps::uniform(num_ports, [15; SLS]);
-            let each = runs
+            let decoded = runs
                 .iter()
                 .flat_map(|(map, count)| core::iter::repeat_n(*map, *count as usize));
-            for ((input, output), map) in pairs(num_ports).zip(each) {
-                if let Some(map) = self.all.get(map as usize) {
+            for ((input, output), map) in pairs(num_ports).zip(decoded) {
+                if let Some(map) = self.distinct_rows.get(map as usize) {
                     maps.set(input, output, *map);
                 }
             }
@@ -479,8 +482,8 @@ impl SlToVlRecord {
 
 /// All pairs of input and output of a switch.
 fn pairs(num_ports: u8) -> impl Iterator<Item = (PortNum, PortNum)> {
-    let all = move || (0..=num_ports).map(PortNum);
-    all().flat_map(move |input| all().map(move |output| (input, output)))
+    let all_ports = move || (0..=num_ports).map(PortNum);
+    all_ports().flat_map(move |input| all_ports().map(move |output| (input, output)))
 }
 
 #[cfg(test)]
@@ -517,14 +520,14 @@ mod tests {
         (b.build(), guids)
     }
 
-    fn record_of(engine: &str) -> (LastRun, Vec<NodeGuid>, RoutingRecord) {
+    fn record_of(engine: &str) -> (VerifiedRun, Vec<NodeGuid>, RoutingRecord) {
         let (topo, guids) = torus(0);
         let mut routing = engine_by_name(engine)
             .unwrap()
             .route(&RoutingRequest::new(&topo))
             .unwrap();
         ferrosm_routing::multicast::resolve_trees(&topo, &mut routing, None);
-        let run = LastRun {
+        let run = VerifiedRun {
             topo: Arc::new(topo),
             routing,
             baseline_max_load: 77,
@@ -546,20 +549,24 @@ mod tests {
             let (run, guids, record) = record_of(engine);
             let read = RoutingRecord::decode(&record.encode()).unwrap();
             assert_eq!(read, record, "{engine}");
-            let same = read
-                .to_last_run(&guids, run.routing.tables.clone())
+            let is_equal = read
+                .to_verified_run(&guids, run.routing.tables.clone())
                 .unwrap();
-            assert_eq!(*same.topo, *run.topo, "{engine}");
-            assert_eq!(same.routing.vl_plan, run.routing.vl_plan, "{engine}");
-            assert_eq!(same.routing.trees, run.routing.trees, "{engine}");
-            assert_eq!(same.routing.order, run.routing.order, "{engine}");
-            assert_eq!((same.routing.engine, same.baseline_max_load), (engine, 77));
-            let (topo, others) = torus(7);
+            assert_eq!(*is_equal.topo, *run.topo, "{engine}");
+            assert_eq!(is_equal.routing.vl_plan, run.routing.vl_plan, "{engine}");
+            assert_eq!(is_equal.routing.trees, run.routing.trees, "{engine}");
+            assert_eq!(is_equal.routing.order, run.routing.order, "{engine}");
+            assert_eq!(
+                (is_equal.routing.engine, is_equal.baseline_max_load),
+                (engine, 77)
+            );
+            let (topo, other_guids) = torus(7);
             let table = |guid: &NodeGuid| {
                 let at = guids.iter().position(|g| g == guid).unwrap();
                 Arc::clone(&run.routing.tables[at])
             };
-            let turned = read.to_last_run(&others, others.iter().map(table).collect());
+            let turned =
+                read.to_verified_run(&other_guids, other_guids.iter().map(table).collect());
             let turned = turned.unwrap();
             assert_eq!(*turned.topo, topo, "{engine}");
             let (a, b) = (&turned.routing, &run.routing);
@@ -584,9 +591,9 @@ mod tests {
         let (run, mut guids, record) = record_of("updn");
         let tables = run.routing.tables;
         guids[3] = NodeGuid(9999);
-        assert!(record.to_last_run(&guids, tables.clone()).is_none());
+        assert!(record.to_verified_run(&guids, tables.clone()).is_none());
         guids.pop();
-        assert!(record.to_last_run(&guids, tables).is_none());
+        assert!(record.to_verified_run(&guids, tables).is_none());
     }
 
     /// Truncated or corrupted bytes are rejected or give a routing, and never panic.
@@ -601,7 +608,7 @@ mod tests {
             corrupt[at] ^= 1 << (at % 8);
             if let Ok(record) = RoutingRecord::decode(&corrupt) {
                 read += 1;
-                let _run = record.to_last_run(&guids, run.routing.tables.clone());
+                let _run = record.to_verified_run(&guids, run.routing.tables.clone());
             }
         }
         assert!(read > 0);

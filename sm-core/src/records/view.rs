@@ -85,8 +85,8 @@ impl ViewPersister {
         value.extend_from_slice(&self.head);
         let key = RecordKey::new(RecordKind::ViewHead, &[]);
         apply(RecordChange::Put(key, value.into()))?;
-        let known = self.routing.as_ref();
-        if !known.is_some_and(|known| view.shares_routing_with(known))
+        let persisted_routing = self.routing.as_ref();
+        if !persisted_routing.is_some_and(|known| view.shares_routing_with(known))
             && let Some(routing) = RoutingRecord::of_view(view)
         {
             let value = routing.encode().into();
@@ -103,8 +103,8 @@ impl ViewPersister {
     }
 }
 
-fn key(guid: NodeGuid, part: NodeRecordKind) -> RecordKey {
-    RecordKey::new(RecordKind::View, &[&guid.0.to_be_bytes(), &[part as u8]])
+fn key(guid: NodeGuid, kind: NodeRecordKind) -> RecordKey {
+    RecordKey::new(RecordKind::View, &[&guid.0.to_be_bytes(), &[kind as u8]])
 }
 
 /// The node and the part that the key of a view record names.
@@ -112,6 +112,6 @@ fn key(guid: NodeGuid, part: NodeRecordKind) -> RecordKey {
 pub fn node_and_part(key: &RecordKey) -> Option<(NodeGuid, NodeRecordKind)> {
     let (guid, rest) = key.suffix().split_first_chunk()?;
     let [part] = rest else { return None };
-    let part = NodeRecordKind::from_number(*part)?;
-    (key.kind() == Some(RecordKind::View)).then(|| (NodeGuid(u64::from_be_bytes(*guid)), part))
+    let kind = NodeRecordKind::from_number(*part)?;
+    (key.kind() == Some(RecordKind::View)).then(|| (NodeGuid(u64::from_be_bytes(*guid)), kind))
 }

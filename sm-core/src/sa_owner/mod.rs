@@ -102,8 +102,9 @@ impl SaOwner {
 
     /// When [`Self::after_input`] has something to do without an input.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let own = [self.mfts_due, self.persist_due];
-        own.into_iter()
+        let deadlines = [self.mfts_due, self.persist_due];
+        deadlines
+            .into_iter()
             .chain([self.registry.poll_timeout()])
             .flatten()
             .min()

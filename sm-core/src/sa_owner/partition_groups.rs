@@ -11,7 +11,7 @@ use crate::sa::registry::multicast::{GroupParameters, MulticastGroups};
 /// Creates the groups that partitions define, and withdraws groups that no partition defines any more.
 pub(super) fn update_partition_groups(groups: &mut MulticastGroups, cfg: &SmConfig, view: &View) {
     groups.consolidate_solicited_node(cfg.consolidate_solicited_node);
-    let wanted: BTreeMap<Gid, GroupParameters> = cfg
+    let required: BTreeMap<Gid, GroupParameters> = cfg
         .partitions
         .groups()
         .map(|(number, group)| {
@@ -23,12 +23,12 @@ pub(super) fn update_partition_groups(groups: &mut MulticastGroups, cfg: &SmConf
     let defined = groups.iter().filter(|(_, group)| group.well_known);
     let stale: Vec<Gid> = defined
         .map(|(mgid, _)| mgid)
-        .filter(|mgid| !wanted.contains_key(mgid))
+        .filter(|mgid| !required.contains_key(mgid))
         .collect();
     for mgid in stale {
         groups.clear_well_known(mgid);
     }
-    for (mgid, parameters) in wanted {
+    for (mgid, parameters) in required {
         groups.set_well_known(mgid, parameters);
     }
     if let Some(sl) = view.multicast_sl() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ferrosm_mad::attr::SmInfo;
 use ferrosm_mad::ids::{Lid, MKey, PortGuid, PortNum};
 use ferrosm_mad::sa::tables::SmInfoRecord;
-use ferrosm_routing::LastRun;
+use ferrosm_routing::VerifiedRun;
 
 use crate::config::SmConfig;
 use crate::partitions;
@@ -21,7 +21,7 @@ use crate::subnet::{NodeIdx, PortRef, Subnet};
 #[derive(Debug)]
 pub(crate) struct ViewInputs {
     /// The routing in force, and the slot of each of its switches.
-    pub(crate) run: Option<(Arc<LastRun>, Vec<usize>)>,
+    pub(crate) run: Option<(Arc<VerifiedRun>, Vec<usize>)>,
     /// Where the routing comes from.
     pub(crate) origin: Option<RoutingOrigin>,
     /// SMs, this one first.

@@ -21,12 +21,12 @@ pub(crate) enum PathPolicy {
     /// The shortest path, always.
     Shortest,
     /// The shortest path, and from this attempt on one that avoids its first links, if there is one.
-    DetourFrom(u8),
+    DetourFromAttempt(u8),
     /// All known paths in turn, beginning with this one. Two attempts use the same path, because a lost packet is more likely than a dead
     /// link.
-    Rotate(u8),
+    EachPathTwice(u8),
     /// All known paths in turn, a different one for each attempt.
-    RotateEach,
+    EachPathOnce,
 }
 
 /// One request of the SM: what it reads or writes, and over which paths.
@@ -120,8 +120,9 @@ impl Smps {
     }
 
     /// Removes the next request that waits for the same device as `op`, if that device counts as dead.
-    pub(crate) fn take_hopeless(&mut self, op: SmpOp) -> Option<SmpTransaction> {
-        self.queue.take_hopeless(op.spec().target.device())
+    pub(crate) fn take_request_to_dead_device(&mut self, op: SmpOp) -> Option<SmpTransaction> {
+        self.queue
+            .take_request_to_dead_device(op.spec().target.device())
     }
 
     pub(crate) fn expired(&mut self, now: Instant) -> Option<Tid> {

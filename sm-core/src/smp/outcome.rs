@@ -30,10 +30,10 @@ impl SmpOutcome {
     pub(crate) fn check_set(
         &self,
         attr: AttrId,
-        wanted: Option<[u8; 64]>,
+        sent_data: Option<[u8; 64]>,
     ) -> Result<(), ProblemKind> {
         match self.data() {
-            Some(data) if wanted == Some(*data) => Ok(()),
+            Some(data) if sent_data == Some(*data) => Ok(()),
             _ => Err(self.failed_set(attr)),
         }
     }

@@ -147,7 +147,7 @@ pub(crate) struct SmpQueue<I> {
     limits: Limits,
     common: CommonWindow,
     slots: Vec<Slot<I>>,
-    free: Vec<u16>,
+    free_tids: Vec<u16>,
     in_flight: usize,
     /// Queued or in flight.
     unfinished: usize,
@@ -180,7 +180,7 @@ impl<I: Copy> SmpQueue<I> {
             limits,
             common: CommonWindow::new(),
             slots: Vec::new(),
-            free: Vec::new(),
+            free_tids: Vec::new(),
             in_flight: 0,
             unfinished: 0,
             queued: 0,
@@ -239,7 +239,7 @@ impl<I: Copy> SmpQueue<I> {
             slot.item = None;
             slot.in_flight = false;
             slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> GENERATION_SHIFT);
-            self.free.push(u16::try_from(i).unwrap_or(u16::MAX));
+            self.free_tids.push(u16::try_from(i).unwrap_or(u16::MAX));
         }
     }
 
@@ -264,7 +264,7 @@ impl<I: Copy> SmpQueue<I> {
             }
             self.retries_due.push_back(tid);
         }
-        if self.free.is_empty() && self.slots.len() >= MAX_SLOTS {
+        if self.free_tids.is_empty() && self.slots.len() >= MAX_SLOTS {
             return None;
         }
         if let Some(item) = self.undirected.pop_front() {
@@ -364,7 +364,7 @@ impl<I: Copy> SmpQueue<I> {
     }
 
     /// Removes the next request that waits for a dead device. Call it after a request to `device` failed, until it returns `None`.
-    pub(crate) fn take_hopeless(&mut self, device: DeviceId) -> Option<I> {
+    pub(crate) fn take_request_to_dead_device(&mut self, device: DeviceId) -> Option<I> {
         let queue = self.devices.get_mut(device.0 as usize)?;
         if queue.timeouts < DeviceQueue::<I>::DEAD_AFTER {
             return None;
@@ -397,7 +397,7 @@ impl<I: Copy> SmpQueue<I> {
     }
 
     fn dispatch(&mut self, device: DeviceId, item: I, now: Instant) -> Option<Dispatch<I>> {
-        let index = self.free.pop().map_or_else(
+        let index = self.free_tids.pop().map_or_else(
             || {
                 self.slots.push(Slot {
                     generation: 0,
@@ -475,7 +475,8 @@ impl<I: Copy> SmpQueue<I> {
     fn free_slot(&mut self, index: usize) -> Option<(DeviceId, I)> {
         let slot = &mut self.slots[index];
         let (device, item) = (slot.device, slot.item.take()?);
-        self.free.push(u16::try_from(index).unwrap_or(u16::MAX));
+        self.free_tids
+            .push(u16::try_from(index).unwrap_or(u16::MAX));
         self.unfinished -= 1;
         Some((device, item))
     }

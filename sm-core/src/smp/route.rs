@@ -13,22 +13,24 @@ pub(crate) fn path_of(
     attempt: u8,
 ) -> Option<DrPath> {
     let paths = transaction.paths;
-    let detour = matches!(paths, PathPolicy::DetourFrom(first) if attempt >= first);
+    let takes_detour = matches!(paths, PathPolicy::DetourFromAttempt(first) if attempt >= first);
     let to_port = |at: PortRef| match paths {
         PathPolicy::Shortest => shortest(fabric, at),
-        PathPolicy::DetourFrom(_) if detour => {
-            self::detour(fabric, at).or_else(|| shortest(fabric, at))
+        PathPolicy::DetourFromAttempt(_) if takes_detour => {
+            detour(fabric, at).or_else(|| shortest(fabric, at))
         }
-        PathPolicy::DetourFrom(_) => shortest(fabric, at),
-        PathPolicy::Rotate(first) => alternate_path(fabric, at, first.saturating_add(attempt / 2)),
-        PathPolicy::RotateEach => alternate_path(fabric, at, attempt),
+        PathPolicy::DetourFromAttempt(_) => shortest(fabric, at),
+        PathPolicy::EachPathTwice(first) => {
+            alternate_path(fabric, at, first.saturating_add(attempt / 2))
+        }
+        PathPolicy::EachPathOnce => alternate_path(fabric, at, attempt),
     };
     match transaction.op.spec().target {
         Target::LocalNode => Some(DrPath::LOCAL),
         Target::BeyondPort(from) => to_port(from)?.extend(from.port),
         Target::Node(n) => {
             let node = fabric.get(n)?;
-            if detour && node.is_switch() {
+            if takes_detour && node.is_switch() {
                 to_port(PortRef::new(n, ferrosm_mad::ids::PortNum::ZERO))
             } else {
                 Some(node.path)

@@ -180,19 +180,19 @@ impl Subnet {
     /// A node, if it is present.
     #[must_use]
     pub fn get(&self, node: NodeIdx) -> Option<&Node> {
-        let found = self.graph.node_weight(node.graph_index())?;
-        (found.generation == node.generation).then_some(found)
+        let node_data = self.graph.node_weight(node.graph_index())?;
+        (node_data.generation == node.generation).then_some(node_data)
     }
 
     /// A node for modification, if it is present. Increments its revision.
     pub fn get_mut(&mut self, node: NodeIdx) -> Option<&mut Node> {
-        let found = self
+        let edge = self
             .graph
             .node_weight_mut(node.graph_index())
             .filter(|n| n.generation == node.generation)?;
         self.revisions += 1;
-        found.revision = self.revisions;
-        Some(found)
+        edge.revision = self.revisions;
+        Some(edge)
     }
 
     /// A port, if its node is present.

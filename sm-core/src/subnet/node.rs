@@ -274,12 +274,13 @@ impl Node {
 
     /// Numbers of the end ports that were discovered.
     pub fn end_ports(&self) -> impl Iterator<Item = PortNum> + '_ {
-        let all: core::ops::Range<usize> = if self.is_switch() {
+        let all_ports: core::ops::Range<usize> = if self.is_switch() {
             0..1
         } else {
             1..self.ports.len()
         };
-        all.map(|p| PortNum(u8::try_from(p).unwrap_or(u8::MAX)))
+        all_ports
+            .map(|p| PortNum(u8::try_from(p).unwrap_or(u8::MAX)))
             .filter(|num| self.is_end_port(*num))
     }
 

@@ -17,14 +17,14 @@ impl Subnet {
     /// selects are not used.
     #[must_use]
     pub fn routes(&self, avoid: &dyn Fn(LinkIdx) -> bool) -> Vec<Option<DrPath>> {
-        let mut found = vec![None; self.graph.node_bound()];
+        let mut paths = vec![None; self.graph.node_bound()];
         let Some(local) = self.local else {
-            return found;
+            return paths;
         };
-        found[local.node.index()] = Some(DrPath::LOCAL);
+        paths[local.node.index()] = Some(DrPath::LOCAL);
         let mut queue = VecDeque::from([local.node]);
         while let Some(at) = queue.pop_front() {
-            let (Some(path), Some(node)) = (found[at.index()], self.get(at)) else {
+            let (Some(path), Some(node)) = (paths[at.index()], self.get(at)) else {
                 continue;
             };
             // SMPs do not pass through CAs or routers; those of the SM leave by the SM port only.
@@ -38,20 +38,20 @@ impl Subnet {
                 let link = e.weight();
                 for from in [link.a, link.b] {
                     let to = link.other(from);
-                    if from.node != at || found[to.node.index()].is_some() {
+                    if from.node != at || paths[to.node.index()].is_some() {
                         continue;
                     }
                     if at == local.node && !node.is_switch() && from.port != local.port {
                         continue;
                     }
                     if let Some(longer) = path.extend(from.port) {
-                        found[to.node.index()] = Some(longer);
+                        paths[to.node.index()] = Some(longer);
                         queue.push_back(to.node);
                     }
                 }
             }
         }
-        found
+        paths
     }
 
     /// Records that a link of known DR paths may have changed.
@@ -68,7 +68,10 @@ impl Subnet {
 
     /// Whether a link was down recently, so that SMPs over it may be lost.
     fn is_unstable(&self, link: LinkIdx, now: Instant) -> bool {
-        let recent = |end: PortRef| self.port(end).is_some_and(|port| now < port.stable_from);
+        let recent = |port_ref: PortRef| {
+            self.port(port_ref)
+                .is_some_and(|port| now < port.stable_from)
+        };
         let link = self.graph.edge_weight(link);
         link.is_some_and(|link| recent(link.a) || recent(link.b))
     }

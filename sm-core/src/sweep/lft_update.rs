@@ -97,7 +97,10 @@ impl LftUpdate {
         vls_first: bool,
     ) -> (Self, NodeLfts, Option<NewRouting>) {
         match order {
-            LftWriteOrder::Drain { first, then } => {
+            LftWriteOrder::Drain {
+                first,
+                later_stages: then,
+            } => {
                 let after = AfterDrain {
                     tables,
                     routing,
@@ -281,8 +284,8 @@ impl LftUpdate {
         outcome: &SmpOutcome,
         (desired, top): (&DesiredLfts, Lid),
     ) {
-        let wanted = desired.get(n).map(|lft| lft.block(block));
-        if let Err(kind) = outcome.check_set(id::LFT, wanted) {
+        let desired_block = desired.get(n).map(|lft| lft.block(block));
+        if let Err(kind) = outcome.check_set(id::LFT, desired_block) {
             let port0 = PortRef::new(n, PortNum::ZERO);
             if self.drain.is_some() || self.staged.contains(&(n, block)) {
                 self.block_on(port0);
@@ -291,11 +294,11 @@ impl LftUpdate {
             ctx.effects.reread_switches.insert(n);
             ctx.effects.problem(port0, kind);
         }
-        let Some(left) = self.outstanding.get_mut(&n) else {
+        let Some(outstanding) = self.outstanding.get_mut(&n) else {
             return;
         };
-        *left -= 1;
-        if *left > 0 {
+        *outstanding -= 1;
+        if *outstanding > 0 {
             return;
         }
         self.outstanding.remove(&n);
@@ -388,18 +391,18 @@ fn blocks_of(blocks: &BTreeSet<LftBlockRef>, n: NodeIdx) -> BTreeSet<u16> {
 /// The wanted table of a switch, with the last known entries in `unwritten` blocks; drop entries where none are known.
 fn table_without(
     node: &Node,
-    wanted: Option<&Arc<Lft>>,
+    desired: Option<&Arc<Lft>>,
     unwritten: &BTreeSet<u16>,
 ) -> Option<Arc<Lft>> {
-    let wanted = wanted?;
+    let desired = desired?;
     if unwritten.is_empty() {
-        return Some(Arc::clone(wanted));
+        return Some(Arc::clone(desired));
     }
     let known = node.installed.as_ref().or(node.last_known.as_ref());
     let none = Arc::new(Lft::from_entries(Vec::new()));
     let known = known.unwrap_or(&none);
-    let len = known.entries().len().max(wanted.entries().len());
-    let mut entries = wanted.entries().to_vec();
+    let len = known.entries().len().max(desired.entries().len());
+    let mut entries = desired.entries().to_vec();
     entries.resize(len, PortNum::DROP.raw());
     for block in unwritten {
         let first = usize::from(*block) * LFT_BLOCK_LEN;

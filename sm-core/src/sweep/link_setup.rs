@@ -54,10 +54,10 @@ impl<'a> PortIntents<'a> {
 
     pub(crate) fn intent(&self, fabric: &Subnet, p: PortRef) -> PortIntent {
         let address = self.address(fabric, p);
-        let known = address.zip(fabric.port(p));
+        let known_port = address.zip(fabric.port(p));
         PortIntent {
             address,
-            reregister: known.is_some_and(|(address, port)| (self.reregister)(port, address)),
+            reregister: known_port.is_some_and(|(address, port)| (self.reregister)(port, address)),
         }
     }
 }
@@ -87,8 +87,8 @@ pub(crate) fn needs_params(
     intents: PortIntents<'_>,
 ) -> bool {
     let intent = intents.intent(fabric, p);
-    let wanted = wanted_port_info(fabric, cfg, p, intent);
-    let (Some(wanted), Some(port)) = (wanted, fabric.port(p)) else {
+    let desired = wanted_port_info(fabric, cfg, p, intent);
+    let (Some(wanted), Some(port)) = (desired, fabric.port(p)) else {
         return false;
     };
     let is_urgent =
@@ -104,9 +104,9 @@ fn fingerprint(
     p: PortRef,
     address: Option<EndPortAddress>,
 ) -> Option<NonZeroU64> {
-    let wanted = port_settings::wanted_port_info(fabric, p, address, cfg, false)?;
+    let desired = port_settings::wanted_port_info(fabric, p, address, cfg, false)?;
     let mut h = rustc_hash::FxHasher::default();
-    wanted.hash(&mut h);
+    desired.hash(&mut h);
     port_settings::current_port_info(fabric.port(p)?).hash(&mut h);
     NonZeroU64::new(h.finish().max(1))
 }
@@ -114,23 +114,25 @@ fn fingerprint(
 /// The ports in scope that carry data or will, the SM's own first.
 fn live_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
     let local = fabric.local();
-    let others = scope.ports(fabric).into_iter();
-    let all = local
+    let other_ports = scope.ports(fabric).into_iter();
+    let all_ports = local
         .into_iter()
-        .chain(others.filter(|p| Some(*p) != local));
-    all.filter(|p| port_settings::is_live(fabric, *p)).collect()
+        .chain(other_ports.filter(|p| Some(*p) != local));
+    all_ports
+        .filter(|p| port_settings::is_live(fabric, *p))
+        .collect()
 }
 
 /// Whether a port has a LID or needs none, and its peer too, because both ends of a link become active together.
 fn has_lid(fabric: &Subnet, p: PortRef, intents: PortIntents<'_>) -> bool {
-    let own = |p: PortRef| match fabric.get(p.node) {
+    let own_port = |p: PortRef| match fabric.get(p.node) {
         Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
         _ => {
             let port = fabric.port(p);
             intents.address(fabric, p).is_some() && port.is_some_and(|x| x.quarantine.is_none())
         }
     };
-    own(p) && fabric.peer(p).is_none_or(own)
+    own_port(p) && fabric.peer(p).is_none_or(own_port)
 }
 
 fn state(fabric: &Subnet, p: PortRef) -> PortState {
@@ -148,9 +150,10 @@ impl Arming {
             };
             let link_state = port.state();
             let peer = ctx.fabric.peer(p).filter(|_| p.port != PortNum::ZERO);
-            let far = peer.and_then(|peer| ctx.fabric.port(peer));
-            let has_mismatch =
-                far.is_some_and(|far| port_settings::has_link_mismatch(port, far, ctx.cfg));
+            let peer_port = peer.and_then(|peer| ctx.fabric.port(peer));
+            let has_mismatch = peer_port.is_some_and(|peer_port| {
+                port_settings::has_link_mismatch(port, peer_port, ctx.cfg)
+            });
             if port.bounces != 0
                 && !has_mismatch
                 && let Some(port) = ctx.fabric.port_mut(p)
@@ -161,9 +164,9 @@ impl Arming {
                 if ctx.cfg.bounce_links && may_bounce(ctx.fabric, p) {
                     ctx.effects.problem(p, ProblemKind::LinkBounced);
                     bounced.extend([p, peer]);
-                    for end in [p, peer] {
-                        if ctx.fabric.get(end.node).is_some_and(Node::is_switch) {
-                            ctx.effects.next_ports.insert(end);
+                    for port_ref in [p, peer] {
+                        if ctx.fabric.get(port_ref.node).is_some_and(Node::is_switch) {
+                            ctx.effects.next_ports.insert(port_ref);
                         }
                     }
                     ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Bounce));
@@ -315,8 +318,10 @@ fn on_accepted(
 ) -> Option<ProblemKind> {
     let is_switch = ctx.fabric.get(p.node).is_some_and(Node::is_switch);
     let has_link = !is_switch || p.port != PortNum::ZERO;
-    if let Some(why) = plausible::implausible_port_info(&PortInfo::decode(data), has_link) {
-        return Some(ProblemKind::Quarantined(QuarantineReason::Implausible(why)));
+    if let Some(reason) = plausible::implausible_port_info(&PortInfo::decode(data), has_link) {
+        return Some(ProblemKind::Quarantined(QuarantineReason::Implausible(
+            reason,
+        )));
     }
     let arms = matches!(setting, PortSetting::Arm | PortSetting::ArmOnly);
     ctx.fabric.get_mut(p.node)?.store_port_info(p.port, data);
@@ -333,7 +338,7 @@ fn on_accepted(
     } else if setting == PortSetting::SmLid {
         port.written_fingerprint = None;
     }
-    let wanted = match setting {
+    let desired = match setting {
         PortSetting::Arm | PortSetting::ArmOnly => Some(PortState::Armed),
         PortSetting::Activate => Some(PortState::Active),
         PortSetting::Params
@@ -341,7 +346,7 @@ fn on_accepted(
         | PortSetting::SmLid
         | PortSetting::Bounce => None,
     };
-    let is_late = wanted.is_some_and(|wanted| port.state() < wanted);
+    let is_late = desired.is_some_and(|desired| port.state() < desired);
     if setting == PortSetting::ParamsFirst {
         ctx.smps
             .enqueue(SmpOp::SetPortInfo(p, PortSetting::ArmOnly));

@@ -8,7 +8,7 @@ use crate::report::{ProblemKind, QuarantineReason};
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 
 /// Removes a node that cannot be used, and quarantines the ports that lead to it.
-pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, why: &QuarantineReason) {
+pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: &QuarantineReason) {
     let Some(node) = ctx.fabric.get(n) else {
         return;
     };
@@ -17,7 +17,7 @@ pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, why: &QuarantineReason
         .filter_map(|p| ctx.fabric.peer(PortRef::new(n, p)))
         .collect();
     for peer in peers {
-        quarantine(ctx, peer, why.clone());
+        quarantine(ctx, peer, reason.clone());
     }
     remove_node(ctx, n);
 }
@@ -32,7 +32,7 @@ pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx) {
 }
 
 /// Removes the link at a port. On a switch port the reason is recorded; it is about whatever is behind the port.
-pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, why: QuarantineReason) {
+pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, reason: QuarantineReason) {
     if let Some(peer) = ctx.fabric.disconnect(at) {
         ctx.effects.routing_stale = true;
         if let Some(port) = ctx.fabric.port_mut(at) {
@@ -42,8 +42,8 @@ pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, why: QuarantineReason) 
     let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
     match ctx.fabric.port_mut(at).filter(|_| is_switch) {
         // Nothing is behind a port that went down meanwhile.
-        Some(port) => port.quarantine = port.is_up().then(|| Box::new(why)),
-        None => ctx.effects.problem(at, ProblemKind::Quarantined(why)),
+        Some(port) => port.quarantine = port.is_up().then(|| Box::new(reason)),
+        None => ctx.effects.problem(at, ProblemKind::Quarantined(reason)),
     }
 }
 
@@ -60,10 +60,10 @@ pub(crate) fn report_quarantined(ctx: &mut Ctx<'_>) {
     for (n, node) in fabric.nodes() {
         for (p, port) in (0..=u8::MAX).zip(&node.ports) {
             let at = PortRef::new(n, PortNum(p));
-            if let Some(why) = &port.quarantine {
+            if let Some(reason) = &port.quarantine {
                 // An end port is reported at the switch port that it is attached to.
                 let switch_port = fabric.peer(at).filter(|_| !node.is_switch());
-                let kind = ProblemKind::Quarantined(QuarantineReason::clone(why));
+                let kind = ProblemKind::Quarantined(QuarantineReason::clone(reason));
                 ctx.effects.problem(switch_port.unwrap_or(at), kind);
             }
         }

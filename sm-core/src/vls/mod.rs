@@ -134,10 +134,10 @@ impl VlTables {
     /// Persists a new epoch.
     fn begin_epoch(&mut self, ctx: &mut Ctx<'_>) {
         ctx.effects.is_new_vl_epoch = true;
-        let own = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
-        let own = own.map_or(PortGuid(0), |port| port.guid);
+        let local_port = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
+        let own_guid = local_port.map_or(PortGuid(0), |port| port.guid);
         self.epoch.number = self.epoch.number.max(self.replaced_number);
-        self.epoch = self.epoch.next(own);
+        self.epoch = self.epoch.next(own_guid);
         let epoch = Record::SlToVlEpoch(self.epoch);
         ctx.outbox.persist(vec![RecordUpdate::Put(epoch)]);
     }
@@ -183,9 +183,9 @@ impl VlTables {
             on_sl_to_vl_failed(ctx, p, outcome);
             return;
         }
-        let wanted = self.sl_to_vl_payload(ctx.fabric, ctx.cfg, p, at);
+        let desired = self.sl_to_vl_payload(ctx.fabric, ctx.cfg, p, at);
         let is_for_all_inputs = matches!(at, SlToVlSelector::Output(_));
-        let accepted = outcome.data().zip(wanted);
+        let accepted = outcome.data().zip(desired);
         let accepted = accepted.filter(|(data, wanted)| data[..8] == wanted[..8]);
         let node = ctx.fabric.get_mut(p.node);
         if let Some((data, _)) = accepted {
@@ -193,10 +193,10 @@ impl VlTables {
                 let mut map = [0; 8];
                 map.copy_from_slice(&data[..8]);
                 // A table for all inputs replaces those for one input, and the reverse.
-                node.sl_to_vl.retain(|other, _| {
+                node.sl_to_vl.retain(|selector, _| {
                     let is_other_form =
-                        matches!(other, SlToVlSelector::Output(_)) != is_for_all_inputs;
-                    !(is_other_form && other.ports().1 == at.ports().1)
+                        matches!(selector, SlToVlSelector::Output(_)) != is_for_all_inputs;
+                    !(is_other_form && selector.ports().1 == at.ports().1)
                 });
                 node.sl_to_vl.insert(at, map);
             }
@@ -222,10 +222,10 @@ impl VlTables {
         block: u8,
         outcome: &SmpOutcome,
     ) {
-        let wanted = self.arbitration_payload(ctx.fabric, ctx.cfg, p, block);
-        match outcome.check_set(id::VL_ARBITRATION, wanted) {
+        let desired = self.arbitration_payload(ctx.fabric, ctx.cfg, p, block);
+        match outcome.check_set(id::VL_ARBITRATION, desired) {
             Ok(()) => {
-                if let Some((table, port)) = wanted.zip(ctx.fabric.port_mut(p)) {
+                if let Some((table, port)) = desired.zip(ctx.fabric.port_mut(p)) {
                     port.vl_arbitration.insert(block, table);
                 }
             }
@@ -294,7 +294,7 @@ fn is_configured(node: &Node) -> bool {
 }
 
 /// Nodes whose VL tables are not all in place: tables that this SM did not write are possible, and not every Set was accepted.
-pub(crate) fn nodes_without_tables(fabric: &Subnet) -> Vec<NodeGuid> {
+pub(crate) fn nodes_with_uncertain_tables(fabric: &Subnet) -> Vec<NodeGuid> {
     let nodes = fabric.nodes().map(|(_, node)| node);
     let without = nodes
         .filter(|node| node.vl_origin != VlTableOrigin::PowerUp && node.vl_fingerprint.is_none());
@@ -315,8 +315,8 @@ fn missing_tables(plan: &FabricVlPlan, fabric: &Subnet, cfg: &SmConfig, n: NodeI
         })
         .collect();
     let is_missing = |at: &SlToVlSelector, table: &[u8; 64]| {
-        let known = node.sl_to_vl.get(at);
-        known.is_none_or(|known| *known != table[..8])
+        let last_known = node.sl_to_vl.get(at);
+        last_known.is_none_or(|known| *known != table[..8])
     };
     if node.is_switch() {
         for (at, table) in plan.switch_maps(n, node, &live) {
@@ -333,12 +333,12 @@ fn missing_tables(plan: &FabricVlPlan, fabric: &Subnet, cfg: &SmConfig, n: NodeI
         {
             missing.push(SmpOp::SetSlToVl(p, at));
         }
-        let known = node
+        let last_known = node
             .ports
             .get(port.index())
             .map(|port| &port.vl_arbitration);
         for (block, table) in plan.arbitration(fabric, p, cfg) {
-            if known.is_none_or(|known| !known.contains(&(block, table))) {
+            if last_known.is_none_or(|known| !known.contains(&(block, table))) {
                 missing.push(SmpOp::SetVlArbitration(p, block));
             }
         }

@@ -302,7 +302,7 @@ impl PartitionsParser {
             ("ALL_CAS", Some(MemberSelector::AllCas)),
             ("ALL_SWITCHES", Some(MemberSelector::AllSwitches)),
             ("ALL_ROUTERS", Some(MemberSelector::AllRouters)),
-            ("SELF", Some(MemberSelector::Own)),
+            ("SELF", Some(MemberSelector::SmPort)),
         ];
         let text = word.text();
         if let Some((full, selector)) = KEYWORDS.iter().find(|(full, _)| full.starts_with(text)) {

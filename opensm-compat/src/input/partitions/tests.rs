@@ -46,7 +46,7 @@ fn complete_file_is_parsed() {
         panic!("{parsed:?}");
     };
     assert_eq!((default.number, default.name.as_str()), (0x7FFF, "Default"));
-    let sm_port = (MemberSelector::Own, Membership::Full);
+    let sm_port = (MemberSelector::SmPort, Membership::Full);
     assert_eq!(
         default.members,
         [(MemberSelector::All, Membership::Limited), sm_port]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use super::super::Previous;
+use super::super::PreviousRouting;
 use super::super::graph::Graph;
 use super::paths::GridPaths;
 use crate::tables::{Lft, Tables};
@@ -21,7 +21,7 @@ pub(crate) fn choose_links(
     graph: &Graph,
     paths: &GridPaths,
     port_order: &[PortNum],
-    previous: &Previous,
+    previous: &PreviousRouting,
 ) -> Tables {
     let rank = |port: u8| {
         let listed = port_order.iter().position(|p| p.raw() == port);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use super::super::Previous;
+use super::super::PreviousRouting;
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 
@@ -71,7 +71,7 @@ impl LidTrees {
     }
 
     /// Replaces columns with the installed ones where those still reach their LID from every switch.
-    pub(crate) fn keep_installed_columns(&mut self, topo: &Topology, previous: &Previous) {
+    pub(crate) fn keep_installed_columns(&mut self, topo: &Topology, previous: &PreviousRouting) {
         let lids: Vec<Destination> = self.destinations(topo).copied().collect();
         let n = self.n;
         let columns = self.ports.par_chunks_exact_mut(n.max(1)).zip(lids);
@@ -88,7 +88,7 @@ impl LidTrees {
     }
 
     /// The forwarding tables. An unchanged table reuses the installed allocation.
-    pub(crate) fn tables(&self, topo: &Topology, previous: &Previous) -> Tables {
+    pub(crate) fn tables(&self, topo: &Topology, previous: &PreviousRouting) -> Tables {
         /// Number of switches whose tables are written together: one cache line of each column.
         const ROWS_PER_BLOCK: usize = 64;
         let lids: Vec<usize> = self

@@ -13,7 +13,7 @@ use super::super::graph::Graph;
 use super::super::hop_matrix::HopMatrix;
 use super::super::neighbors::NeighborChannels;
 use super::super::virtual_layers::{SuffixOrders, SwitchOrders};
-use super::super::{Previous, RoutingRequest};
+use super::super::{PreviousRouting, RoutingRequest};
 use super::lid_trees::LidTrees;
 use crate::channels::DependencySet;
 use crate::topology::{Destination, Topology};
@@ -144,7 +144,7 @@ impl LinkTable {
     }
 
     /// Ports (switch, port) of links between known switches that no installed table uses in either direction.
-    fn idle_links(&self, topo: &Topology, previous: &Previous) -> Vec<(usize, u8)> {
+    fn idle_links(&self, topo: &Topology, previous: &PreviousRouting) -> Vec<(usize, u8)> {
         let used: Vec<Option<[bool; 256]>> = (0..topo.num_switches())
             .into_par_iter()
             .map(|v| {
@@ -311,7 +311,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
     fn weigh_all(
         mut self,
         request: &RoutingRequest<'_>,
-        installed: Option<&Previous>,
+        installed: Option<&PreviousRouting>,
     ) -> Result<LidTrees, BudgetExceeded> {
         let mut jobs = self.jobs(request);
         if let Some(old) = installed {
@@ -428,13 +428,19 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
     }
 
     /// The installed link for a LID, if it still leads one hop nearer.
-    fn installed_link(&self, v: usize, lid: Lid, dest: usize, old: &Previous) -> Option<usize> {
+    fn installed_link(
+        &self,
+        v: usize,
+        lid: Lid,
+        dest: usize,
+        old: &PreviousRouting,
+    ) -> Option<usize> {
         let link = self.links.link_at(v, old.table_of(v)?.get(lid))?;
         let row = self.matrix.row(dest);
         (row[self.links.peer[link] as usize].farther() == row[v]).then_some(link)
     }
 
-    fn is_fully_kept(&self, column: usize, old: &Previous) -> bool {
+    fn is_fully_kept(&self, column: usize, old: &PreviousRouting) -> bool {
         let d = self.lids[column];
         let dest = d.switch.index();
         (0..self.graph.len())
@@ -445,7 +451,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         &mut self,
         job: &DestinationJob,
         dag: &ShortestPathDag,
-        installed: Option<&Previous>,
+        installed: Option<&PreviousRouting>,
     ) {
         let mut template: Option<usize> = None;
         for &column in &job.columns {
@@ -478,7 +484,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         dag: &ShortestPathDag,
         column: usize,
         template: Option<usize>,
-        installed: Option<&Previous>,
+        installed: Option<&PreviousRouting>,
     ) {
         let lid = self.lids[column].lid;
         self.weight[job.dest] = 0;
@@ -599,7 +605,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
     }
 
     /// Routes LIDs of switches with end ports along the tree of one of their end ports, which adds no dependency.
-    fn route_switch_lids(&mut self, installed: Option<&Previous>) {
+    fn route_switch_lids(&mut self, installed: Option<&PreviousRouting>) {
         for (rank, &dest) in self.graph.by_lid.iter().enumerate() {
             let columns = self.trees.columns_on(dest);
             let (own_lids, other_lids): (Vec<usize>, Vec<usize>) =

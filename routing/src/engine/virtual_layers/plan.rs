@@ -15,7 +15,7 @@ use super::super::neighbors::NeighborChannels;
 use super::super::order::{Closeness, by_levels};
 use super::super::order_strategy::SwitchOrderStrategy;
 use super::super::sssp::{Granularity, LidTrees, PathPreference, weigh_lids};
-use super::super::{Previous, RouteError, Routing, RoutingRequest, TreeConstraint};
+use super::super::{PreviousRouting, RouteError, Routing, RoutingRequest, TreeConstraint};
 use super::paths::PairPaths;
 use super::refinement::{LayerConstraints, Refinement};
 use super::single_vl::fit_one_vl;
@@ -152,7 +152,7 @@ pub(crate) fn route<C: HopCell>(
     let usable = usize::from(request.usable_vls());
     let mut min_vls = usize::MAX;
     // Installed paths may need more VLs than fresh ones.
-    let nothing = Previous::none();
+    let nothing = PreviousRouting::none();
     let from_scratch = request.with_previous(&nothing);
     let installed = request.previous.lfts.iter().any(Option::is_some);
     let requests = [Some(request), installed.then_some(&from_scratch)];

@@ -14,7 +14,7 @@ impl Election {
         from: &OtherSm,
         out: &mut Vec<Decision>,
     ) {
-        let counts = from.guid != self.me && self.may_send_control(now, from, out);
+        let counts = from.guid != self.own_guid && self.may_send_control(now, from, out);
         if !counts || !self.apply_control(now, control, from, out) {
             out.push(Decision::Reply { accepted: false });
         }

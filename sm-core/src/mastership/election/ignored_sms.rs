@@ -40,7 +40,7 @@ impl IgnoredSms {
     }
 
     /// An ignored SM responded. It is reported even if its control was reported before, because its location is known now.
-    pub(super) fn on_answer(
+    pub(super) fn on_response(
         &mut self,
         now: Instant,
         guid: PortGuid,
@@ -71,9 +71,9 @@ impl IgnoredSms {
     }
 
     /// An SMInfo scan is complete; `all` are the SMs that responded.
-    pub(super) fn on_scan_completed(&mut self, all: &[OtherSm], out: &mut Vec<Decision>) {
+    pub(super) fn on_scan_completed(&mut self, other_sms: &[OtherSm], out: &mut Vec<Decision>) {
         self.responders.retain(|guid, _| {
-            let contains = all.iter().any(|p| p.guid == *guid);
+            let contains = other_sms.iter().any(|p| p.guid == *guid);
             if !contains {
                 out.push(Decision::Notice(ElectionNotice::IgnoredSmGone(*guid)));
             }
@@ -91,7 +91,7 @@ fn report(
 ) {
     let before = reports.get(&guid);
     let is_known =
-        before.is_some_and(|(known, at)| *known == notice && now < *at + REPORT_INTERVAL);
+        before.is_some_and(|(reported, at)| *reported == notice && now < *at + REPORT_INTERVAL);
     let has_room = before.is_some() || reports.len() < REPORTED_MAX;
     if has_room && !is_known {
         reports.insert(guid, (notice, now));

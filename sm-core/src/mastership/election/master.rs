@@ -23,11 +23,11 @@ pub(super) enum MasterState {
 }
 
 impl MasterState {
-    pub(super) const fn other(&self) -> Option<PortGuid> {
+    pub(super) const fn peer(&self) -> Option<PortGuid> {
         match self {
             Self::Active | Self::Verifying(_) | Self::Leaving(_) => None,
             Self::Offering(offer) => Some(offer.to),
-            Self::Waiting(wait) => Some(wait.of),
+            Self::Waiting(wait) => Some(wait.guid),
         }
     }
 }
@@ -70,7 +70,7 @@ pub(super) struct Offer {
     /// HANDOVER was sent often enough; the SM is polled for its state instead.
     pub polling: bool,
     /// What this SM does after the handover.
-    pub then: AfterHandover,
+    pub after: AfterHandover,
     /// The reason.
     pub reason: OfferReason,
 }
@@ -90,7 +90,7 @@ pub(super) enum OfferReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Wait {
     /// The master.
-    pub of: PortGuid,
+    pub guid: PortGuid,
     /// Consecutive polls without a response.
     pub missed: u8,
     /// Polls to which it responded as master.
@@ -107,10 +107,10 @@ pub(super) struct Leaving {
 impl Election {
     /// Checks for an SM that outranks this one, and for a second master.
     pub(super) fn compare_sms(&mut self, now: Instant, seen: &[OtherSm], out: &mut Vec<Decision>) {
-        let State::Master(duty) = self.state else {
+        let State::Master(state) = self.state else {
             return;
         };
-        match duty {
+        match state {
             MasterState::Active | MasterState::Waiting(_) => {}
             MasterState::Offering(_) => return,
             MasterState::Verifying(verification) => {
@@ -138,14 +138,14 @@ impl Election {
             return;
         }
         let masters = seen.iter().filter(|p| p.is_master());
-        match (masters.max_by_key(|p| p.rank()), duty) {
-            (Some(peer), MasterState::Waiting(wait)) if wait.of == peer.guid => {}
+        match (masters.max_by_key(|p| p.rank()), state) {
+            (Some(peer), MasterState::Waiting(wait)) if wait.guid == peer.guid => {}
             (Some(peer), _) => {
                 out.push(Decision::Notice(ElectionNotice::SecondMaster(peer.guid)));
                 out.push(Decision::SendPriorityTrap { to: peer.guid });
                 self.due = Some(now + self.settings.interval_for(peer.guid));
                 self.state = State::Master(MasterState::Waiting(Wait {
-                    of: peer.guid,
+                    guid: peer.guid,
                     missed: 0,
                     polls: 0,
                 }));
@@ -206,7 +206,7 @@ impl Election {
         &mut self,
         now: Instant,
         to: PortGuid,
-        then: AfterHandover,
+        after: AfterHandover,
         reason: OfferReason,
         out: &mut Vec<Decision>,
     ) {
@@ -214,7 +214,7 @@ impl Election {
             to,
             tries: 0,
             polling: false,
-            then,
+            after,
             reason,
         }));
         self.send_handover(now, to, out);
@@ -303,7 +303,7 @@ impl Election {
 
     fn handed_over(&mut self, now: Instant, offer: Offer, out: &mut Vec<Decision>) {
         self.handed_over_by_operator = offer.reason == OfferReason::Operator;
-        match offer.then {
+        match offer.after {
             AfterHandover::StandBy => {
                 self.enter_standby(now, offer.to, RoleChangeReason::HandedOverTo(offer.to), out)
             }
@@ -313,7 +313,7 @@ impl Election {
 
     fn on_offer_not_taken(&mut self, offer: Offer, out: &mut Vec<Decision>) {
         out.push(Decision::Notice(ElectionNotice::HandoverNotTaken(offer.to)));
-        match offer.then {
+        match offer.after {
             AfterHandover::Stop => self.stop(None, out),
             AfterHandover::StandBy => self.resume(out),
         }
@@ -334,10 +334,10 @@ impl Election {
         out: &mut Vec<Decision>,
     ) {
         let outranks = self.is_preferred(peer);
-        let State::Master(duty) = &mut self.state else {
+        let State::Master(state) = &mut self.state else {
             return;
         };
-        match duty {
+        match state {
             MasterState::Offering(offer) if offer.polling => {
                 let offer = *offer;
                 if peer.is_master() {
@@ -363,7 +363,7 @@ impl Election {
             MasterState::Waiting(wait) if peer.is_master() => {
                 wait.missed = 0;
                 wait.polls = wait.polls.saturating_add(1);
-                if wait.polls >= self.settings.patience {
+                if wait.polls >= self.settings.max_missed_polls {
                     out.push(Decision::Notice(ElectionNotice::LowerMasterRemains(
                         peer.guid,
                     )));
@@ -389,15 +389,15 @@ impl Election {
         paths: u8,
         out: &mut Vec<Decision>,
     ) {
-        let State::Master(duty) = &mut self.state else {
+        let State::Master(state) = &mut self.state else {
             return;
         };
-        let Some(other) = duty.other() else {
+        let Some(peer) = state.peer() else {
             return;
         };
-        let allowed = self.settings.missed_polls_for(other, paths);
-        let interval = self.settings.interval_for(other);
-        match duty {
+        let allowed = self.settings.missed_polls_for(peer, paths);
+        let interval = self.settings.interval_for(peer);
+        match state {
             MasterState::Offering(offer) if offer.polling => {
                 offer.tries = offer.tries.saturating_add(1);
                 if offer.tries < allowed {
@@ -427,12 +427,12 @@ impl Election {
     /// Another master hands over: a sweep verifies what it configured.
     pub(super) fn on_handover_received(&mut self, from: &OtherSm, out: &mut Vec<Decision>) {
         let higher = from.rank() > self.rank();
-        let State::Master(duty) = self.state else {
+        let State::Master(state) = self.state else {
             return;
         };
         // A master that is to stop accepts no subnet; it hands over its own to a master. One with outdated state may be reading a request
         // from before the stall, whose sender is master again.
-        let rejects = match duty {
+        let rejects = match state {
             MasterState::Leaving(_) => true,
             MasterState::Verifying(verification) => {
                 verification.is_outdated || verification.is_stopping()
@@ -443,9 +443,9 @@ impl Election {
             out.push(Decision::Reply { accepted: false });
             return;
         }
-        if let MasterState::Offering(offer) = duty {
+        if let MasterState::Offering(offer) = state {
             // Both offers crossed. The higher-ranked of the two SMs takes over.
-            let leaving = offer.then == AfterHandover::Stop;
+            let leaving = offer.after == AfterHandover::Stop;
             if offer.to == from.guid && (higher || leaving) {
                 out.push(Decision::Reply { accepted: false });
                 return;

@@ -15,11 +15,11 @@
 //!
 //! * An offering master stops writing before it sends HANDOVER and becomes standby after the other SM has taken over. If the response is
 //!   lost, it sends HANDOVER again and finally polls the other SM: only an SM that is master has taken over.
-//! * Of two masters the lower-ranked hands over and the higher-ranked waits. If it waits longer than [`ElectionSettings::patience`], it
+//! * Of two masters the lower-ranked hands over and the higher-ranked waits. If it waits longer than [`ElectionSettings::max_missed_polls`], it
 //!   hands over to the lower-ranked one and raises an alarm.
 //! * A standby considers its master dead only after missed polls over several paths. It then restarts discovery instead of becoming master
 //!   at once.
-//! * This SM also waits no longer than `patience` for a higher-ranked SM to become master.
+//! * This SM also waits no longer than `max_missed_polls` for a higher-ranked SM to become master.
 //! * An SM that is starting or has no complete replica is not handed the subnet. A master that is to stop repeats the SMInfo scan for a
 //!   while, and hands over to such an SM only if there is no other.
 //! * An SM that handed over on the operator's request has priority 0 until it is master again or its priority is set. The handover goes to
@@ -65,14 +65,14 @@ pub use settings::ElectionSettings;
 
 use ignored_sms::IgnoredSms;
 use master::{MasterState, OfferReason};
-use standby::Watch;
+use standby::PolledSm;
 
 /// The SM state and its data.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum State {
     NotActive(InactiveReason),
     Discovering,
-    Standby(Watch),
+    Standby(PolledSm),
     Master(MasterState),
 }
 
@@ -112,7 +112,7 @@ struct Replica {
 /// The election state of this SM. A step depends only on this value, the time and the input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Election {
-    me: PortGuid,
+    own_guid: PortGuid,
     settings: ElectionSettings,
     state: State,
     /// When the next poll is due, or the wait for a response ends.
@@ -124,7 +124,7 @@ pub struct Election {
     silence_uncertain: bool,
     /// This SM was master or saw another one: it may take over a managed subnet.
     knows_subnet: bool,
-    declined: BTreeMap<PortGuid, Refusal>,
+    refusals: BTreeMap<PortGuid, Refusal>,
     /// SMs that take no part in the election.
     ignored: IgnoredSms,
 }
@@ -132,9 +132,9 @@ pub struct Election {
 impl Election {
     /// Starts in Discovering. The caller starts a sweep, which ends with [`ElectionInput::ScanCompleted`].
     #[must_use]
-    pub const fn new(me: PortGuid, settings: ElectionSettings) -> Self {
+    pub const fn new(own_guid: PortGuid, settings: ElectionSettings) -> Self {
         Self {
-            me,
+            own_guid,
             settings,
             state: State::Discovering,
             due: None,
@@ -146,14 +146,14 @@ impl Election {
             },
             silence_uncertain: false,
             knows_subnet: false,
-            declined: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             ignored: IgnoredSms::new(),
         }
     }
 
     /// Sets the GUID of the SM's port.
-    pub const fn set_guid(&mut self, me: PortGuid) {
-        self.me = me;
+    pub const fn set_guid(&mut self, own_guid: PortGuid) {
+        self.own_guid = own_guid;
     }
 
     /// Replaces the settings except for the priority, which is set by [`ElectionInput::SetPriority`].
@@ -200,7 +200,7 @@ impl Election {
             ElectionInput::ControlAnswered { .. } | ElectionInput::ControlUnanswered { .. } => {}
             ElectionInput::ScanCompleted { mut seen, managed } => {
                 self.ignored.on_scan_completed(&seen, &mut out);
-                seen.retain(|p| p.guid != self.me && self.takes_part(now, p, &mut out));
+                seen.retain(|p| p.guid != self.own_guid && self.takes_part(now, p, &mut out));
                 self.on_scan_completed(now, &seen, managed, &mut out);
             }
             ElectionInput::PriorityTrapReceived => {
@@ -250,26 +250,26 @@ impl Election {
 
     /// Whether an SM that responded takes part in the election. Reports an SM that is ignored.
     fn takes_part(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) -> bool {
-        let outsider = self.reason_to_ignore(peer);
-        match outsider {
-            Some(notice) => self.ignored.on_answer(now, peer.guid, notice, out),
+        let ignore_reason = self.reason_to_ignore(peer);
+        match ignore_reason {
+            Some(notice) => self.ignored.on_response(now, peer.guid, notice, out),
             None => self.ignored.remove(peer.guid),
         }
-        outsider.is_none()
+        ignore_reason.is_none()
     }
 
     /// Whether a control of this SM may be accepted. An SM that is ignored may have forged its GUID, so it counts as absent.
     fn may_send_control(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) -> bool {
-        let outsider = self.reason_to_ignore(peer);
-        if let Some(notice) = outsider {
+        let ignore_reason = self.reason_to_ignore(peer);
+        if let Some(notice) = ignore_reason {
             self.ignored.on_request(now, peer.guid, notice, out);
         }
-        outsider.is_none()
+        ignore_reason.is_none()
     }
 
     /// Whether this SM yields to the other one: the other competes, outranks this one and did not refuse.
     fn is_preferred(&self, peer: &OtherSm) -> bool {
-        peer.competes() && peer.rank() > self.rank() && !self.declined.contains_key(&peer.guid)
+        peer.competes() && peer.rank() > self.rank() && !self.refusals.contains_key(&peer.guid)
     }
 
     fn record_refusal(&mut self, peer: &OtherSm) {
@@ -284,16 +284,16 @@ impl Election {
             act_count: peer.act_count,
             offered,
         };
-        self.declined.insert(peer.guid, refusal);
+        self.refusals.insert(peer.guid, refusal);
     }
 
     /// Removes refusals of SMs whose state or priority has changed or whose ActCount has restarted, and of SMs that did not respond.
     fn expire_refusals(&mut self, seen: &[OtherSm]) {
-        self.declined.retain(|guid, then| {
+        self.refusals.retain(|guid, refusal| {
             seen.iter().any(|p| {
                 p.guid == *guid
-                    && (p.priority, p.state) == (then.priority, then.state)
-                    && p.act_count >= then.act_count
+                    && (p.priority, p.state) == (refusal.priority, refusal.state)
+                    && p.act_count >= refusal.act_count
             })
         });
     }
@@ -303,13 +303,13 @@ impl Election {
         &mut self,
         now: Instant,
         seen: &[OtherSm],
-        managed: bool,
+        is_managed: bool,
         out: &mut Vec<Decision>,
     ) {
         match self.state {
             State::Discovering => {
                 self.expire_refusals(seen);
-                self.finish_discovery(now, seen, managed, out);
+                self.finish_discovery(now, seen, is_managed, out);
             }
             State::Master(_) => {
                 self.expire_refusals(seen);
@@ -325,7 +325,7 @@ impl Election {
         &mut self,
         now: Instant,
         seen: &[OtherSm],
-        managed: bool,
+        is_managed: bool,
         out: &mut Vec<Decision>,
     ) {
         let best = |is_candidate: &dyn Fn(&&OtherSm) -> bool| {
@@ -338,7 +338,7 @@ impl Election {
                 out.push(Decision::SendPriorityTrap { to: peer.guid });
             }
             self.enter_standby(now, peer.guid, RoleChangeReason::Yielded(peer), out);
-        } else if managed && self.settings.refuse_managed && !self.knows_subnet {
+        } else if is_managed && self.settings.refuse_managed && !self.knows_subnet {
             out.push(Decision::Notice(ElectionNotice::ManagedSubnetRefused));
             self.enter_not_active(
                 InactiveReason::Managed,
@@ -362,7 +362,7 @@ impl Election {
             return;
         }
         match &self.state {
-            State::Standby(watch) => out.push(Decision::SendPriorityTrap { to: watch.of }),
+            State::Standby(watch) => out.push(Decision::SendPriorityTrap { to: watch.guid }),
             State::Master(_) => out.push(Decision::ScanSms),
             State::NotActive(_) | State::Discovering => {}
         }
@@ -371,12 +371,12 @@ impl Election {
     fn on_hand_over(
         &mut self,
         now: Instant,
-        then: AfterHandover,
+        after: AfterHandover,
         sms_known: bool,
         out: &mut Vec<Decision>,
     ) {
         match &mut self.state {
-            State::NotActive(_) | State::Discovering | State::Standby(_) => match then {
+            State::NotActive(_) | State::Discovering | State::Standby(_) => match after {
                 AfterHandover::Stop => self.stop(None, out),
                 AfterHandover::StandBy => {
                     out.push(Decision::Notice(ElectionNotice::NoSuccessor));
@@ -385,15 +385,15 @@ impl Election {
             State::Master(duty) => match duty {
                 MasterState::Offering(offer) => {
                     // A later command does not cancel a stop.
-                    offer.then = offer.then.max(then);
+                    offer.after = offer.after.max(after);
                     offer.reason = OfferReason::Operator;
                 }
                 MasterState::Verifying(verification) => {
-                    verification.handover = verification.handover.max(Some(then));
+                    verification.handover = verification.handover.max(Some(after));
                 }
                 MasterState::Leaving(_) => out.push(Decision::ScanSms),
                 MasterState::Active | MasterState::Waiting(_) => {
-                    self.prepare_handover(now, then, sms_known, out);
+                    self.prepare_handover(now, after, sms_known, out);
                 }
             },
         }
@@ -411,17 +411,17 @@ impl Election {
     }
 
     /// This SM cannot or must not remain master: it stops if it is to stop, otherwise restarts discovery.
-    fn on_mastership_lost(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
+    fn on_mastership_lost(&mut self, reason: RoleChangeReason, out: &mut Vec<Decision>) {
         match &self.state {
-            State::Master(MasterState::Offering(offer)) if offer.then == AfterHandover::Stop => {
+            State::Master(MasterState::Offering(offer)) if offer.after == AfterHandover::Stop => {
                 self.stop(None, out);
             }
             State::Master(MasterState::Verifying(verification)) if verification.is_stopping() => {
-                self.enter_discovery(why, out);
+                self.enter_discovery(reason, out);
                 self.stop(None, out);
             }
             State::Master(MasterState::Leaving(_)) => self.stop(None, out),
-            State::Master(_) => self.restart_discovery(why, out),
+            State::Master(_) => self.restart_discovery(reason, out),
             // A standby misses its polls and restarts discovery for that reason.
             State::NotActive(_) | State::Discovering | State::Standby(_) => {}
         }
@@ -429,8 +429,8 @@ impl Election {
 
     fn on_sm_info(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) {
         match &self.state {
-            State::Standby(watch) if watch.of == peer.guid => self.on_master_polled(peer, out),
-            State::Master(duty) if duty.other() == Some(peer.guid) => {
+            State::Standby(watch) if watch.guid == peer.guid => self.on_master_polled(peer, out),
+            State::Master(duty) if duty.peer() == Some(peer.guid) => {
                 self.on_other_sm_info(now, peer, out);
             }
             State::NotActive(_) | State::Discovering | State::Standby(_) | State::Master(_) => {}
@@ -445,8 +445,8 @@ impl Election {
         out: &mut Vec<Decision>,
     ) {
         match &self.state {
-            State::Standby(watch) if watch.of == guid => self.on_master_poll_missed(paths, out),
-            State::Master(duty) if duty.other() == Some(guid) => {
+            State::Standby(watch) if watch.guid == guid => self.on_master_poll_missed(paths, out),
+            State::Master(duty) if duty.peer() == Some(guid) => {
                 self.on_other_poll_missed(now, paths, out);
             }
             State::NotActive(_) | State::Discovering | State::Standby(_) | State::Master(_) => {}
@@ -462,17 +462,17 @@ impl Election {
             }
             State::Standby(watch) => {
                 out.push(Decision::Poll {
-                    to: watch.of,
+                    to: watch.guid,
                     path: watch.missed,
                 });
-                self.due = Some(now + self.settings.interval_for(watch.of));
+                self.due = Some(now + self.settings.interval_for(watch.guid));
             }
             State::Master(MasterState::Waiting(wait)) => {
                 out.push(Decision::Poll {
-                    to: wait.of,
+                    to: wait.guid,
                     path: wait.missed,
                 });
-                self.due = Some(now + self.settings.interval_for(wait.of));
+                self.due = Some(now + self.settings.interval_for(wait.guid));
             }
             State::Master(MasterState::Offering(_)) => self.on_offer_timeout(now, out),
             State::Master(MasterState::Leaving(_)) => self.scan_for_successor(now, out),
@@ -487,40 +487,40 @@ impl Election {
         }
     }
 
-    fn enter_discovery(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
+    fn enter_discovery(&mut self, reason: RoleChangeReason, out: &mut Vec<Decision>) {
         self.load_replica(out);
         self.state = State::Discovering;
         self.due = None;
         out.push(Decision::EnterState {
             state: SmState::Discovering,
-            why,
+            why: reason,
         });
     }
 
-    fn restart_discovery(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
-        self.enter_discovery(why, out);
+    fn restart_discovery(&mut self, reason: RoleChangeReason, out: &mut Vec<Decision>) {
+        self.enter_discovery(reason, out);
         out.push(Decision::Sweep);
     }
 
     fn enter_standby(
         &mut self,
         now: Instant,
-        of: PortGuid,
-        why: RoleChangeReason,
+        polled: PortGuid,
+        reason: RoleChangeReason,
         out: &mut Vec<Decision>,
     ) {
-        self.state = State::Standby(Watch::new(of));
+        self.state = State::Standby(PolledSm::new(polled));
         self.end_takeover();
         self.replica.was_incomplete = self.replica.is_incomplete;
         self.knows_subnet = true;
-        self.due = Some(now + self.settings.interval_for(of));
+        self.due = Some(now + self.settings.interval_for(polled));
         out.push(Decision::EnterState {
             state: SmState::Standby,
-            why,
+            why: reason,
         });
     }
 
-    fn become_master(&mut self, why: RoleChangeReason, out: &mut Vec<Decision>) {
+    fn become_master(&mut self, reason: RoleChangeReason, out: &mut Vec<Decision>) {
         self.load_replica(out);
         self.state = State::Master(MasterState::Active);
         self.end_takeover();
@@ -528,10 +528,10 @@ impl Election {
         self.knows_subnet = true;
         self.due = None;
         // An SM that did not become master without an offer is offered the subnet once.
-        self.declined.retain(|_, refusal| refusal.offered);
+        self.refusals.retain(|_, refusal| refusal.offered);
         out.push(Decision::EnterState {
             state: SmState::Master,
-            why,
+            why: reason,
         });
     }
 
@@ -544,7 +544,7 @@ impl Election {
     fn enter_not_active(
         &mut self,
         idle: InactiveReason,
-        why: RoleChangeReason,
+        reason: RoleChangeReason,
         out: &mut Vec<Decision>,
     ) {
         self.state = State::NotActive(idle);
@@ -552,17 +552,17 @@ impl Election {
         self.due = None;
         out.push(Decision::EnterState {
             state: SmState::NotActive,
-            why,
+            why: reason,
         });
     }
 
     fn stop(&mut self, handed_to: Option<PortGuid>, out: &mut Vec<Decision>) {
         let was_master = self.state() == SmState::Master;
-        let why = handed_to.map_or(
+        let reason = handed_to.map_or(
             RoleChangeReason::OperatorRequest,
             RoleChangeReason::HandedOverTo,
         );
-        self.enter_not_active(InactiveReason::Stopped, why, out);
+        self.enter_not_active(InactiveReason::Stopped, reason, out);
         out.push(Decision::Stop {
             handed_to,
             was_master,

@@ -63,7 +63,7 @@ impl Election {
     pub fn rank(&self) -> SmRank {
         SmRank {
             priority: self.priority(),
-            guid: self.me,
+            guid: self.own_guid,
         }
     }
 
@@ -126,7 +126,7 @@ impl Election {
     pub fn is_stopping(&self) -> bool {
         match self.state {
             State::Master(MasterState::Offering(offer)) => {
-                matches!(offer.then, AfterHandover::Stop)
+                matches!(offer.after, AfterHandover::Stop)
             }
             State::Master(MasterState::Verifying(verification)) => verification.is_stopping(),
             State::Master(MasterState::Leaving(_)) | State::NotActive(InactiveReason::Stopped) => {
@@ -143,9 +143,9 @@ impl Election {
     #[must_use]
     pub const fn other(&self) -> Option<PortGuid> {
         match &self.state {
-            State::Standby(watch) => Some(watch.of),
+            State::Standby(watch) => Some(watch.guid),
             State::Master(MasterState::Offering(offer)) => Some(offer.to),
-            State::Master(MasterState::Waiting(wait)) => Some(wait.of),
+            State::Master(MasterState::Waiting(wait)) => Some(wait.guid),
             State::NotActive(_)
             | State::Discovering
             | State::Master(

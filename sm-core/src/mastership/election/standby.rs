@@ -7,9 +7,9 @@ use super::{Decision, Election, OtherSm, RoleChangeReason, State};
 
 /// The polled SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Watch {
+pub(super) struct PolledSm {
     /// Its port GUID.
-    pub of: PortGuid,
+    pub guid: PortGuid,
     /// Consecutive polls without a response of a master or of a higher-ranked SM.
     pub missed: u8,
     /// Consecutive polls to which it responded as a higher-ranked SM that is not master.
@@ -18,10 +18,10 @@ pub(super) struct Watch {
     pub accepted: bool,
 }
 
-impl Watch {
-    pub(super) const fn new(of: PortGuid) -> Self {
+impl PolledSm {
+    pub(super) const fn new(guid: PortGuid) -> Self {
         Self {
-            of,
+            guid,
             missed: 0,
             idle: 0,
             accepted: false,
@@ -33,13 +33,13 @@ impl Election {
     /// The polled SM responded.
     pub(super) fn on_master_polled(&mut self, peer: &OtherSm, out: &mut Vec<Decision>) {
         let outranks = peer.rank() > self.rank();
-        let patience = self.settings.patience;
+        let max_missed_polls = self.settings.max_missed_polls;
         let allowed = self.settings.missed_polls_for(peer.guid, 1);
         let State::Standby(watch) = &mut self.state else {
             return;
         };
         if peer.is_master() {
-            *watch = Watch::new(peer.guid);
+            *watch = PolledSm::new(peer.guid);
             if !outranks {
                 // The master may not know this SM.
                 out.push(Decision::SendPriorityTrap { to: peer.guid });
@@ -47,7 +47,7 @@ impl Election {
         } else if peer.competes() && outranks {
             watch.missed = 0;
             watch.idle = watch.idle.saturating_add(1);
-            if watch.idle >= patience {
+            if watch.idle >= max_missed_polls {
                 self.record_refusal(peer);
                 self.restart_discovery(RoleChangeReason::StayedStandby(peer.guid), out);
             }
@@ -68,7 +68,7 @@ impl Election {
         };
         self.replica.was_incomplete = is_incomplete;
         if was_incomplete && !is_incomplete {
-            out.push(Decision::SendPriorityTrap { to: watch.of });
+            out.push(Decision::SendPriorityTrap { to: watch.guid });
         }
     }
 
@@ -80,7 +80,7 @@ impl Election {
         uncertain: bool,
         out: &mut Vec<Decision>,
     ) {
-        if matches!(self.state, State::Standby(watch) if watch.of == guid) {
+        if matches!(self.state, State::Standby(watch) if watch.guid == guid) {
             self.silence_uncertain = uncertain;
             self.restart_discovery(RoleChangeReason::MasterSilent(guid), out);
         }
@@ -91,11 +91,11 @@ impl Election {
         let State::Standby(watch) = &mut self.state else {
             return;
         };
-        let allowed = self.settings.missed_polls_for(watch.of, paths);
+        let allowed = self.settings.missed_polls_for(watch.guid, paths);
         watch.missed = watch.missed.saturating_add(1);
         if watch.missed >= allowed {
-            let why = RoleChangeReason::MasterSilent(watch.of);
-            self.restart_discovery(why, out);
+            let reason = RoleChangeReason::MasterSilent(watch.guid);
+            self.restart_discovery(reason, out);
         }
     }
 }

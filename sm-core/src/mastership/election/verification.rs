@@ -49,15 +49,15 @@ impl Election {
     pub(super) fn prepare_handover(
         &mut self,
         now: Instant,
-        then: AfterHandover,
+        after: AfterHandover,
         sms_known: bool,
         out: &mut Vec<Decision>,
     ) {
         if sms_known {
             let work = InterruptedWork::Abandoned;
-            self.verify(false, Some(then), work, sms_known, out);
+            self.verify(false, Some(after), work, sms_known, out);
         } else {
-            self.choose_successor(now, then, &[], out);
+            self.choose_successor(now, after, &[], out);
         }
     }
 
@@ -120,13 +120,13 @@ impl Election {
         }
         self.state = State::Master(MasterState::Active);
         match verification.handover {
-            Some(then) => self.choose_successor(now, then, seen, out),
+            Some(after) => self.choose_successor(now, after, seen, out),
             None => self.compare_sms(now, seen, out),
         }
         // An SM of higher rank may be about to become master, because it queried this one while that reported Discovering. A sweep queries
         // it again.
-        let own = self.rank();
-        let discovers = |p: &OtherSm| p.state == SmState::Discovering && p.rank() > own;
+        let own_rank = self.rank();
+        let discovers = |p: &OtherSm| p.state == SmState::Discovering && p.rank() > own_rank;
         let repeats = match verification.work {
             InterruptedWork::Idle => verification.is_outdated && seen.iter().any(discovers),
             InterruptedWork::Abandoned => true,
@@ -141,24 +141,28 @@ impl Election {
     fn choose_successor(
         &mut self,
         now: Instant,
-        then: AfterHandover,
+        after: AfterHandover,
         seen: &[OtherSm],
         out: &mut Vec<Decision>,
     ) {
-        if then == AfterHandover::Stop {
+        if after == AfterHandover::Stop {
             self.prepare_stop(now, Leaving { scans: 0 }, seen, out);
             return;
         }
         // After the handover this SM has priority 0. A successor that it outranks then would hand the subnet back.
-        let least = SmRank {
+        let min_rank = SmRank {
             priority: 0,
-            guid: self.me,
+            guid: self.own_guid,
         };
         // The rank of an SM that is not ready may still change.
-        let may = |p: &&OtherSm| p.competes() && (p.rank() > least || !p.is_ready());
-        match seen.iter().filter(may).max_by_key(|p| (p.state, p.rank())) {
+        let is_candidate = |p: &&OtherSm| p.competes() && (p.rank() > min_rank || !p.is_ready());
+        match seen
+            .iter()
+            .filter(is_candidate)
+            .max_by_key(|p| (p.state, p.rank()))
+        {
             Some(peer) if peer.is_ready() => {
-                self.offer(now, peer.guid, then, OfferReason::Operator, out);
+                self.offer(now, peer.guid, after, OfferReason::Operator, out);
             }
             Some(peer) => out.push(Decision::Notice(ElectionNotice::SuccessorNotReady(
                 peer.guid,

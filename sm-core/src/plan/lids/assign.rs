@@ -15,7 +15,7 @@ pub struct LidDemand {
     /// LMC: the port gets 2^LMC LIDs.
     pub lmc: Lmc,
     /// Its present base LID.
-    pub has: Lid,
+    pub current: Lid,
     /// The port is Active with that LID, and a switch has forwarding tables.
     pub in_use: bool,
     /// It is the SM port.
@@ -87,7 +87,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             all.filter(|(guid, _)| is_wanted(guid)).collect::<Vec<_>>()
         };
         let is_sure = |demand: &LidDemand, (lid, lmc): (Lid, Lmc)| {
-            let is_in_use = demand.in_use && demand.has == lid;
+            let is_in_use = demand.in_use && demand.current == lid;
             let is_known = policy == LidPolicy::Map
                 || is_in_use
                 || confirmed_lids.ports.contains(&demand.guid);
@@ -100,14 +100,14 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
         // Otherwise an Active port retains its LID, even if the map has it for an absent port: the map may belong to another subnet, or be older
         // than the assignment of another master.
         for (slot, demand) in assigned.iter_mut().zip(demands) {
-            let has = demand.has;
+            let current = demand.current;
             if demand.in_use
                 && slot.is_none()
-                && has.is_unicast()
-                && space.is_free(has, demand.count())
+                && current.is_unicast()
+                && space.is_free(current, demand.count())
             {
-                space.take(has, demand.count());
-                *slot = Some(has);
+                space.take(current, demand.count());
+                *slot = Some(current);
             }
         }
         take_from_map(&mut space, &mut assigned, demands, map, |_, _| true);
@@ -117,11 +117,11 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             .partition(|(guid, _)| is_map_of_other_subnet || confirmed_lids.foreign.contains(guid));
         reserve(&mut space, &mut after, &own);
         for (i, (slot, demand)) in assigned.iter_mut().zip(demands).enumerate() {
-            let has = demand.has;
-            if slot.is_none() && has.is_unicast() {
-                if space.is_free(has, demand.count()) {
-                    space.take(has, demand.count());
-                    *slot = Some(has);
+            let current = demand.current;
+            if slot.is_none() && current.is_unicast() {
+                if space.is_free(current, demand.count()) {
+                    space.take(current, demand.count());
+                    *slot = Some(current);
                 } else {
                     conflicts.push(i);
                 }
@@ -133,8 +133,8 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
     for (slot, demand) in assigned.iter_mut().zip(demands) {
         if slot.is_none() {
             let count = demand.count();
-            let free = space.first_free(count);
-            let lid = free.or_else(|| absent.release(&mut space, &mut after, count));
+            let free_base = space.first_free(count);
+            let lid = free_base.or_else(|| absent.release(&mut space, &mut after, count));
             if let Some(lid) = lid {
                 space.take(lid, count);
                 *slot = Some(lid);
@@ -214,7 +214,7 @@ impl Reservations {
         for those in &mut self.by_lid {
             while let Some((lid, lmc, guid)) = those.pop() {
                 map.remove(&guid);
-                space.free(lid, 1 << lmc.0);
+                space.release(lid, 1 << lmc.0);
                 if let Some(lid) = space.first_free(count) {
                     return Some(lid);
                 }
@@ -254,7 +254,7 @@ impl LidSpace {
         self.taken[first..first + count].fill(true);
     }
 
-    fn free(&mut self, base: Lid, count: usize) {
+    fn release(&mut self, base: Lid, count: usize) {
         let first = usize::from(base.0);
         self.taken[first..first + count].fill(false);
         self.next_free = self.next_free.min(first);

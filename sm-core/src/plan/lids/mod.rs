@@ -66,13 +66,13 @@ fn assignment_order(subnet: &Subnet) -> Vec<PortRef> {
     };
     let mut ports: Vec<PortRef> = subnet.end_ports().filter(is_ready).collect();
     let key = |p: &PortRef| {
-        let own = subnet.get(p.node).map(|n| n.info.node_guid);
+        let own_guid = subnet.get(p.node).map(|n| n.info.node_guid);
         let behind = subnet
             .peer(*p)
             .filter(|_| p.port != PortNum::ZERO)
             .and_then(|s| Some((subnet.get(s.node)?.info.node_guid, s.port)));
-        let (switch, port) = behind.map_or((own, PortNum::ZERO), |(g, port)| (Some(g), port));
-        (Some(*p) != subnet.local(), switch, port, own, p.port)
+        let (switch, port) = behind.map_or((own_guid, PortNum::ZERO), |(g, port)| (Some(g), port));
+        (Some(*p) != subnet.local(), switch, port, own_guid, p.port)
     };
     ports.sort_by_cached_key(key);
     ports
@@ -140,18 +140,18 @@ pub fn plan(
         LidDemand {
             guid: port.map_or(PortGuid(0), |port| port.guid),
             lmc: lmc_of(subnet, *p, cfg),
-            has: port.map_or(Lid::NONE, |port| port.info().lid),
+            current: port.map_or(Lid::NONE, |port| port.info().lid),
             in_use: port.is_some_and(|port| port.state() == PortState::Active) && forwards(p),
             is_own: Some(*p) == subnet.local(),
         }
     };
     let demands: Vec<LidDemand> = ports.iter().map(demand).collect();
-    let ends = subnet.end_ports().filter_map(|p| subnet.port(p));
+    let end_ports = subnet.end_ports().filter_map(|p| subnet.port(p));
     let known = KnownLids {
         map,
         confirmed_lids,
         // Includes switches whose SwitchInfo was not read.
-        present: ends.map(|port| port.guid).collect(),
+        present: end_ports.map(|port| port.guid).collect(),
         highest: highest_lid(subnet),
     };
     let assigned = assign(&demands, &known, policy);
@@ -161,7 +161,7 @@ pub fn plan(
         ..LidPlan::default()
     };
     for i in assigned.conflicts {
-        out.conflicts.push((ports[i], demands[i].has));
+        out.conflicts.push((ports[i], demands[i].current));
     }
     for ((p, demand), lid) in ports.into_iter().zip(&demands).zip(assigned.lids) {
         match lid {
@@ -366,10 +366,10 @@ mod tests {
         assert_eq!(plan_for(&confirmed_lids, 3), (false, vec![Lid(3)]));
         assert_eq!(plan_for(&confirmed_lids, 4), wins, "never confirmed");
         // Another map has other LIDs for the port.
-        let mut other = map.clone();
-        other.insert(PortGuid(1), (Lid(8), Lmc(0)));
+        let mut other_map = map.clone();
+        other_map.insert(PortGuid(1), (Lid(8), Lmc(0)));
         let mut moved = confirmed_lids.clone();
-        moved.replace(&map, &other);
+        moved.replace(&map, &other_map);
         assert_eq!(moved, ConfirmedLids::default());
         confirmed_lids.clear();
         assert_eq!(

@@ -14,7 +14,7 @@ pub struct EndPortFacts {
     /// Type of its node.
     pub node_type: NodeType,
     /// Whether it is the port of the SM.
-    pub own: bool,
+    pub is_sm_port: bool,
 }
 
 /// The P_Keys that a port should have.
@@ -42,11 +42,11 @@ pub(super) struct MemberIndex {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct KindEntries {
-    all: Option<Entry>,
+    all_ports: Option<Entry>,
     cas: Option<Entry>,
     switches: Option<Entry>,
     routers: Option<Entry>,
-    own: Option<Entry>,
+    sm_port: Option<Entry>,
 }
 
 impl MemberIndex {
@@ -57,11 +57,11 @@ impl MemberIndex {
             for (order, (who, membership)) in partition.members.iter().enumerate() {
                 let entry = (order, *membership);
                 match who {
-                    MemberSelector::All => kinds.all = Some(entry),
+                    MemberSelector::All => kinds.all_ports = Some(entry),
                     MemberSelector::AllCas => kinds.cas = Some(entry),
                     MemberSelector::AllSwitches => kinds.switches = Some(entry),
                     MemberSelector::AllRouters => kinds.routers = Some(entry),
-                    MemberSelector::Own => kinds.own = Some(entry),
+                    MemberSelector::SmPort => kinds.sm_port = Some(entry),
                     MemberSelector::Port(guid) => {
                         let named = rules.ports.entry(*guid).or_default();
                         named.retain(|(partition, _)| *partition != at);
@@ -89,8 +89,8 @@ impl MemberIndex {
                 NodeType::Router => kinds.routers,
                 _ => None,
             };
-            let own = kinds.own.filter(|_| port.own);
-            let entries = [kinds.all, of_node, own].into_iter().flatten();
+            let sm_port = kinds.sm_port.filter(|_| port.is_sm_port);
+            let entries = [kinds.all_ports, of_node, sm_port].into_iter().flatten();
             found.extend(entries.map(|entry| (at, entry)));
         }
         // The last entry of each partition decides.
@@ -145,11 +145,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn facts(guid: u64, node_type: NodeType, own: bool) -> EndPortFacts {
+    fn facts(guid: u64, node_type: NodeType, is_sm_port: bool) -> EndPortFacts {
         EndPortFacts {
             guid: PortGuid(guid),
             node_type,
-            own,
+            is_sm_port,
         }
     }
 
@@ -163,8 +163,13 @@ mod tests {
         Partitions::new(list.collect(), Enforcement::Both, allow_both).unwrap()
     }
 
-    fn keys(all: &Partitions, port: &EndPortFacts) -> Vec<u16> {
-        all.wanted_p_keys(port).keys.iter().map(|k| k.0).collect()
+    fn keys(partitions: &Partitions, port: &EndPortFacts) -> Vec<u16> {
+        partitions
+            .wanted_p_keys(port)
+            .keys
+            .iter()
+            .map(|k| k.0)
+            .collect()
     }
 
     #[test]
@@ -191,7 +196,7 @@ mod tests {
     fn sm_port_stays_full_member() {
         let members = [
             (MemberSelector::All, Membership::Limited),
-            (MemberSelector::Own, Membership::Limited),
+            (MemberSelector::SmPort, Membership::Limited),
             (MemberSelector::Port(PortGuid(2)), Membership::Limited),
         ];
         let all = partitions(&[(0x7FFF, &members)], false);
@@ -203,7 +208,7 @@ mod tests {
     fn later_entries_override_earlier_ones() {
         let port = MemberSelector::Port(PortGuid(1));
         let (full, limited) = (Membership::Full, Membership::Limited);
-        for (members, wanted) in [
+        for (members, expected) in [
             ([(port, full), (MemberSelector::All, limited)], 5),
             ([(MemberSelector::All, limited), (port, full)], 0x8005),
             (
@@ -223,8 +228,8 @@ mod tests {
             ([(port, full), (port, limited)], 5),
         ] {
             let all = partitions(&[(5, &members)], false);
-            let has = keys(&all, &facts(1, NodeType::Ca, false));
-            assert_eq!(has, [0x7FFF, wanted], "{members:?}");
+            let assigned = keys(&all, &facts(1, NodeType::Ca, false));
+            assert_eq!(assigned, [0x7FFF, expected], "{members:?}");
         }
     }
 
@@ -265,7 +270,7 @@ mod tests {
             Just(MemberSelector::AllCas),
             Just(MemberSelector::AllSwitches),
             Just(MemberSelector::AllRouters),
-            Just(MemberSelector::Own),
+            Just(MemberSelector::SmPort),
         ]
     }
 
@@ -288,17 +293,17 @@ mod tests {
                 ..Partition::default()
             });
             let all = Partitions::new(list.collect(), Enforcement::Both, true).unwrap();
-            let selects = |who: &MemberSelector| match who {
+            let selects = |selector: &MemberSelector| match selector {
                 MemberSelector::Port(g) => *g == port.guid,
                 MemberSelector::All => true,
                 MemberSelector::AllCas => kind == NodeType::Ca,
                 MemberSelector::AllSwitches => kind == NodeType::Switch,
                 MemberSelector::AllRouters => kind == NodeType::Router,
-                MemberSelector::Own => own,
+                MemberSelector::SmPort => own,
             };
             let mut expected = vec![if own { 0xFFFF } else { 0x7FFF }];
             for (members, number) in lists.iter().zip(1u16..) {
-                match members.iter().rev().find(|(who, _)| selects(who)).map(|(_, m)| m) {
+                match members.iter().rev().find(|(selector, _)| selects(selector)).map(|(_, m)| m) {
                     None => {}
                     Some(Membership::Limited) => expected.push(number),
                     Some(Membership::Full) => expected.push(number | FULL),

@@ -69,7 +69,7 @@ pub enum MemberSelector {
     /// Ports of routers.
     AllRouters,
     /// The port of the SM.
-    Own,
+    SmPort,
 }
 
 /// P_Key enforcement by switch ports to CAs and routers.
@@ -249,13 +249,13 @@ impl Partitions {
     ) -> Result<Self, PartitionsError> {
         let mut list = list;
         list.sort_by_key(|p| p.number);
-        if let Some(wrong) = list
+        if let Some(invalid) = list
             .iter()
             .find(|p| p.number == 0 || p.number > DEFAULT_PARTITION)
         {
             return Err(PartitionsError::Number {
-                name: wrong.name.clone(),
-                number: wrong.number,
+                name: invalid.name.clone(),
+                number: invalid.number,
             });
         }
         if let Some([a, b]) = list.array_windows().find(|[a, b]| a.number == b.number) {
@@ -277,12 +277,14 @@ impl Partitions {
             default
                 .members
                 .insert(0, (MemberSelector::All, Membership::Limited));
-            let own = if default.own_membership() == Some(Membership::Both) {
+            let sm_membership = if default.own_membership() == Some(Membership::Both) {
                 Membership::Both
             } else {
                 Membership::Full
             };
-            default.members.push((MemberSelector::Own, own));
+            default
+                .members
+                .push((MemberSelector::SmPort, sm_membership));
         }
         Ok(Self {
             rules: MemberIndex::new(&list),
@@ -315,8 +317,14 @@ impl Partitions {
 impl Partition {
     /// The configured membership of the SM port.
     fn own_membership(&self) -> Option<Membership> {
-        let own = |who: &MemberSelector| matches!(who, MemberSelector::Own | MemberSelector::All);
-        let last = self.members.iter().rev().find(|(who, _)| own(who));
+        let selects_sm_port = |selector: &MemberSelector| {
+            matches!(selector, MemberSelector::SmPort | MemberSelector::All)
+        };
+        let last = self
+            .members
+            .iter()
+            .rev()
+            .find(|(selector, _)| selects_sm_port(selector));
         last.map(|(_, membership)| *membership)
     }
 }

@@ -30,13 +30,13 @@ const EMPTY: PKey = PKey(0);
 
 /// Assigns wanted P_Keys to the entries of a table with the contents `now`, whose length is the capacity.
 #[must_use]
-pub fn assign_pkey_indices(now: &[PKey], wanted: &WantedPKeys) -> PKeyTablePlan {
+pub fn assign_pkey_indices(now: &[PKey], required: &WantedPKeys) -> PKeyTablePlan {
     let mut slots: Vec<Option<PKey>> = vec![None; now.len()];
     let mut unplaced: Vec<PKey> = Vec::new();
     let is_empty = |key: PKey| partition_of(key) == 0;
 
     // P_Keys in the table retain their index; then P_Keys that are there with the other membership.
-    for key in &wanted.keys {
+    for key in &required.keys {
         let at = (0..now.len()).find(|i| slots[*i].is_none() && now[*i] == *key);
         match at {
             Some(at) => slots[at] = Some(*key),
@@ -44,18 +44,18 @@ pub fn assign_pkey_indices(now: &[PKey], wanted: &WantedPKeys) -> PKeyTablePlan 
         }
     }
     unplaced.retain(|key| {
-        let same = |other: PKey| partition_of(other) == partition_of(*key);
-        let at = (0..now.len()).find(|i| slots[*i].is_none() && same(now[*i]));
+        let is_same_partition = |other: PKey| partition_of(other) == partition_of(*key);
+        let at = (0..now.len()).find(|i| slots[*i].is_none() && is_same_partition(now[*i]));
         if let Some(at) = at {
             slots[at] = Some(*key);
         }
         at.is_none()
     });
 
-    if let Some(first) = wanted.keys.first().copied()
+    if let Some(first) = required.keys.first().copied()
         && let Some(at_0) = slots.first().copied()
         && at_0 != Some(first)
-        && (at_0.is_none() || wanted.force_first)
+        && (at_0.is_none() || required.force_first)
     {
         // The displaced P_Key moves to the freed entry.
         match slots.iter().position(|s| *s == Some(first)) {
@@ -68,14 +68,14 @@ pub fn assign_pkey_indices(now: &[PKey], wanted: &WantedPKeys) -> PKeyTablePlan 
         slots[0] = Some(first);
     }
 
-    let used = |i: &usize| slots[*i].is_some() || !is_empty(now[*i]);
-    let end = (0..now.len()).rev().find(used).map_or(0, |i| i + 1);
-    let freed = (0..end).filter(|i| slots[*i].is_none());
-    let free: Vec<usize> = (end..now.len()).chain(freed).collect();
-    let mut free = free.into_iter();
+    let is_used = |i: &usize| slots[*i].is_some() || !is_empty(now[*i]);
+    let used_len = (0..now.len()).rev().find(is_used).map_or(0, |i| i + 1);
+    let freed = (0..used_len).filter(|i| slots[*i].is_none());
+    let free_indices: Vec<usize> = (used_len..now.len()).chain(freed).collect();
+    let mut free_indices = free_indices.into_iter();
     let mut omitted = Vec::new();
     for key in unplaced {
-        match free.next() {
+        match free_indices.next() {
             Some(at) => slots[at] = Some(key),
             None => omitted.push(key),
         }
@@ -223,10 +223,10 @@ mod tests {
                         prop_assert_eq!(next.table[before], *key);
                     }
                 }
-                let has: BTreeSet<PKey> = next.table.iter().copied().filter(|k| *k != EMPTY).collect();
-                let all: BTreeSet<PKey> = has.iter().chain(&next.omitted).copied().collect();
-                prop_assert_eq!(&all, &wanted.keys.iter().copied().collect());
-                prop_assert_eq!(has.len(), next.used(), "no duplicate P_Key");
+                let table_keys: BTreeSet<PKey> = next.table.iter().copied().filter(|k| *k != EMPTY).collect();
+                let all_keys: BTreeSet<PKey> = table_keys.iter().chain(&next.omitted).copied().collect();
+                prop_assert_eq!(&all_keys, &wanted.keys.iter().copied().collect());
+                prop_assert_eq!(table_keys.len(), next.used(), "no duplicate P_Key");
                 prop_assert!(next.omitted.is_empty() || next.used() == cap);
                 prop_assert_eq!(&assign_pkey_indices(&next.table, &wanted), &next);
                 table = next.table;

@@ -55,17 +55,18 @@ fn current_lids(
         let Some(owner) = file.owners.get(usize::from(lid)).copied().flatten() else {
             return Some(Lid(lid));
         };
-        let found = index.find_end_port(owner.0).filter(|e| e.lid.is_unicast());
-        if found.is_none() && index.owner(lid).is_some_and(|now| now != owner.0) {
+        let owner_port = index.find_end_port(owner.0).filter(|e| e.lid.is_unicast());
+        if owner_port.is_none() && index.owner(lid).is_some_and(|now| now != owner.0) {
             taken += 1;
         }
-        let end = missing.record(owner.0, found)?;
-        let base = end.lid.raw();
-        if (u32::from(base)..u32::from(base) + u32::from(end.count)).contains(&u32::from(lid)) {
+        let end_port = missing.record(owner.0, owner_port)?;
+        let base = end_port.lid.raw();
+        if (u32::from(base)..u32::from(base) + u32::from(end_port.count)).contains(&u32::from(lid))
+        {
             return Some(Lid(lid));
         }
         elsewhere += 1;
-        Some(Lid(base + (lid & (end.count - 1))))
+        Some(Lid(base + (lid & (end_port.count - 1))))
     });
     let moved = moved.collect();
     missing.add_warning(warnings);
@@ -89,16 +90,16 @@ fn vl_plan(
         return None;
     }
     let path_sl = path_sl(file, moved, index, warnings);
-    let (sl2vl, most) = if file.sl2vl.is_empty() {
+    let (sl2vl, max_sl) = if file.sl2vl.is_empty() {
         // Without SLtoVL tables SL n travels on VL n, as in ibdmchk.
-        let most = file.path_sl.iter().flat_map(|(_, row)| row.iter());
-        let most = most.filter(|sl| **sl != GuidTables::NO_SL).max();
-        (SlToVl::Modulo, most.copied().unwrap_or(0))
+        let sls = file.path_sl.iter().flat_map(|(_, row)| row.iter());
+        let sls = sls.filter(|sl| **sl != GuidTables::NO_SL).max();
+        (SlToVl::Modulo, sls.copied().unwrap_or(0))
     } else {
         maps(file, index, warnings)
     };
     Some(VlPlan {
-        vls: most + 1,
+        vls: max_sl + 1,
         path_sl,
         sl2vl,
     })
@@ -157,7 +158,7 @@ fn maps(file: &GuidTables, index: &GuidIndex, warnings: &mut Vec<HintWarning>) -
     let mut missing = AbsentGuids::new("sl2vl_file", "switch");
     let drop_all = |ports: &u8| SlToVlMaps::uniform(*ports, [15; SLS]);
     let mut switches: Vec<SlToVlMaps> = index.num_ports().iter().map(drop_all).collect();
-    let mut most = 0;
+    let mut max_vl = 0;
     for (guid, pairs) in &file.sl2vl {
         let Some((switch, _)) = index.find_switch(guid.0) else {
             // The dump lists CAs too; their maps follow from the VL plan.
@@ -168,14 +169,14 @@ fn maps(file: &GuidTables, index: &GuidIndex, warnings: &mut Vec<HintWarning>) -
         };
         for (input, output, map) in pairs {
             switches[switch.index()].set(*input, *output, *map);
-            most = map
+            max_vl = map
                 .iter()
                 .filter(|vl| **vl < 15)
-                .fold(most, |m, vl| m.max(*vl));
+                .fold(max_vl, |m, vl| m.max(*vl));
         }
     }
     missing.add_warning(warnings);
-    (SlToVl::PerPorts(switches), most)
+    (SlToVl::PerPorts(switches), max_vl)
 }
 
 #[cfg(test)]

@@ -103,8 +103,8 @@ impl GuidIndex {
 
     /// The switch to which a CA or router is attached, by node GUID or port GUID.
     pub(super) fn attached_switch(&self, guid: u64) -> Option<SwitchIdx> {
-        let end = || self.end_ports.get(&guid).map(|e| e.switch);
-        self.nodes.get(&guid).copied().or_else(end)
+        let switch_of_end_port = || self.end_ports.get(&guid).map(|e| e.switch);
+        self.nodes.get(&guid).copied().or_else(switch_of_end_port)
     }
 
     /// The base LID of an end port, if it has one.

@@ -181,7 +181,7 @@ fn requests_to_a_dead_device_fail_together() {
         while let Some(tid) = r.expired(now) {
             if let TimedOut::Failed(_) = r.time_out(tid, now, 0) {
                 failed += 1;
-                while r.take_hopeless(DeviceId(0)).is_some() {
+                while r.take_request_to_dead_device(DeviceId(0)).is_some() {
                     failed += 1;
                 }
             }
@@ -206,11 +206,11 @@ fn requests_and_retries_wait_until_they_are_allowed() {
     let even = |n: &u32| n.is_multiple_of(2);
     let passed = q.next(Instant::START, even).map(|d| d.item);
     assert_eq!((passed, q.next(Instant::START, even)), (Some(2), None));
-    let rest: Vec<(u32, u8)> = drain(&mut q, Instant::START)
+    let remaining: Vec<(u32, u8)> = drain(&mut q, Instant::START)
         .iter()
         .map(|d| (d.item, d.attempt))
         .collect();
-    assert_eq!(rest, [(1, 1)], "the device window has halved");
+    assert_eq!(remaining, [(1, 1)], "the device window has halved");
     assert_eq!(q.pending(), 3);
 }
 
@@ -235,7 +235,7 @@ fn busy_agent_is_retried_after_the_timeout() {
         while let Some(tid) = r.expired(now) {
             if let TimedOut::Failed(_) = r.time_out(tid, now, 0) {
                 failed += 1;
-                assert_eq!(r.take_hopeless(DeviceId(0)), None);
+                assert_eq!(r.take_request_to_dead_device(DeviceId(0)), None);
             }
         }
     }

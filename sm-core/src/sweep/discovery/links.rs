@@ -24,10 +24,10 @@ use crate::sweep::quarantine::quarantine;
 pub(super) fn has_moved(fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
     let forwards =
         |p: PortRef| fabric.local() == Some(p) || fabric.get(p.node).is_some_and(Node::is_switch);
-    let elsewhere = |end: PortRef, seen: PortRef| {
-        let before = || fabric.port(end).and_then(|port| port.last_peer);
-        let known = fabric.peer(end).or_else(before);
-        forwards(end) && known.is_some_and(|k| k != seen && forwards(k))
+    let elsewhere = |port_ref: PortRef, seen: PortRef| {
+        let before = || fabric.port(port_ref).and_then(|port| port.last_peer);
+        let known = fabric.peer(port_ref).or_else(before);
+        forwards(port_ref) && known.is_some_and(|k| k != seen && forwards(k))
     };
     elsewhere(from, to) || elsewhere(to, from)
 }
@@ -50,11 +50,11 @@ impl Discovery {
             }
             return;
         }
-        if let Some(other) = ctx.fabric.peer(to).filter(|other| *other != from) {
+        if let Some(old_peer) = ctx.fabric.peer(to).filter(|other| *other != from) {
             ctx.effects.link_conflict = true;
             self.conflicts.insert((from, to), guid);
             if self.is_local() {
-                self.verify_link(ctx, to, other);
+                self.verify_link(ctx, to, old_peer);
             }
             return;
         }
@@ -123,15 +123,17 @@ impl Discovery {
         let mut rejected = BTreeSet::new();
         for (from, to) in &self.neighbours {
             let (from, to) = (*from, *to);
-            let Some(far) = ctx.fabric.port(to) else {
+            let Some(peer_port) = ctx.fabric.port(to) else {
                 continue;
             };
-            if !ctx.fabric.get(to.node).is_some_and(Node::is_switch) || !far.known {
+            if !ctx.fabric.get(to.node).is_some_and(Node::is_switch) || !peer_port.known {
                 continue;
             }
             let contradicts = match self.neighbours.get(&to) {
                 Some(seen) => *seen != from,
-                None => far.state() == PortState::Down && far.seen == ctx.fabric.epoch(),
+                None => {
+                    peer_port.state() == PortState::Down && peer_port.seen == ctx.fabric.epoch()
+                }
             };
             if contradicts && !rejected.contains(&to) {
                 rejected.insert(from);
@@ -148,9 +150,9 @@ impl Discovery {
 
     fn connect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
         ctx.fabric.connect(from, to);
-        for end in [from, to] {
-            let is_switch = ctx.fabric.get(end.node).is_some_and(Node::is_switch);
-            if let Some(port) = ctx.fabric.port_mut(end).filter(|_| is_switch) {
+        for port_ref in [from, to] {
+            let is_switch = ctx.fabric.get(port_ref.node).is_some_and(Node::is_switch);
+            if let Some(port) = ctx.fabric.port_mut(port_ref).filter(|_| is_switch) {
                 port.quarantine = None;
                 port.last_peer = None;
             }

@@ -254,14 +254,14 @@ impl Discovery {
                     && !node.is_switch()
                     && info.node_type == NodeType::Switch;
                 let is_own = ctx.fabric.local().is_some_and(|l| l.node == idx);
-                let why = QuarantineReason::DuplicateNodeGuid(info.node_guid);
+                let reason = QuarantineReason::DuplicateNodeGuid(info.node_guid);
                 if !switch_came_second || is_own {
                     if let Some(from) = from {
-                        quarantine(ctx, from, why);
+                        quarantine(ctx, from, reason);
                     }
                     return None;
                 }
-                exclude_node(ctx, idx, &why);
+                exclude_node(ctx, idx, &reason);
                 return Some(self.add_node(ctx, info, path));
             }
             if self.is_local() || is_same_node(&node.info, info) {
@@ -338,7 +338,7 @@ pub(crate) fn on_node_info_failed(
 fn on_no_neighbour(
     ctx: &mut Ctx<'_>,
     from: PortRef,
-    why: QuarantineReason,
+    reason: QuarantineReason,
     scope: Option<ScopeKind>,
 ) {
     let is_local = scope == Some(ScopeKind::Local);
@@ -350,7 +350,7 @@ fn on_no_neighbour(
             ctx.effects
                 .port_problem(from, ProblemKind::NoResponse { attr });
         }
-        _ => quarantine(ctx, from, why),
+        _ => quarantine(ctx, from, reason),
     }
 }
 

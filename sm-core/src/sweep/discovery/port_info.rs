@@ -48,8 +48,8 @@ impl Discovery {
         let is_unproven =
             core::mem::take(&mut port.peer_unverified) || port.state() < PortState::Active;
         let peer = ctx.fabric.peer(at);
-        let far = peer.and_then(|p| ctx.fabric.port(p));
-        let is_far_quarantined = far.is_some_and(|far| far.quarantine.is_some());
+        let peer_port = peer.and_then(|p| ctx.fabric.port(p));
+        let is_far_quarantined = peer_port.is_some_and(|peer_port| peer_port.quarantine.is_some());
         let needs_query = !self.is_local()
             || peer.is_none()
             || is_unproven
@@ -125,8 +125,8 @@ pub(crate) fn check_port_info(
         return None;
     }
     let has_link = change.is_external() || !change.is_switch;
-    if let Some(why) = plausible::implausible_port_info(&change.new, has_link) {
-        let kind = ProblemKind::Quarantined(QuarantineReason::Implausible(why));
+    if let Some(reason) = plausible::implausible_port_info(&change.new, has_link) {
+        let kind = ProblemKind::Quarantined(QuarantineReason::Implausible(reason));
         on_port_info_failed(ctx, at, kind, mode);
         return None;
     }

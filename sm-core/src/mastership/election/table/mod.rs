@@ -74,9 +74,12 @@ const MANAGED: ElectionInput = ElectionInput::ScanCompleted {
 };
 
 /// The operator requests a handover while other SMs are known.
-const fn hand_over(then: AfterHandover) -> ElectionInput {
+const fn hand_over(after: AfterHandover) -> ElectionInput {
     let sms_known = true;
-    ElectionInput::HandOver { then, sms_known }
+    ElectionInput::HandOver {
+        then: after,
+        sms_known,
+    }
 }
 
 /// Brings an SM into a state, by inputs only. In the master states, `OTHER` ranks lower if it is waited for.
@@ -87,18 +90,18 @@ fn election_in_state(name: &str) -> Election {
 fn election_in_state_with(name: &str, settings: ElectionSettings) -> Election {
     let index = STATES.iter().position(|index| *index == name);
     index
-        .and_then(|index| reach(index, settings))
+        .and_then(|index| build_state(index, settings))
         .unwrap_or_else(|| panic!("{name} not reached"))
 }
 
 /// `None` if the state cannot be reached with these settings.
-fn reach(index: usize, settings: ElectionSettings) -> Option<Election> {
+fn build_state(index: usize, settings: ElectionSettings) -> Option<Election> {
     let settings = ElectionSettings {
         priority: OWN,
         poll_interval: Duration::ZERO,
         missed_polls: 1,
         handover_tries: 1,
-        patience: 2,
+        max_missed_polls: 2,
         successor_scan_interval: Duration::ZERO,
         successor_scans_max: 1,
         ..settings
@@ -295,7 +298,7 @@ fn check_invariants(settings: &ElectionSettings, replica_incomplete: bool) -> us
     let mut checked = 0;
     for (name, input) in rows() {
         for (index, before) in STATES.iter().enumerate() {
-            let Some(mut e) = reach(index, settings.clone()) else {
+            let Some(mut e) = build_state(index, settings.clone()) else {
                 continue;
             };
             checked += 1;
@@ -304,7 +307,7 @@ fn check_invariants(settings: &ElectionSettings, replica_incomplete: bool) -> us
                 Instant::START,
                 ElectionInput::ReplicaChanged { is_incomplete },
             );
-            let was = e.state();
+            let state_before = e.state();
             let outputs = e.step(Instant::START, input.clone());
             let at = format!("{name} in {before}");
             let replies = outputs
@@ -329,7 +332,7 @@ fn check_invariants(settings: &ElectionSettings, replica_incomplete: bool) -> us
                 Some(*state)
             });
             assert_eq!(
-                entered.unwrap_or(was),
+                entered.unwrap_or(state_before),
                 e.state(),
                 "{at}: state changes are reported"
             );
@@ -340,7 +343,7 @@ fn check_invariants(settings: &ElectionSettings, replica_incomplete: bool) -> us
                     "{at}: a sweep starts in Discovering"
                 );
             }
-            if was == SmState::Standby && e.state() == SmState::Master {
+            if state_before == SmState::Standby && e.state() == SmState::Master {
                 let handed = matches!(&input, ElectionInput::ControlReceived { control, .. } if *control == SmControl::Handover);
                 assert!(handed, "{at}: only HANDOVER makes a standby master");
             }
@@ -407,13 +410,13 @@ fn ignored_sm_is_reported_again_when_it_returns() {
     let mut e = master_with_allow_list();
     let foreign = other(HIGHER, SmState::Standby);
     let report = Decision::Notice(ElectionNotice::SmNotAllowed(OTHER, SmState::Standby));
-    let gone = Decision::Notice(ElectionNotice::IgnoredSmGone(OTHER));
+    let sm_gone = Decision::Notice(ElectionNotice::IgnoredSmGone(OTHER));
     for _ in 0..3 {
         let out = e.step(Instant::START, scanned(&[foreign]));
         assert_eq!(out, vec![report.clone()]);
         assert_eq!(e.step(Instant::START, scanned(&[foreign])), vec![]);
         let out = e.step(Instant::START, scanned(&[]));
-        assert_eq!(out, vec![gone.clone()]);
+        assert_eq!(out, vec![sm_gone.clone()]);
         assert_eq!(e.step(Instant::START, scanned(&[])), vec![]);
     }
     assert!(!ElectionNotice::IgnoredSmGone(OTHER).is_alarm());
@@ -559,9 +562,9 @@ fn operators_handover_survives_a_reload() {
             accepted: true,
         },
     );
-    let why = RoleChangeReason::HandedOverTo(OTHER);
+    let reason = RoleChangeReason::HandedOverTo(OTHER);
     let state = SmState::Standby;
-    assert_eq!(out, vec![Decision::EnterState { state, why }]);
+    assert_eq!(out, vec![Decision::EnterState { state, why: reason }]);
     assert!(lower.rank() > e.rank());
     let _ = e.step(Instant::START, ElectionInput::SetPriority(OWN));
     assert!(lower.rank() > e.rank(), "unchanged priority");

@@ -129,9 +129,9 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         ("stand by", AfterHandover::StandBy),
         ("stop", AfterHandover::Stop),
     ] {
-        for (known, sms_known) in [("no known SM", false), ("known SMs", true)] {
+        for (suffix, sms_known) in [("no known SM", false), ("known SMs", true)] {
             rows.push((
-                format!("operator: hand over and {name}, {known}"),
+                format!("operator: hand over and {name}, {suffix}"),
                 ElectionInput::HandOver { then, sms_known },
             ));
         }
@@ -142,14 +142,14 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         "another SM holds the lease".to_owned(),
         ElectionInput::Deposed(OTHER),
     ));
-    for (known, sms_known) in [("no known SM", false), ("known SMs", true)] {
+    for (suffix, sms_known) in [("no known SM", false), ("known SMs", true)] {
         rows.push((
-            format!("process stalled, {known}"),
+            format!("process stalled, {suffix}"),
             ElectionInput::Stalled { sms_known },
         ));
         for (work, is_idle) in [("idle", true), ("requests in progress", false)] {
             rows.push((
-                format!("lease lost, {work}, {known}"),
+                format!("lease lost, {work}, {suffix}"),
                 ElectionInput::LeaseLost { is_idle, sms_known },
             ));
         }
