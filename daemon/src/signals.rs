@@ -17,6 +17,8 @@ pub struct Signals {
     interrupt: Signal,
     hangup: Signal,
     reroute: Signal,
+    /// SIGUSR1, by which OpenSM reopens its log: without a handler, a log rotation that was written for it would end the process.
+    _reopen_log: Signal,
 }
 
 /// Creates a runtime for this thread and registers the signal handlers.
@@ -58,6 +60,7 @@ impl Signals {
             interrupt: register(SignalKind::interrupt())?,
             hangup: register(SignalKind::hangup())?,
             reroute: register(SignalKind::user_defined2())?,
+            _reopen_log: register(SignalKind::user_defined1())?,
         })
     }
 

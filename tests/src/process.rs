@@ -100,6 +100,8 @@ fn last_lines(text: &str) -> String {
 pub enum Signal {
     /// SIGHUP: reload the configuration.
     Hangup,
+    /// SIGUSR1: ignored; OpenSM reopens its log.
+    User1,
     /// SIGTERM: stop cleanly.
     Terminate,
     /// SIGINT, as sent by ctrl-C.
@@ -116,6 +118,7 @@ impl Signal {
     fn name(self) -> &'static str {
         match self {
             Self::Hangup => "HUP",
+            Self::User1 => "USR1",
             Self::Terminate => "TERM",
             Self::Interrupt => "INT",
             Self::Kill => "KILL",

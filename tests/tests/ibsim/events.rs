@@ -271,11 +271,12 @@ fn sminfo_shows_the_master() {
     fabric.stop();
 }
 
-/// SIGHUP reloads the configuration without side effects, and later events are handled as before.
+/// SIGHUP reloads the configuration without side effects, SIGUSR1 is ignored, and later events are handled as before.
 #[test]
 fn reload_disturbs_nothing() {
     let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
     let before = fabric.wait_until_complete("before the reload");
+    fabric.daemon.signal(Signal::User1);
     fabric.daemon.signal(Signal::Hangup);
     let ((switch, port), _) = fabric.initial.switch_links()[0];
     fabric
