@@ -6,6 +6,7 @@
 
 mod error;
 mod fabrics;
+mod log_level;
 mod parse;
 mod partition_keys;
 mod partitions;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::{ConfigError, ConfigErrors};
+pub use log_level::parse_log_level;
 pub use parse::{Parsed, parse};
 pub use partition_keys::{Enforce, PKeyText, PartitionEntry, PartitionRules};
 pub use print::{DEFAULT_FILE, effective};

@@ -13,6 +13,7 @@ use ferrosm_opensm_compat::input::RoutingInputFiles;
 use ferrosm_sa::admission::AdmissionLimits;
 
 use super::error::ConfigError;
+use super::log_level::parse_log_level;
 use super::raw::{LogFormat, RawConfig, RoutingKeys};
 use super::value::{EngineName, Hex64};
 
@@ -147,12 +148,7 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
     if raw.port.number.get() != 0 && raw.port.ca.is_empty() && raw.port.guid.0 == 0 {
         report("port.number", "requires port.ca");
     }
-    if raw
-        .log
-        .level
-        .parse::<tracing_subscriber::filter::Targets>()
-        .is_err()
-    {
+    if parse_log_level(&raw.log.level).is_none() {
         report(
             "log.level",
             "must be error, warn, info, debug or trace, or a list such as \"info,ferrosm_core=debug\"",
