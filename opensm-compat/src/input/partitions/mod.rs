@@ -284,11 +284,20 @@ impl PartitionsParser {
                 membership
             }
             None => {
-                let message = format!(
-                    "invalid membership `{}` (expected full, limited or both): read as `limited`",
-                    value.text()
-                );
-                self.warnings.push(value.error(message));
+                let text = value.text();
+                match text.split_once(char::is_whitespace) {
+                    // OpenSM reads the next partition as a part of this value.
+                    Some((first, _)) => {
+                        let message = format!("missing `,` or `;` after `{first}`");
+                        self.fail(value, message);
+                    }
+                    None => {
+                        let message = format!(
+                            "invalid membership `{text}` (expected full, limited or both): read as `limited`"
+                        );
+                        self.warnings.push(value.error(message));
+                    }
+                }
                 Membership::Limited
             }
         }

@@ -202,6 +202,10 @@ fn errors_are_reported_with_positions() {
         ),
         ("a=0x12345:ALL;", "1:3: invalid P_Key `0x12345`"),
         ("a=1:ALL\nb=2:ALL;", "1:5: "),
+        (
+            "a=1:0x2=full\nb=2:0x4=full;",
+            "1:9: missing `,` or `;` after `full`",
+        ),
         ("a=1:0x0;", "1:5: invalid member `0x0`"),
         ("a=1:0x1,\n  host1;", "2:3: invalid member `host1`"),
         ("a=1:mgid=fe80::1;", "1:10: invalid multicast GID `fe80::1`"),
