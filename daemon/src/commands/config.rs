@@ -22,8 +22,13 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
                 .map(|warning| format!("{warning}\n"))
                 .collect();
             warnings.dedup();
+            let count = match warnings.len() {
+                0 => "no errors".to_owned(),
+                1 => "no errors, 1 warning".to_owned(),
+                count => format!("no errors, {count} warnings"),
+            };
             let warnings = warnings.concat();
-            output::print(&format!("{warnings}{}: no errors\n", path.display()))
+            output::print(&format!("{warnings}{}: {count}\n", path.display()))
         }
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
         ConfigCommand::Print { file, fabric, .. } => {

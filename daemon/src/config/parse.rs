@@ -197,11 +197,18 @@ fn explain(message: &str, removed: &Removed) -> String {
                 "unknown key `{}`: it belongs in a section, as {key}",
                 removed.key
             ),
-            (None, None) => format!(
-                "unknown section `{}`: the sections are {}",
-                removed.key,
-                sections.join(", ")
-            ),
+            (None, None) => {
+                let names = keys.iter().filter_map(|k| Some(k.rsplit_once('.')?.1));
+                let near = nearest_keyword(&removed.key, names);
+                let near = near.map_or_else(String::new, |near| {
+                    format!("did you mean the key `{near}`? ")
+                });
+                format!(
+                    "unknown section or key `{}`: {near}Keys belong in one of the sections {}",
+                    removed.key,
+                    sections.join(", ")
+                )
+            }
         };
     };
     let prefix = format!("{section}.");
@@ -250,7 +257,7 @@ mod tests {
              f.toml:3:17: sm.poll-interval: invalid type: integer `10`, expected a duration with unit in quotes, \
              such as \"10s\" or \"200ms\"\n\
              f.toml:6:7: lids.lmc: invalid value: integer `9`, expected a whole number from 0 to 7\n\
-             f.toml:7:2: unknown section `colour`: the sections are port, sm, subnet, lids, routing, partitions, qos, links, sweep, sa, replication, files, metrics, log"
+             f.toml:7:2: unknown section or key `colour`: Keys belong in one of the sections port, sm, subnet, lids, routing, partitions, qos, links, sweep, sa, replication, files, metrics, log"
         );
     }
 
