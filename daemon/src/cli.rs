@@ -43,6 +43,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
     /// Run the subnet manager on a local port.
+    ///
+    /// SIGHUP reloads the configuration, SIGUSR2 recomputes all routes, SIGTERM and SIGINT hand over and exit.
     Run(Box<RunArgs>),
     /// Run the subnet manager on a simulated fabric within this process; needs no hardware.
     #[cfg(feature = "simulator")]
@@ -68,9 +70,11 @@ pub enum CliCommand {
     Explain(ExplainArgs),
     /// Replay a recording of `run --record` or `demo --record` and compare all outputs.
     Replay(ReplayArgs),
-    /// Have the running service sweep the whole fabric.
+    /// Have the running service sweep the whole fabric; nodes that do not respond are removed from it.
     Sweep(SweepArgs),
     /// Have the running service hand over mastership to another SM and become standby.
+    ///
+    /// The other SM needs a priority of at least 1. This SM reports priority 0 from then on, until it is master again or restarts.
     Handover(ServiceArgs),
     /// Have the running service configure a subnet that `refuse-managed-subnet` keeps it from, or resume after it was disabled.
     Takeover(ServiceArgs),
@@ -85,10 +89,10 @@ pub enum CliCommand {
     },
 }
 
-/// The local port. `run` serves the only port with a link if none is named, and exits with status 78 if several have one.
+/// The local port: the only one with a link if none is named; if several have one, the command exits with status 78.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PortArgs {
-    /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, `run` serves the only port with a link.
+    /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, the only port with a link is used.
     #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
     pub ca: Option<String>,
     /// Port of the adapter; 0 (the management port of a switch) selects the only one with a link.
@@ -103,16 +107,17 @@ pub struct PortArgs {
 /// Flags of commands that run a subnet manager; they override the configuration file.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SmArgs {
-    /// Configuration file.
+    /// Configuration file; without one, `run` reads /etc/ferrosm.toml if it exists.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Exit after the first sweep: status 0 if the fabric is fully up, otherwise 1. A Down port has 10 s to train.
+    /// Exit after the first sweep: status 0 if the fabric is fully up, otherwise 1. A port that is Down has 10 s to come up.
     #[arg(long)]
     pub once: bool,
     /// Print a JSON report of each sweep to standard output, one per line.
     #[arg(long)]
     pub json: bool,
-    /// Routing engines in the order of trial; `auto` selects by topology, `no_fallback` disables the fallback engines.
+    /// Routing engines in the order of trial: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp, dmodc,
+    /// nue, file; `no_fallback` disables the fallback engines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub engine: Option<Vec<EngineName>>,
     /// Data VLs that routing may use [default: as many as the links have].
@@ -121,7 +126,7 @@ pub struct SmArgs {
     /// LMC: each CA and router port gets 2^N LIDs.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
     pub lmc: Option<u8>,
-    /// SM priority; the SM with the highest priority becomes master.
+    /// SM priority, 0 to 15 [default: 0]; the SM with the highest priority becomes master.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=15))]
     pub priority: Option<u8>,
     /// Partitions, in the format of OpenSM's partitions.conf.
@@ -143,7 +148,7 @@ pub struct SmArgs {
     /// Routers to other subnets, in the format of OpenSM's prefix-routes.conf.
     #[arg(long, visible_alias = "prefix_routes_file", value_name = "FILE")]
     pub prefix_routes_file: Option<PathBuf>,
-    /// Directory of persisted state.
+    /// Directory of persisted state, instead of files.state-dir (/var/lib/ferrosm).
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Write OpenSM-format dumps to this directory after each clean sweep.
@@ -164,7 +169,7 @@ pub struct SmArgs {
     /// Format of log lines.
     #[arg(long, value_enum)]
     pub log_format: Option<LogFormat>,
-    /// Log level: error, warn, info, debug, trace, or levels by module.
+    /// Log level: error, warn, info, debug, trace, or levels by module such as `info,ferrosm_core=debug`.
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
 }

@@ -13,7 +13,7 @@ pub struct OfflineArgs {
     /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as fat-tree:8.
     #[arg(long, value_name = "FILE|SPEC")]
     pub from: String,
-    /// In a partitioned fabric, route the component of this port: a name, NAME/PORT or GUID [default: the component with most end ports].
+    /// In a disconnected fabric, route the component of this port: a name, NAME/PORT or GUID [default: the component with most end ports].
     #[arg(long, value_name = "PORT")]
     pub node: Option<String>,
     /// Routing engines in the order of trial; `auto` selects by topology, `no_fallback` disables the fallback engines.
