@@ -59,7 +59,9 @@ impl fmt::Display for NoLinkReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PortDown(port) => write!(f, "{port} is down"),
-            Self::LocalNodeSilent => f.write_str("local node does not respond"),
+            Self::LocalNodeSilent => {
+                f.write_str("the local port does not respond to SMPs (M_Key of another SM?)")
+            }
             Self::LocalNodeImplausible(why) => {
                 write!(f, "invalid response of the local node: {why}")
             }

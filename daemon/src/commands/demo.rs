@@ -55,7 +55,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let net = SimNet::new(fabric);
     let port = net.attach(None).map_err(Failure::runtime)?;
     let at = port.at();
-    warn_if_partitioned(
+    warn_if_disconnected(
         &view,
         PortLocation {
             node: at.node,
@@ -107,7 +107,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
 }
 
 /// Logs the components of the fabric that the SM cannot reach from its port.
-fn warn_if_partitioned(view: &FabricView, own_port: PortLocation) {
+fn warn_if_disconnected(view: &FabricView, own_port: PortLocation) {
     let components = view.components();
     let Some(own_component) = components
         .iter()
@@ -122,6 +122,6 @@ fn warn_if_partitioned(view: &FabricView, own_port: PortLocation) {
         nodes_outside = view.nodes.len() - own_component.nodes.len(),
         node = view.nodes[own_port.node].name(),
         port = own_port.port.0,
-        "fabric is partitioned"
+        "fabric is disconnected"
     );
 }

@@ -4,6 +4,7 @@ use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ferrosm_core::event::NoLinkReason;
 use ferrosm_core::plan::partitions::Partitions;
 use ferrosm_core::plan::routing_hints::GuidHints;
 use ferrosm_core::recording::RecordedManager;
@@ -318,9 +319,20 @@ impl Shell for Operator {
                 }
             }
             Event::LocalPortUnusable(why) if self.options.once => {
+                let hint = match why {
+                    NoLinkReason::PortDown(_) => {
+                        "Plug in a cable, or choose another port: `ferrosm ports` lists them."
+                    }
+                    NoLinkReason::LocalNodeSilent => {
+                        "If another SM protects the port with an M_Key, set subnet.m-key to it. Otherwise restart the HCA's driver."
+                    }
+                    NoLinkReason::LocalNodeImplausible(_) | NoLinkReason::LocalNodeUnknown => {
+                        "Check the HCA and its firmware, or choose another port: `ferrosm ports` lists them."
+                    }
+                };
                 return ControlFlow::Break(Err(Failure::with_hint(
                     format!("no link: {why}"),
-                    "Plug in a cable, or choose another port: `ferrosm ports` lists them.",
+                    hint,
                 )));
             }
             Event::RoutingFailed(why) if self.options.once => {
@@ -388,7 +400,11 @@ impl Shell for Operator {
                     let file = e.file.as_deref().unwrap_or(&path);
                     error!(file = %file.display(), line, column, reason = e.message, "configuration error");
                 }
-                error!(file = %path.display(), "configuration rejected");
+                error!(
+                    file = %path.display(),
+                    effect = "the previous configuration stays in force",
+                    "configuration rejected"
+                );
                 return Reload::Rejected;
             }
         };

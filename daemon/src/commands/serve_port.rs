@@ -41,6 +41,19 @@ pub(super) fn serve_one(
     (terminal, log, metrics): (&Terminal, &log::Handle, &FabricMetrics),
     mut process: Process,
 ) -> Result<(), Failure> {
+    if !args.sm.once {
+        info!(
+            version = env!("CARGO_PKG_VERSION"),
+            configuration = source.path().map(|path| path.display().to_string()),
+            state_dir = settings
+                .state_dir
+                .as_ref()
+                .map(|dir| dir.display().to_string()),
+            priority = settings.sm.priority,
+            partitions = settings.sm.partitions.list().len(),
+            "ferrosm started"
+        );
+    }
     let limits = match &process.signal_listener {
         _ if args.sm.once => WaitLimits::ONCE,
         SignalListener::Own(_) => WaitLimits::SERVICE,

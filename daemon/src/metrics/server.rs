@@ -133,7 +133,8 @@ async fn bind(listen: SocketAddr, retry_interval: Duration) -> TcpListener {
             }
             Err(e) => {
                 if !core::mem::replace(&mut is_logged, true) {
-                    warn!(error = %e, %listen, "cannot bind metrics listener");
+                    let retry_s = retry_interval.as_secs();
+                    warn!(error = e.to_string(), %listen, retry_s, "cannot bind metrics listener");
                 }
                 tokio::time::sleep(retry_interval).await;
             }

@@ -5,6 +5,7 @@
 
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::event::{AboutSm, Notice, SmLocation};
+use ferrosm_core::report::Phase;
 use ferrosm_core::{DurabilityEvent, Event, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_sa::registry::multicast::MlidExhaustion;
@@ -17,7 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::progress::Terminal;
 use super::report;
-use crate::config::{LogFormat, LogSettings};
+use crate::config::{LogFormat, LogSettings, parse_log_level};
 
 /// Changes the log level at run time.
 #[derive(Debug, Clone)]
@@ -26,7 +27,7 @@ pub struct Handle(Option<reload::Handle<Targets, Registry>>);
 impl Handle {
     /// Sets the level, a value of `log.level`; invalid values are ignored.
     pub fn set_level(&self, level: &str) {
-        if let (Some(handle), Ok(targets)) = (&self.0, level.parse::<Targets>()) {
+        if let (Some(handle), Some(targets)) = (&self.0, parse_log_level(level)) {
             // Fails only at exit, without a subscriber.
             let _ = handle.reload(targets);
         }
@@ -36,7 +37,7 @@ impl Handle {
 /// Initializes the log; only the first call has an effect.
 #[must_use]
 pub fn init(settings: &LogSettings, terminal: &Terminal) -> Handle {
-    let level: Targets = settings.level.parse().unwrap_or_default();
+    let level: Targets = parse_log_level(&settings.level).unwrap_or_default();
     let (filter, handle) = reload::Layer::new(level);
     let registry = tracing_subscriber::registry().with(filter);
     let format = tracing_subscriber::fmt::layer().with_writer(terminal.clone());
@@ -71,7 +72,8 @@ pub fn event(event: &Event, role: SmState) {
             info!(role = %state, reason = why.to_string(), "role changed")
         }
         Event::TrapReceived { number, location } => {
-            info!(number, source = location.to_string(), "trap received")
+            let about = trap_name(*number);
+            info!(number, about, source = %location, "trap received")
         }
         Event::RoutingFailed(why) => {
             error!(reason = why.to_string(), "routing failed")
@@ -86,7 +88,7 @@ pub fn event(event: &Event, role: SmState) {
         } => info!(%to, "mastership handed over"),
         Event::Stopped {
             was_master: true, ..
-        } => info!("no SM took over"),
+        } => warn!("no SM took over"),
         // This SM was not master.
         Event::Stopped { .. } => {}
         Event::Durability(DurabilityEvent::RepliesProtected) => {
@@ -106,8 +108,29 @@ pub fn event(event: &Event, role: SmState) {
         }
         Event::NodeAdded(node) => info!(node = node.to_string(), "node added"),
         Event::NodeRemoved(node) => warn!(node = node.to_string(), "node removed"),
-        Event::LinkUp(a, b) => info!(link = format!("{a} - {b}"), "link up"),
-        Event::LinkDown(a, b) => warn!(link = format!("{a} - {b}"), "link down"),
+        Event::LinkUp(a, b) => info!(link = %format_args!("{a} - {b}"), "link up"),
+        Event::LinkDown(a, b) => warn!(link = %format_args!("{a} - {b}"), "link down"),
+    }
+}
+
+/// What a trap reports (IBA vol. 1, tables "Traps" of 13.4.8 and 14.2.5.1).
+const fn trap_name(number: u16) -> &'static str {
+    match number {
+        64 => "GID in service",
+        65 => "GID out of service",
+        66 => "multicast group created",
+        67 => "multicast group deleted",
+        128 => "link state change",
+        129 => "local link integrity threshold",
+        130 => "excessive buffer overrun threshold",
+        131 => "flow control update watchdog",
+        144 => "capability mask or NodeDescription change",
+        145 => "SystemImageGUID change",
+        256 => "bad M_Key",
+        257 => "bad P_Key",
+        258 => "bad Q_Key",
+        259 => "bad P_Key at a switch port",
+        _ => "vendor specific or unknown",
     }
 }
 
@@ -116,19 +139,20 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
         Some(SmLocation::Port { port, peer }) => (Some(port), peer),
         Some(SmLocation::Unknown) | None => (None, None),
     };
-    let port = port.map(|port| port.to_string());
-    let peer = peer.map(|peer| peer.to_string());
+    let port = port.map(tracing::field::display);
+    let peer = peer.map(tracing::field::display);
+    let reason = about.what.to_string();
     match about.what {
         ElectionNotice::SmKeyMismatch(sm) => {
-            error!(%sm, port, peer, "SM with another SM_Key ignored");
+            error!(%sm, port, peer, reason, "SM with another SM_Key ignored");
         }
         ElectionNotice::SmNotAllowed(sm, state) => {
-            error!(%sm, %state, port, peer, "SM not on the allow-list ignored");
+            error!(%sm, %state, port, peer, reason, "SM not on the allow-list ignored");
         }
         ElectionNotice::LowerMasterRemains(sm) => {
-            error!(%sm, port, peer, "lower-ranked master remains");
+            error!(%sm, port, peer, reason, "lower-ranked master remains");
         }
-        ElectionNotice::ManagedSubnetRefused => error!("takeover refused"),
+        ElectionNotice::ManagedSubnetRefused => error!(reason, "takeover refused"),
         ElectionNotice::IgnoredSmGone(sm) => info!(%sm, "ignored SM gone"),
         ElectionNotice::SecondMaster(sm) => warn!(%sm, port, peer, "second master found"),
         ElectionNotice::HandoverNotTaken(_)
@@ -147,7 +171,9 @@ fn notice(notice: &Notice) {
         Notice::ReplicaTimedOut => warn!("replica not loaded in time"),
         Notice::ReplicaUnavailable => warn!("replica unavailable"),
         Notice::RestoredViewUsed { age } => info!(age_s = age.as_secs(), "restored view used"),
-        Notice::RestoredViewRejected(reason) => info!(%reason, "restored view rejected"),
+        Notice::RestoredViewRejected(reason) => {
+            info!(reason = reason.to_string(), "restored view rejected")
+        }
         Notice::RestoredViewWithdrawn => info!("restored view withdrawn"),
         Notice::EndPortsMoved { count } => info!(count, "end ports removed from restored view"),
         Notice::GroupParametersChanged { hosts } => info!(hosts, "group parameters changed"),
@@ -155,7 +181,7 @@ fn notice(notice: &Notice) {
             port,
             block,
             failure,
-        } => warn!(%port, block, reason = %failure, "alias GUIDs rejected"),
+        } => warn!(%port, block, reason = failure.to_string(), "alias GUIDs rejected"),
         Notice::LinkMoved(port) => info!(%port, "link moved"),
         Notice::InconsistencyFound => info!("inconsistency found"),
         Notice::ChangesFound { switches, ports } => info!(switches, ports, "changes found"),
@@ -182,16 +208,16 @@ fn sweep(r: &SweepReport, role: SmState) {
         took_ms = super::json::sweep::ms(r.took),
         "sweep complete"
     );
-    for message in &r.engine_messages {
+    // A sweep that computed no routes repeats the messages about those in force.
+    let has_routed = r.phases.iter().any(|(phase, _)| *phase == Phase::Route);
+    for message in r.engine_messages.iter().filter(|_| has_routed) {
         let (kind, detail) = (message.kind(), message.to_string());
         info!(engine = r.engine, kind, detail, "engine message");
     }
-    if let Some(room) = r.fullest_pkey_table.as_ref().filter(|_| !r.local) {
+    let room = r.fullest_pkey_table.as_ref().filter(|_| !r.local);
+    if let Some(room) = room.filter(|room| room.free() < usize::from(room.capacity / 4)) {
         let (used, capacity, free) = (room.used, room.capacity, room.free());
-        info!(
-            location = room.location.to_string(),
-            used, capacity, free, "fullest P_Key table"
-        );
+        info!(location = %room.location, used, capacity, free, "fullest P_Key table");
     }
     for (attr, count) in &r.smps {
         let name = ferrosm_mad::attr::id::name(*attr).unwrap_or("?");
@@ -215,7 +241,7 @@ pub fn log_problems(r: &SweepReport) {
     for problem in listed {
         warn!(
             kind = problem.kind.name(),
-            location = problem.location.to_string(),
+            location = %problem.location,
             detail = problem.kind.to_string(),
             "sweep problem"
         );

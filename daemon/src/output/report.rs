@@ -80,6 +80,7 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
                 ),
             ));
         }
+        None if report.failed => facts.push(("routes", "none: routing failed".to_owned())),
         None => facts.push(("routes", "nothing to route".to_owned())),
     }
     facts.push((

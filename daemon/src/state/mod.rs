@@ -78,6 +78,12 @@ pub fn restore(
 }
 
 impl StateDir {
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Creates the directory if missing, locks it, and reads the store. An unreadable store is renamed with a warning.
     ///
     /// # Errors

@@ -411,7 +411,11 @@ impl StoreThread {
 
     fn log_write_failed(&mut self, e: &io::Error) {
         if !core::mem::replace(&mut self.write_failed, true) {
-            error!(error = %e, "cannot write store");
+            error!(
+                directory = %self.dir.path().display(),
+                error = e.to_string(),
+                "cannot write store"
+            );
         }
     }
 

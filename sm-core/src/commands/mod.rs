@@ -128,7 +128,10 @@ impl fmt::Display for CommandOutcome {
                 } else {
                     "problems"
                 };
-                write!(f, "sweep {number} complete with {problems} {noun}")
+                write!(
+                    f,
+                    "sweep {number} complete with {problems} {noun}, listed in the log"
+                )
             }
             Self::HandedOver(to) => write!(f, "handed over to the SM of GUID {to}"),
             Self::TookOver => f.write_str("this SM is master"),

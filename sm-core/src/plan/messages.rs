@@ -134,7 +134,7 @@ impl fmt::Display for EngineMessage {
                 }
                 write!(
                     f,
-                    " not written in this sweep: {port} rejected a table that must precede them"
+                    " not written in this sweep: {port} did not accept a table that must precede them"
                 )
             }
         }

@@ -258,10 +258,12 @@ impl LftUpdate {
                 }
             }
         }
-        ctx.effects.messages.push(EngineMessage::LftsNotWritten {
-            blocks: (!vls_unwritten && drain.is_none()).then_some(waiting.len()),
-            port: ctx.fabric.port_name(port),
-        });
+        let blocks = (!vls_unwritten && drain.is_none()).then_some(waiting.len());
+        if blocks != Some(0) {
+            let port = ctx.fabric.port_name(port);
+            let message = EngineMessage::LftsNotWritten { blocks, port };
+            ctx.effects.messages.push(message);
+        }
         drain?.before
     }
 

@@ -311,7 +311,10 @@ impl ElectionNotice {
 impl fmt::Display for ElectionNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SmKeyMismatch(g) => write!(f, "SM {g} ignored: SM_Key mismatch"),
+            Self::SmKeyMismatch(g) => write!(
+                f,
+                "SM {g} ignored: SM_Key mismatch; if it is master too, both configure this subnet until they have the same sm.sm-key"
+            ),
             Self::SmNotAllowed(g, state) => {
                 write!(f, "SM {g} ({state}) ignored: not on the allow-list")
             }
@@ -328,7 +331,9 @@ impl fmt::Display for ElectionNotice {
             Self::SuccessorNotReady(g) => {
                 write!(f, "SM {g} is starting or its replica is incomplete")
             }
-            Self::NoSuccessor => f.write_str("no other SM with a priority above 0"),
+            Self::NoSuccessor => f.write_str(
+                "no other SM has a priority above 0 (an SM that handed over reports 0 until it is master again)",
+            ),
         }
     }
 }
