@@ -19,7 +19,7 @@ pub enum VerbsRequest {
         port: u32,
     },
     /// Makes this connection receive the [`WireAsyncEvent`]s of a device through the ring. Reply:
-    /// [`crate::frames::Reply::Opened`] with descriptors, or an error number.
+    /// [`crate::frames::ServerReply::Opened`] with descriptors, or an error number.
     Watch {
         /// Device index.
         device: u32,
@@ -31,7 +31,7 @@ pub enum VerbsRequest {
         device: u32,
     },
     /// Modifies the connection's queue pair after all earlier messages were sent. Reply, also of the following
-    /// requests: [`crate::frames::Reply::Done`] or an error number.
+    /// requests: [`crate::frames::ServerReply::Done`] or an error number.
     ModifyQueuePair(WireQpParameters),
     /// Attaches the queue pair to a multicast group or detaches it.
     Multicast {
