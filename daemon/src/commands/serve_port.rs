@@ -44,7 +44,7 @@ pub(super) fn serve_one(
     if !args.sm.once {
         info!(
             version = env!("CARGO_PKG_VERSION"),
-            configuration = source.path().map(|path| path.display().to_string()),
+            file = source.path().map(|path| path.display().to_string()),
             state_dir = settings
                 .state_dir
                 .as_ref()
