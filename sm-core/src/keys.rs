@@ -93,6 +93,11 @@ impl MKeyRing {
     /// Retries after which each key that the target of a request may have was tried, if there are several. Up to [`MAX_RETRIES`] each is
     /// tried twice, because their order may change between attempts.
     pub(crate) fn retries_for_all_keys(&self, fabric: &Subnet, own: MKey, target: Target) -> u8 {
+        // Most subnets have no M_Keys, and this is computed for each request.
+        let known = [own, self.common, self.previous, self.fallback];
+        if self.exceptions.is_empty() && known == [MKey::NONE; 4] {
+            return 0;
+        }
         let (_, count) = self.candidates(fabric, own, target);
         let attempts = if count > 1 { 2 * count } else { 1 };
         u8::try_from(attempts - 1).unwrap_or(u8::MAX)
