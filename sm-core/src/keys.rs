@@ -38,7 +38,7 @@ pub(crate) struct MKeyRing {
 }
 
 impl MKeyRing {
-    /// The keys of restored records; `own` is the configured key.
+    /// The keys of restored records, with the configured key.
     pub(crate) fn new(restored: &RestoredState, configured: MKey) -> Self {
         let mut exceptions = restored.m_keys.clone();
         let common = exceptions.remove(&Record::ALL_PORTS).unwrap_or_default();
@@ -78,7 +78,7 @@ impl MKeyRing {
     }
 
     /// The M_Key that the target of a request is expected to have. Retries try the other keys that it may have: after a key change, or
-    /// if a response was lost, the expected key can be wrong. `own` is the configured key.
+    /// if a response was lost, the expected key can be wrong.
     pub(crate) fn key_for(
         &self,
         fabric: &Subnet,
@@ -92,13 +92,18 @@ impl MKeyRing {
 
     /// Retries after which each key that the target of a request may have was tried, if there are several. Up to [`MAX_RETRIES`] each is
     /// tried twice, because their order may change between attempts.
-    pub(crate) fn retries_for_all_keys(&self, fabric: &Subnet, own: MKey, target: Target) -> u8 {
+    pub(crate) fn retries_for_all_keys(
+        &self,
+        fabric: &Subnet,
+        configured: MKey,
+        target: Target,
+    ) -> u8 {
         // Most subnets have no M_Keys, and this is computed for each request.
-        let known = [own, self.common, self.previous, self.fallback];
-        if self.exceptions.is_empty() && known == [MKey::NONE; 4] {
+        let known = [configured, self.common, self.previous];
+        if self.exceptions.is_empty() && known == [MKey::NONE; 3] {
             return 0;
         }
-        let (_, count) = self.candidates(fabric, own, target);
+        let (_, count) = self.candidates(fabric, configured, target);
         let attempts = if count > 1 { 2 * count } else { 1 };
         u8::try_from(attempts - 1).unwrap_or(u8::MAX)
     }
@@ -107,7 +112,7 @@ impl MKeyRing {
     fn candidates(
         &self,
         fabric: &Subnet,
-        own: MKey,
+        configured: MKey,
         target: Target,
     ) -> ([MKey; CANDIDATES_MAX], usize) {
         let (port, guid) = self.target_port(fabric, target);
@@ -119,7 +124,7 @@ impl MKeyRing {
             reported,
             exception,
             self.common,
-            own,
+            configured,
             self.previous,
             if unknown { self.fallback } else { MKey::NONE },
         ];

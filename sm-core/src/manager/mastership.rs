@@ -243,7 +243,7 @@ impl SubnetManager {
 
     pub(super) fn begin_handover(&mut self, after: AfterHandover) {
         let sms_known = match after {
-            // An SM is not asked whether it is eligible if the last scan shows that none is: what is in progress continues.
+            // If the last SMInfo scan found no eligible SM, no SM is queried: the running sweep continues.
             AfterHandover::StandBy => self.mastership.may_have_successor(&self.subnet, &self.cfg),
             AfterHandover::Stop => !sm_ports(&self.subnet).is_empty(),
         };

@@ -11,8 +11,8 @@ use ferrosm_sim::fabric::Fabric;
 pub(crate) struct InvariantMonitor {
     /// LIDs assigned at the last check.
     pub(crate) lids: BTreeMap<PortGuid, (Lid, Lmc)>,
-    /// Ports that had their assigned LID at a check. The LID of another port may be given to a port that has it, because the other port cannot
-    /// have used it (docs/sm-behaviour.md 2.9 and 2.11).
+    /// Ports that had their assigned LID at a check. The SM may reassign the LID of any other port, because that port cannot have used it
+    /// (docs/sm-behaviour.md 2.9 and 2.11).
     configured: BTreeSet<PortGuid>,
     /// Number of events of the SM that were printed or skipped.
     pub(crate) events_read: usize,
