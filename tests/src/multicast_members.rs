@@ -119,6 +119,17 @@ pub fn try_request(
         data: data.to_vec(),
         ..WireRequest::new(0, method.0, attr.0)
     };
+    send(world, manager, from, tid, &request)
+}
+
+/// Sends an SA request from a port: status and data of the immediate reply, or `None` without one.
+pub fn send(
+    world: &mut World<Sm>,
+    manager: SmId,
+    from: PortAt,
+    tid: u64,
+    request: &WireRequest,
+) -> Option<(Status, Vec<u8>)> {
     let bytes = request.to_bytes(tid);
     let from = Peer {
         lid: world.fabric().lid(from).0,

@@ -289,8 +289,13 @@ impl Subscriptions {
 
 /// Only trusted clients may subscribe to security traps (docs/sm-behaviour.md 6.11).
 fn may_subscribe(request: &SaRequest<'_>, info: &InformInfo) -> bool {
-    let security = info.is_generic == 1 && (256..=259).contains(&info.trap_number);
-    !security || request.is_trusted()
+    let is_security = info.is_generic != 0 && is_security_trap(info.trap_number);
+    !is_security || request.is_trusted()
+}
+
+/// Traps 256 to 259: violations of M_Key, P_Key and Q_Key. Trap 256 carries the M_Key of the rejected request.
+fn is_security_trap(number: u16) -> bool {
+    (256..=259).contains(&number)
 }
 
 /// Whether a request refers to an existing subscription (docs/sm-behaviour.md 6.10). Path bits are not compared (6.16).
@@ -319,9 +324,12 @@ fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
         (info.lid_range_begin..=last_lid).contains(&notice.issuer_lid)
     };
     let notice_type = u16::from(notice.notice_type.0);
+    // A subscription to all traps may be of an untrusted client: it selects no security traps (docs/sm-behaviour.md 6.11).
+    let selects_all = info.trap_number == InformInfo::ALL_TRAPS
+        && !(notice.is_generic && is_security_trap(notice.trap_number.0));
     from && (info.is_generic != 0) == notice.is_generic
         && (info.notice_type == InformInfo::ALL_TYPES || info.notice_type == notice_type)
-        && (info.trap_number == InformInfo::ALL_TRAPS || info.trap_number == notice.trap_number.0)
+        && (selects_all || info.trap_number == notice.trap_number.0)
         && (info.producer_type == InformInfo::ALL_PRODUCERS
             || info.producer_type == notice.producer_type)
 }

@@ -16,7 +16,8 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::{DATA_OFFSET, id};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{ask, header, hosts};
+use ferrosm_tests::multicast_members::{ask, header, hosts, send};
+use ferrosm_tests::sa_wire::WireRequest;
 use ferrosm_tests::simulated::Lab;
 
 /// CapabilityMask.IsDeviceManagementSupported.
@@ -26,10 +27,18 @@ fn up() -> Lab {
     Lab::up("fat-tree:4", 1, SmConfig::default())
 }
 
+/// An SM_Key that makes a client trusted.
+const SM_KEY: u64 = 1;
+
 fn subscribe(lab: &mut Lab, at: PortAt, trap: u16) {
+    let status = try_subscribe(lab, at, 1, trap, 0);
+    assert_eq!(status, Status::OK);
+}
+
+fn try_subscribe(lab: &mut Lab, at: PortAt, is_generic: u8, trap: u16, sm_key: u64) -> Status {
     let info = InformInfo {
         lid_range_begin: InformInfo::ALL_LIDS,
-        is_generic: 1,
+        is_generic,
         subscribe: 1,
         notice_type: 0xFFFF,
         trap_number: trap,
@@ -37,9 +46,13 @@ fn subscribe(lab: &mut Lab, at: PortAt, trap: u16) {
         producer_type: 0xFF_FFFF,
         ..InformInfo::default()
     };
-    let request_kind = (Method::Set, id::INFORM_INFO);
-    let (status, _) = ask(lab, at, request_kind, u64::from(trap), 0, &info.encode());
-    assert_eq!(status, Status::OK);
+    let request = WireRequest {
+        data: info.encode().to_vec(),
+        sm_key,
+        ..WireRequest::new(0, Method::Set.0, id::INFORM_INFO.0)
+    };
+    let reply = send(&mut lab.world, lab.sm, at, u64::from(trap), &request);
+    reply.expect("a reply").0
 }
 
 /// Trap number and IssuerGID of every report received by a port since the last call.
@@ -172,15 +185,22 @@ fn lost_link_is_reported_for_its_switches() {
     assert_eq!(reports_received(&mut lab, client), expected);
 }
 
-/// The SM forwards no link integrity traps. It forwards a bad P_Key trap, but only to subscribers of that trap
-/// number.
+/// The SM forwards no link integrity traps. It forwards a bad P_Key trap, but only to trusted subscribers of that trap
+/// number: an untrusted client does not get it through a subscription to all traps or with another value of IsGeneric.
 #[test]
 fn each_trap_is_forwarded_to_its_subscribers() {
     let mut lab = up();
     let all_hosts = hosts(&lab);
-    let (any_trap, only_128, issuer) = (all_hosts[2], all_hosts[3], all_hosts[9]);
+    let (any_trap, only_128, trusted) = (all_hosts[2], all_hosts[3], all_hosts[4]);
+    let issuer = all_hosts[9];
     subscribe(&mut lab, any_trap, 0xFFFF);
     subscribe(&mut lab, only_128, 128);
+    for is_generic in [1, 2, 0xFF] {
+        let status = try_subscribe(&mut lab, any_trap, is_generic, 257, 0);
+        assert_eq!(status, Status::REQ_INVALID, "IsGeneric {is_generic}");
+    }
+    let status = try_subscribe(&mut lab, trusted, 1, 257, SM_KEY);
+    assert_eq!(status, Status::OK);
     for number in [129, 130, 131, 257] {
         act(&mut lab, FabricAction::Trap(issuer, TrapNumber(number)));
         lab.world.run_for(Duration::from_secs(1));
@@ -188,10 +208,12 @@ fn each_trap_is_forwarded_to_its_subscribers() {
     lab.world.run_for(Duration::from_secs(20));
     let sent = lab.world.with_sm(lab.sm, |sm, _| sm.replies.clone());
     let expected = BTreeSet::from([(257, gid(&lab, issuer))]);
-    assert_eq!(reports_received(&mut lab, any_trap), expected);
-    lab.world
-        .with_sm(lab.sm, |sm, _| sm.replies = sent.unwrap_or_default());
-    assert_eq!(reports_received(&mut lab, only_128), BTreeSet::new());
+    assert_eq!(reports_received(&mut lab, trusted), expected);
+    for other in [any_trap, only_128] {
+        let sent = sent.clone().unwrap_or_default();
+        lab.world.with_sm(lab.sm, |sm, _| sm.replies = sent);
+        assert_eq!(reports_received(&mut lab, other), BTreeSet::new());
+    }
 }
 
 /// The SM limits the rate of reports about a trap storm.
@@ -199,7 +221,8 @@ fn each_trap_is_forwarded_to_its_subscribers() {
 fn trap_storm_is_forwarded_a_few_times() {
     let mut lab = up();
     let all_hosts = hosts(&lab);
-    subscribe(&mut lab, all_hosts[2], 0xFFFF);
+    let status = try_subscribe(&mut lab, all_hosts[2], 1, 257, SM_KEY);
+    assert_eq!(status, Status::OK);
     for _ in 0..500 {
         act(&mut lab, FabricAction::Trap(all_hosts[9], TrapNumber(257)));
         lab.world.run_for(Duration::from_millis(2));
