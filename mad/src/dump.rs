@@ -11,7 +11,7 @@ use crate::attr::{
     SwitchInfo, SwitchPKeyDetails, SystemImageDetails, TrapNumber, VendorDiag, VlArb, id,
 };
 use crate::mad::{Mad, MgmtClass};
-use crate::sa::{RmppHeader, SaHeader};
+use crate::sa::{self, RmppHeader, SaHeader};
 use crate::smp::{self, DirectedHeader, DrPath, LidRoutedHeader};
 use crate::wire::{Field, FieldText, part};
 
@@ -41,9 +41,14 @@ macro_rules! fields {
 
 fn write_mad(out: &mut String, mad: &Mad) -> fmt::Result {
     let (class, bytes) = (mad.mgmt_class(), mad.as_bytes());
-    let smp = class == MgmtClass::SubnDirected || class == MgmtClass::SubnLid;
     write!(out, "{class} {} ", mad.method())?;
-    match id::name(mad.attr_id()).filter(|_| smp) {
+    let smp = class == MgmtClass::SubnDirected || class == MgmtClass::SubnLid;
+    let name = match class {
+        MgmtClass::SubnAdm => sa::id::name(mad.attr_id()),
+        _ if smp => id::name(mad.attr_id()),
+        _ => None,
+    };
+    match name {
         Some(name) => out.write_str(name)?,
         None => write!(out, "attribute {}", mad.attr_id())?,
     }
@@ -262,5 +267,18 @@ mod tests {
         let mut mad = set(id::LFT, [0; 64]);
         mad.as_bytes_mut()[1] = MgmtClass::Perf.0;
         assert!(describe(&mad).starts_with("Perf Set attribute 0x0019, "));
+    }
+
+    /// A class-specific status is an error.
+    #[test]
+    fn sa_error_names_attribute_and_status() {
+        let mut mad = set(id::LFT, [0; 64]);
+        let bytes = mad.as_bytes_mut();
+        bytes[1] = MgmtClass::SubnAdm.0;
+        bytes[4..6].copy_from_slice(&0x0300_u16.to_be_bytes());
+        bytes[16..18].copy_from_slice(&sa::id::PATH.0.to_be_bytes());
+        let text = describe(&mad);
+        assert!(text.starts_with("SubnAdm Set PathRecord, "), "{text}");
+        assert!(text.contains("status 0x0300 (class-specific status)"), "{text}");
     }
 }

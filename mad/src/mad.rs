@@ -105,7 +105,8 @@ impl Status {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self.0 & 0x1F {
-            0 => "ok",
+            0 if self.0 & 0xFF00 == 0 => "ok",
+            0 => "class-specific status",
             1 => "busy",
             2 => "redirect",
             0x04 => "bad version",
