@@ -35,11 +35,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             mad,
         })?;
         match receiver.receive(Duration::from_secs(1))? {
-            Received::Mad(answer) => {
+            Received::Mad(response) => {
                 println!(
                     "{path}: {} {:?}",
-                    answer.mad.tid(),
-                    NodeInfo::decode(smp::data(&answer.mad))
+                    response.mad.tid(),
+                    NodeInfo::decode(smp::data(&response.mad))
                 );
             }
             Received::SendFailed(tid) => println!("{path}: {tid} timed out"),

@@ -206,7 +206,7 @@ impl<W: Write> CaptureWriter<W> {
         self.out
     }
 
-    /// The packet of a MAD as it may have been on the link, with usual values for unknown fields.
+    /// Reconstructs the packet of a MAD, with default values for unknown fields.
     fn packet_of<'a>(
         &self,
         direction: CaptureDirection,
@@ -334,14 +334,14 @@ pub struct Tap<W> {
 #[derive(Debug)]
 pub struct CaptureUntilError<W> {
     writer: CaptureWriter<W>,
-    /// Nothing is written any more.
+    /// An error has occurred: further packets are discarded.
     has_stopped: bool,
     /// The error that stopped the capture, until [`Self::flush`] returns it.
     error: Option<io::Error>,
 }
 
 impl<W: Write> CaptureUntilError<W> {
-    /// Starts with an intact file.
+    /// Starts a capture; `writer` must not have failed before.
     pub const fn new(writer: CaptureWriter<W>) -> Self {
         Self {
             writer,

@@ -115,9 +115,9 @@ impl ComponentSelection {
         }
     }
 
-    /// The `n`-th component of the field `whole`.
-    const fn component(&self, array: &Field, n: usize) -> Field {
-        let mut component = *array;
+    /// The `n`-th component of `field`.
+    const fn component(&self, field: &Field, n: usize) -> Field {
+        let mut component = *field;
         match self {
             Self::Whole => {}
             Self::Each { entries, first } => {
@@ -128,7 +128,7 @@ impl ComponentSelection {
             Self::Attribute { fields, masks } => {
                 assert!(fields.len() == masks.len(), "one component for each field");
                 component = fields[n];
-                component.bit += array.bit;
+                component.bit += field.bit;
                 component.component_mask = masks[n];
             }
         }

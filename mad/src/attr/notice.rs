@@ -38,7 +38,7 @@ crate::open_enum! {
         RePath = 69, "path recomputed";
         /// A link of a switch changed state.
         LinkStateChange = 128, "link state change";
-        /// Symbol errors above the threshold.
+        /// Local physical errors above the threshold.
         LocalLinkIntegrity = 129, "local link integrity";
         /// Buffer overruns above the threshold.
         BufferOverrun = 130, "excessive buffer overrun";
@@ -72,11 +72,11 @@ crate::wire! {
         trap_number: TrapNumber = 32, 16;
         /// LID of the issuer.
         issuer_lid: Lid = 48, 16;
-        /// The issuer stores the notice in its table.
+        /// Get(Notice): alternates with each cleared notice; 0 in a trap.
         notice_toggle: bool = 64, 1;
-        /// Number of notices in that table.
+        /// Get(Notice): number of queued notices; 0 in a trap.
         notice_count: u16 = 65, 15;
-        /// Depends on the trap: see the types of details.
+        /// Depends on the trap: see the `*Details` layouts.
         data_details: [u8; 54] = 80, 432;
     }
 }
@@ -183,7 +183,7 @@ crate::wire! {
         lid1: Lid = 16, 16;
         /// Destination LID.
         lid2: Lid = 32, 16;
-        /// Its P_Key.
+        /// P_Key of the packet.
         pkey: PKey = 48, 16;
         /// Service level.
         sl: Sl = 64, 4;

@@ -79,7 +79,7 @@ crate::wire! {
     pub struct PortCounters[44] {
         /// The port.
         port_select: u8 = 8, 8;
-        /// Counters that a Set writes.
+        /// Counters that a Set writes: select bit n is bit n of this field.
         counter_select: u16 = 16, 16;
         /// Select bit 0.
         symbol_error_counter: u16 = 32, 16;
@@ -147,7 +147,7 @@ crate::wire! {
         port_multicast_xmit_pkts: u64 = 448, 64;
         /// Multicast packets received.
         port_multicast_rcv_pkts: u64 = 512, 64;
-        /// As in [`PortCounters`], like all that follow.
+        /// Symbol errors.
         symbol_error_counter: u64 = 576, 64;
         /// Link error recoveries.
         link_error_recovery_counter: u64 = 640, 64;
@@ -353,7 +353,7 @@ crate::wire! {
         sample_start: u32 = 224, 32;
         /// Duration in ticks.
         sample_interval: u32 = 256, 32;
-        /// Copied to the result.
+        /// Copied to PortSamplesResult.
         tag: u16 = 288, 16;
         /// Quantity of each counter.
         counter_select: [u16; 15] = 304, 240;
@@ -363,7 +363,7 @@ crate::wire! {
 crate::wire! {
     /// PortSamplesResult.
     pub struct PortSamplesResult[64] {
-        /// Tag of the control.
+        /// Tag of the PortSamplesControl.
         tag: u16 = 0, 16;
         /// 0 done, 1 started, 2 running.
         sample_status: u8 = 30, 2;

@@ -236,7 +236,7 @@ crate::wire! {
         init_type_reply: u8 = 328, 4;
         /// Maximum supported MTU.
         mtu_cap: MtuCode = 332, 4;
-        /// Packets dropped for HOQLife before the VL stalls (switch ports).
+        /// Packets dropped by HOQLife before the VL stalls (switch ports).
         vl_stall_count: u8 = 336, 3;
         /// Packets wait 4.096 µs × 2^n at the head of a queue; above 19 unlimited (switch ports).
         hoq_life: u8 = 339, 5;
@@ -266,7 +266,7 @@ crate::wire! {
         subnet_timeout: u8 = 411, 5;
         /// Response time: 4.096 µs × 2^n.
         resp_time_value: u8 = 419, 5;
-        /// Symbol errors before trap 129.
+        /// Local physical errors before trap 129.
         local_phy_errors: u8 = 424, 4;
         /// Buffer overruns before trap 130.
         overrun_errors: u8 = 428, 4;

@@ -48,7 +48,7 @@ impl Template {
         len: 0,
     };
 
-    /// The selected components of `wanted`. Undefined component bits are ignored.
+    /// The selected components of `requested`. Undefined component bits are ignored.
     #[must_use]
     pub fn new<R: SaRecord>(component_mask: u64, requested: &[u8]) -> Self {
         Self::from_fields(R::COMPONENTS, component_mask, requested)

@@ -6,7 +6,7 @@ use crate::attr::MtuCode;
 use crate::ids::{Gid, GidPrefix, Lid, NodeGuid, PKey, PortGuid, PortNum, Sl};
 
 crate::open_enum! {
-    /// Comparison of a requested value. Requires the component of the value.
+    /// Comparison with the requested value; ignored without the component of the value.
     pub enum Selector(u8) {
         /// Greater than the value.
         Greater = 0, "greater than";
@@ -127,7 +127,7 @@ impl RateCode {
 crate::wire! {
     /// PathRecord.
     pub struct PathRecord[64] {
-        /// ServiceID; both components or none.
+        /// ServiceID; a query has both components or neither.
         service_id: u64 = 0, 64, cm 0 | 1;
         /// Destination GID.
         dgid: Gid = 64, 128, cm 2;

@@ -1,4 +1,4 @@
-//! Messages of general services, RMPP reassembled on receive and segmented on send.
+//! Messages of the general services, reassembled on receive and segmented on send (RMPP).
 //!
 //! Such ports carry messages of any length; the kernel (or a simulated host's MAD layer) implements RMPP.
 

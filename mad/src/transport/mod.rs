@@ -21,7 +21,7 @@ use crate::mad::{MadIn, MadOut};
 pub enum Received {
     /// A MAD from the fabric.
     Mad(MadIn),
-    /// The transport reports that a sent request failed or timed out. Contains its TID; of umad only the lower 32 bits.
+    /// The transport reports that a sent request failed or timed out. Contains its TID; with umad, only the lower 32 bits.
     SendFailed(crate::ids::Tid),
     /// Nothing was received within the timeout.
     TimedOut,

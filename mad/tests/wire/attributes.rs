@@ -2,7 +2,7 @@
 //!
 //! Unless a test says "by hand", the bytes were recorded with ibsim 0.10 and OpenSM 3.3.23. The property tests cover
 //! all layouts.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 use ferrosm_mad::attr::{
     CapMask, CapMask2, ExtendedPortInfo, FecMode, GuidInfo, KeyViolationDetails, LedInfo, LftBlock,

@@ -7,7 +7,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a helper that fails fails its test"
+    reason = "a failing helper fails its test"
 )]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -56,7 +56,7 @@ impl Ibmad {
                 get64: *library.get(b"mad_get_field64\0").unwrap(),
                 set: *library.get(b"mad_set_field\0").unwrap(),
                 set64: *library.get(b"mad_set_field64\0").unwrap(),
-                // XDR fields exist since rdma-core 50; numbers beyond the table are out of bounds.
+                // XDR fields exist since rdma-core 50, like this function; older libraries would read beyond their table.
                 has_xdr: library
                     .get::<*const c_void>(b"mad_rpc_open_port2\0")
                     .is_ok(),

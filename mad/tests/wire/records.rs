@@ -1,7 +1,7 @@
 //! Comparison of all SA records with the specification's component tables, and their encoding and decoding.
 //!
 //! The tables (component number, first bit, width) are independent of the layouts, so that they detect wrong offsets.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 use ferrosm_mad::sa::component::RECORD_LEN_MAX;
 use ferrosm_mad::sa::inform::InformInfoRecord;
@@ -118,7 +118,7 @@ fn components_have_the_specified_positions() {
 }
 
 /// Inverting a bit of a record affects exactly the templates that select a component with that bit.
-fn one_bit<R: SaRecord>(record: &[u8], mask: u64, bit: usize) {
+fn check_inverted_bit<R: SaRecord>(record: &[u8], mask: u64, bit: usize) {
     let template = Template::new::<R>(mask, record);
     assert!(template.matches(record));
     let mut other = record.to_vec();
@@ -141,7 +141,7 @@ proptest! {
         at in 0usize..RECORD_LEN_MAX * 8,
     ) {
         macro_rules! all {
-            ($($r:ty)*) => {$( one_bit::<$r>(&record[..<$r>::STRIDE], mask, at % (<$r>::STRIDE * 8)); )*};
+            ($($r:ty)*) => {$( check_inverted_bit::<$r>(&record[..<$r>::STRIDE], mask, at % (<$r>::STRIDE * 8)); )*};
         }
         all!(NodeRecord PortInfoRecord SlToVlRecord SwitchInfoRecord LftRecord MftRecord SmInfoRecord LinkRecord
              GuidInfoRecord PKeyTableRecord VlArbRecord PathRecord TraceRecord McMemberRecord InformInfoRecord ServiceRecord);

@@ -5,7 +5,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a helper that fails fails its test"
+    reason = "a failing helper fails its test"
 )]
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ fn packets(attr: AttrId) -> Vec<Packet> {
     let path: DrPath = "0,1,17".parse().unwrap();
     let mut packets = Vec::new();
     for _ in 0..8 {
-        let [mut data, answer] = [noise.data(), noise.data()];
+        let [mut data, response_data] = [noise.data(), noise.data()];
         let (tid, lid) = (
             Tid(noise.next()),
             Lid(u16::try_from(noise.next() % 0xBFFF).unwrap()),
@@ -80,7 +80,7 @@ fn packets(attr: AttrId) -> Vec<Packet> {
         });
         if attr != id::NOTICE {
             let get = SmpRequest::get(attr, AttrMod(3), MKey::NONE).directed(&path, tid);
-            let response = smp::response(&get, ferrosm_mad::mad::Status::OK, &answer);
+            let response = smp::response(&get, ferrosm_mad::mad::Status::OK, &response_data);
             let remote = Address::DIRECTED;
             packets.push(Packet {
                 direction: CaptureDirection::Outbound,
@@ -216,10 +216,10 @@ fn packet_headers() {
     for (i, (packet, row)) in packets.iter().zip(&rows).enumerate() {
         let value = |name: &str| number(&row[name][0]);
         let directed = packet.remote.lid == Lid::PERMISSIVE;
-        let source_lid = if directed { Lid::PERMISSIVE } else { OWN_LID };
+        let own_lid = if directed { Lid::PERMISSIVE } else { OWN_LID };
         let (flag, slid, dlid) = match packet.direction {
-            CaptureDirection::Inbound => (1, packet.remote.lid, source_lid),
-            CaptureDirection::Outbound => (2, source_lid, packet.remote.lid),
+            CaptureDirection::Inbound => (1, packet.remote.lid, own_lid),
+            CaptureDirection::Outbound => (2, own_lid, packet.remote.lid),
         };
         assert_eq!(value("frame.packet_flags_direction"), flag);
         assert_eq!(

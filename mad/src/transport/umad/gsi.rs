@@ -237,7 +237,7 @@ impl GsiReceiver {
                 continue;
             }
             let from = peer(&self.message, header_len);
-            // A reassembled message is as long as its data; a MAD has 256 bytes.
+            // Short reassembled messages are padded to the length of a MAD.
             let mut bytes = bytes.to_vec();
             bytes.resize(bytes.len().max(MAD_LEN), 0);
             if self.message.len() > header_len + REQUEST_LEN_MAX {

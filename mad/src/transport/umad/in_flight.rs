@@ -16,7 +16,7 @@ const FORGET_AFTER: Duration = Duration::from_millis(50);
 
 /// Counter of messages in flight.
 pub(super) struct InFlightLimit {
-    under_way: Mutex<usize>,
+    in_flight: Mutex<usize>,
     released: Condvar,
     forget_after: Duration,
 }
@@ -24,7 +24,7 @@ pub(super) struct InFlightLimit {
 impl Default for InFlightLimit {
     fn default() -> Self {
         Self {
-            under_way: Mutex::new(0),
+            in_flight: Mutex::new(0),
             released: Condvar::new(),
             forget_after: FORGET_AFTER,
         }
@@ -34,27 +34,27 @@ impl Default for InFlightLimit {
 impl InFlightLimit {
     /// Counts a message; waits while the limit is reached.
     pub(super) fn enter(&self) {
-        let (mut under_way, waited) = self
+        let (mut in_flight, waited) = self
             .released
             .wait_timeout_while(self.lock(), self.forget_after, |n| *n >= WINDOW)
             .unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
-            *under_way = 0;
+            *in_flight = 0;
         }
-        *under_way += 1;
+        *in_flight += 1;
     }
 
-    /// Removes a message from the count, whether response or not: either leaves the socket.
+    /// Removes a message from the count: called for each received message, because requests occupy the socket as well.
     pub(super) fn leave(&self) {
-        let mut under_way = self.lock();
-        if *under_way >= WINDOW {
+        let mut in_flight = self.lock();
+        if *in_flight >= WINDOW {
             self.released.notify_one();
         }
-        *under_way = under_way.saturating_sub(1);
+        *in_flight = in_flight.saturating_sub(1);
     }
 
     fn lock(&self) -> MutexGuard<'_, usize> {
-        self.under_way
+        self.in_flight
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn full_window_reopens_when_a_message_leaves() {
         let limit = Arc::new(InFlightLimit {
-            // Long enough that a late thread counts a message that left, not one that was forgotten.
+            // Long enough that a late thread proceeds because of `leave`, never because the count expires.
             forget_after: Duration::from_secs(600),
             ..InFlightLimit::default()
         });

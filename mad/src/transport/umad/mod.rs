@@ -258,7 +258,7 @@ impl UmadPort {
                 Err(e) => is_sm_error = Some(e),
             }
         }
-        // Longer than the requester's timeout, so that the kernel never gives up first.
+        // Longer than the requester's timeout, so that the requester times out first.
         let timeout = options
             .response_timeout_ms
             .saturating_add(options.response_timeout_ms / 4 + 50);
@@ -353,8 +353,8 @@ impl MadSender for UmadSender {
         m[header::PATH_BITS] = out.to.path_bits;
         let at = self.shared.header_len;
         m[at..at + MAD_LEN].copy_from_slice(out.mad.as_bytes());
-        let answered = !method.is_response() && method != Method::TrapRepress;
-        let timeout_ms = if answered { self.timeout_ms } else { 0 };
+        let expects_response = !method.is_response() && method != Method::TrapRepress;
+        let timeout_ms = if expects_response { self.timeout_ms } else { 0 };
         if let Some(in_flight) = &self.shared.in_flight {
             in_flight.enter();
         }

@@ -13,7 +13,7 @@ use crate::ids::{GidPrefix, Lid, Lmc, NodeGuid, PortGuid, PortNum, Sl, SystemIma
 pub enum LinkLayer {
     /// InfiniBand.
     InfiniBand,
-    /// Ethernet: RDMA over it has no subnet manager.
+    /// Ethernet (RoCE), which has no subnet manager.
     Ethernet,
     /// Another value from the kernel.
     Other(String),
@@ -148,7 +148,7 @@ impl fmt::Display for SkipReason {
             Self::LinkLayer(LinkLayer::InfiniBand | LinkLayer::Other(_)) => {
                 f.write_str("is not InfiniBand")
             }
-            Self::NodeType(_) => f.write_str("is not InfiniBand (iWARP or alike)"),
+            Self::NodeType(_) => f.write_str("is not InfiniBand (iWARP or similar)"),
             Self::SmDisabled => f.write_str("allows no subnet manager (IsSMdisabled)"),
             Self::NoGuid => f.write_str("has no GUID"),
             Self::Down(phys) => write!(f, "is down ({phys})"),
@@ -212,7 +212,7 @@ impl fmt::Display for PortChoiceError {
             } => {
                 write!(
                     f,
-                    "no port matches {selection}: there is {}",
+                    "no port matches {selection}; available: {}",
                     available.join(", ")
                 )
             }
@@ -258,7 +258,7 @@ pub fn enumerate_ports() -> Result<Vec<LocalPort>, UmadError> {
         .map_err(|source| UmadError::Enumerate { source })?;
     let mut ports = Vec::new();
     for name in names {
-        // The device was removed in the meantime.
+        // A device that was removed in the meantime is skipped.
         let Ok(ca) = lib.ca(&name) else { continue };
         let name = name.to_string_lossy();
         ports.extend(ca.ports.iter().map(|port| local_port(&name, &ca, port)));
@@ -401,7 +401,7 @@ fn local_port(name: &str, ca: &sys::Ca, port: &sys::RawPort) -> LocalPort {
     }
 }
 
-/// Values out of range are invalid in any case.
+/// Saturates: values above 255 are invalid in every field.
 fn to_u8(v: u32) -> u8 {
     u8::try_from(v).unwrap_or(u8::MAX)
 }

@@ -1,6 +1,6 @@
 //! FFI: libibumad and three functions of the C library, resolved at run time.
 //!
-//! The only `unsafe` file of the workspace. It owns the loaded libraries and converts calls, results and structures. Files are
+//! The only `unsafe` file of this crate. It owns the loaded libraries and converts calls, results and structures. Files are
 //! opened with the process's `open` instead of `std::fs`, because the simulator's preloaded shim intercepts only `open`.
 #![expect(unsafe_code, reason = "calls into libibumad and the C library")]
 
@@ -206,7 +206,7 @@ impl Lib {
     /// Describes a device.
     pub(super) fn ca(&self, name: &CStr) -> io::Result<Ca> {
         let mut raw = MaybeUninit::<RawCa>::zeroed();
-        // SAFETY: a C string and room for one structure, which all-zero bytes are a valid value of.
+        // SAFETY: a C string and room for one structure, for which all-zero bytes are a valid value.
         if unsafe { (self.get_ca)(name.as_ptr(), raw.as_mut_ptr()) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -246,7 +246,7 @@ impl Lib {
 
     /// Closes what `open_port` or `open_gsi_port` opened.
     pub(super) fn close_port(&self, fd: c_int) {
-        // SAFETY: an integer; a descriptor that is not open is an error, not undefined.
+        // SAFETY: an integer; a descriptor that is not open is an error, not undefined behaviour.
         unsafe { (self.close_port)(fd) };
     }
 
@@ -285,7 +285,7 @@ impl Lib {
 
     /// Removes an agent.
     pub(super) fn unregister(&self, fd: c_int, agent: c_int) {
-        // SAFETY: integers; unknown ones are errors, not undefined.
+        // SAFETY: integers; unknown ones are errors, not undefined behaviour.
         unsafe { (self.unregister)(fd, agent) };
     }
 

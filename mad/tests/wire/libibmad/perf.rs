@@ -85,7 +85,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
             ("port_xmit_wait", 140),
         ],
         parts: &[],
-        // libibmad's 659 misses the swap within words and reads VL15Dropped.
+        // libibmad's field 659 lacks the conversion within words (`BITSOFFS`) and reads VL15Dropped.
         other: &["qp1_dropped"],
     },
     Layout {

@@ -135,7 +135,7 @@ fn unusable_ports_are_reported_with_reasons() {
             .unwrap_err()
             .to_string(),
         "no InfiniBand port: mlx5_0 port 1 is Ethernet (RoCE), mlx5_1 port 1 allows no subnet manager \
-         (IsSMdisabled), irdma0 port 1 is not InfiniBand (iWARP or alike), mlx5_2 port 1 is down (Polling)"
+         (IsSMdisabled), irdma0 port 1 is not InfiniBand (iWARP or similar), mlx5_2 port 1 is down (Polling)"
     );
     assert_eq!(
         choose_port(&[], &PortSelection::default()),
@@ -162,6 +162,6 @@ fn port_guid_selects_the_device_with_qp0() {
     };
     assert_eq!(
         choose_port(&ports, &selection).unwrap_err().to_string(),
-        "no port matches device mlx9: there is mlx5_0 port 1, smi0 port 1"
+        "no port matches device mlx9; available: mlx5_0 port 1, smi0 port 1"
     );
 }
