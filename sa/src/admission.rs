@@ -49,9 +49,9 @@ const CLASS_ORDER: [RequestClass; CLASSES] = [
 /// Requests of each class that are served in one turn.
 const TURN_LEN: [u8; CLASSES] = [8, 8, 1, 1];
 
-/// Scans in progress for all clients; each buffers its partial reply.
+/// Maximum number of scans in progress for all clients; each buffers its partial reply.
 pub const SCANS_RUNNING_MAX: usize = 4;
-/// Scans of one client that may wait; further ones are dropped.
+/// Maximum number of waiting scans of one client; further ones are dropped.
 pub const SCANS_WAITING_PER_CLIENT_MAX: usize = 4;
 
 impl RequestClass {
@@ -497,12 +497,12 @@ mod tests {
             ..AdmissionLimits::default()
         };
         let mut queue = AdmissionQueue::new(limits);
-        let taken = (0..50).filter(|n| {
+        let accepted = (0..50).filter(|n| {
             queue
                 .offer(Lid(1), RequestClass::Read, *n, at_ms(0))
                 .is_ok()
         });
-        assert_eq!(taken.count(), 10);
+        assert_eq!(accepted.count(), 10);
         assert!(queue.offer(Lid(2), RequestClass::Read, 0, at_ms(0)).is_ok());
         for client in 3..30 {
             for n in 0..10 {
@@ -519,16 +519,16 @@ mod tests {
             ..AdmissionLimits::default()
         };
         let mut queue = AdmissionQueue::new(limits);
-        let mut taken = 0;
+        let mut accepted = 0;
         for ms in 0..1000 {
-            taken += u32::from(
+            accepted += u32::from(
                 queue
                     .offer(Lid(1), RequestClass::Read, (), at_ms(ms))
                     .is_ok(),
             );
             let _ = queue.take(AllowedClasses::ALL);
         }
-        assert!((195..=201).contains(&taken), "{taken}");
+        assert!((195..=201).contains(&accepted), "{accepted}");
         queue.remove_idle_clients(at_ms(10_000));
         assert!(queue.clients.is_empty());
     }
@@ -595,13 +595,13 @@ mod tests {
     fn scans_run_in_turn_and_reads_are_served_between_slices() {
         let mut queue = AdmissionQueue::new(AdmissionLimits::default());
         for lid in 1..=100 {
-            let taken = (0..50).filter(|n| {
+            let accepted = (0..50).filter(|n| {
                 let scan = (lid, RequestClass::Scan, *n);
                 queue
                     .offer(Lid(lid), RequestClass::Scan, scan, at_ms(0))
                     .is_ok()
             });
-            assert_eq!(taken.count(), SCANS_WAITING_PER_CLIENT_MAX);
+            assert_eq!(accepted.count(), SCANS_WAITING_PER_CLIENT_MAX);
         }
         for n in 0..20 {
             let read = (999, RequestClass::Read, n);

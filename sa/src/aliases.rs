@@ -173,10 +173,10 @@ mod tests {
         fn tables_and_owners_agree(actions in prop::collection::vec((1u64..6, 1usize..40, 0u64..30, any::<bool>()), 0..80)) {
             let mut aliases = AliasTables::default();
             let mut model: BTreeMap<(u64, usize), u64> = BTreeMap::new();
-            for (port, index, alias, leaves) in actions {
+            for (port, index, alias, removes_port) in actions {
                 let (shared, before) = (aliases.clone(), model.clone());
                 let alias = if alias == 0 { 0 } else { alias << 8 };
-                if leaves && index > 30 {
+                if removes_port && index > 30 {
                     let removed: Vec<u64> = aliases.remove_port(PortGuid(port)).iter().map(|g| g.0).collect();
                     let expected = model.iter().filter(|((p, _), _)| *p == port).map(|(_, a)| *a);
                     prop_assert_eq!(removed, expected.collect::<Vec<_>>());

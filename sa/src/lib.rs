@@ -51,7 +51,7 @@ pub use message::{SaReply, SaRequest};
 use records::vl_tables::UnknownTables;
 pub use view::{EndPortIdx, View};
 
-/// What becomes of a request.
+/// How a request is handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
     /// Send this reply.

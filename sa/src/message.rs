@@ -1,5 +1,5 @@
-//! Requests and replies as complete messages: the transport (the kernel's MAD layer, where there is one) segments and reassembles
-//! RMPP.
+//! Requests and replies as complete messages: the transport (the kernel, or a simulated host's MAD layer) segments and
+//! reassembles them (RMPP).
 
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, PKey, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};

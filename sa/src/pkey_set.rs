@@ -70,8 +70,8 @@ impl PKeySet {
                     if (x.0 | y.0) & FULL != 0 {
                         return Some(**x);
                     }
-                    let both = partition_number(**x);
-                    while a.next_if(|k| partition_number(**k) == both).is_some() {}
+                    let partition = partition_number(**x);
+                    while a.next_if(|k| partition_number(**k) == partition).is_some() {}
                     b.next()
                 }
             };
@@ -117,9 +117,9 @@ mod tests {
             a in prop::collection::vec(prop::sample::select(&[0u16, 1, 2, 3, 0x8001, 0x8002, 0x8003, 0xFFFF, 0x7FFF][..]), 0..6),
             b in prop::collection::vec(prop::sample::select(&[0u16, 1, 2, 3, 0x8001, 0x8002, 0x8003, 0xFFFF, 0x7FFF][..]), 0..6),
         ) {
-            let together = |x: u16, y: u16| x & 0x7FFF == y & 0x7FFF && x & 0x7FFF != 0 && (x | y) & FULL != 0;
+            let can_communicate = |x: u16, y: u16| x & 0x7FFF == y & 0x7FFF && x & 0x7FFF != 0 && (x | y) & FULL != 0;
             let pairs: Vec<u16> = a.iter().flat_map(|x| b.iter().map(move |y| (*x, *y)))
-                .filter(|(x, y)| together(*x, *y)).map(|(x, _)| x & 0x7FFF).collect();
+                .filter(|(x, y)| can_communicate(*x, *y)).map(|(x, _)| x & 0x7FFF).collect();
             let (ka, kb) = (keys(&a), keys(&b));
             prop_assert_eq!(ka.shares_partition(&kb), !pairs.is_empty());
             prop_assert_eq!(ka.common_pkey(&kb).map(partition_number), pairs.iter().min().copied());

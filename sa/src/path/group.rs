@@ -57,7 +57,7 @@ fn matches_group(request: &SaRequest<'_>, requested: &PathRecord, group: &Multic
         && matches(component::TCLASS, requested.tclass == parameters.tclass)
 }
 
-/// Only members send to a group.
+/// Whether the source, if the query has one, is a member: only members send to a group.
 fn source_is_member(
     view: &View,
     request: &SaRequest<'_>,

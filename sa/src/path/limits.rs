@@ -34,13 +34,13 @@ impl PathLimits {
     /// Whether all values are defined (otherwise the request is invalid, docs/sm-behaviour.md 11.2).
     #[must_use]
     pub fn are_valid(&self) -> bool {
-        let has_value = |selector: Selector| selector != Selector::Best;
+        let uses_value = |selector: Selector| selector != Selector::Best;
         let mtu = self
             .mtu
-            .is_none_or(|(s, m)| !has_value(s) || (1..=5).contains(&m.0));
+            .is_none_or(|(s, m)| !uses_value(s) || (1..=5).contains(&m.0));
         let rate = self
             .rate
-            .is_none_or(|(s, r)| !has_value(s) || r.rank().is_some());
+            .is_none_or(|(s, r)| !uses_value(s) || r.rank().is_some());
         mtu && rate
     }
 
@@ -75,13 +75,13 @@ fn largest(actual: u8, limit: ComponentLimit<u8>, min: u8) -> Option<u8> {
 
 fn rate(actual: RateCode, limit: ComponentLimit<RateCode>) -> Option<RateCode> {
     let rank = actual.rank()?;
-    let slower = |rank: usize| RateCode::ASCENDING.get(rank).copied();
+    let by_rank = |rank: usize| RateCode::ASCENDING.get(rank).copied();
     match limit {
         None => Some(actual),
         Some((Selector::Greater, v)) => (rank > v.rank()?).then_some(actual),
         Some((Selector::Less, v)) => {
             let max = v.rank()?.checked_sub(1)?;
-            slower(rank.min(max))
+            by_rank(rank.min(max))
         }
         // A lower rate is not reported: the link's rate must be equal.
         Some((Selector::Exact, v)) => (actual == v).then_some(actual),

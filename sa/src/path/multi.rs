@@ -56,7 +56,7 @@ struct Candidate {
     shared_hops: usize,
 }
 
-/// Answers a GetMulti without slices.
+/// Runs a GetMulti to completion.
 #[must_use]
 pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
     let mut scan = match MultiScan::new(view, request) {
@@ -211,16 +211,16 @@ impl MultiScan {
         let best = candidates.min_by_key(|(index, c)| (c.shared_end_ports, c.shared_hops, *index));
         let Some((best, _)) = best else { return };
         let chosen = self.candidates.remove(best);
-        let used_links = &mut self.used;
-        let new: Vec<_> = chosen
+        let used = &mut self.used;
+        let added: Vec<_> = chosen
             .through
             .iter()
-            .filter(|hop| used_links.insert(**hop))
+            .filter(|hop| used.insert(**hop))
             .collect();
         for c in &mut self.candidates {
             c.shared_end_ports += usize::from(chosen.path_ends.from == c.path_ends.from);
             c.shared_end_ports += usize::from(chosen.path_ends.to == c.path_ends.to);
-            c.shared_hops += new.iter().filter(|hop| c.through.contains(hop)).count();
+            c.shared_hops += added.iter().filter(|hop| c.through.contains(hop)).count();
         }
         self.chosen.push(chosen);
     }

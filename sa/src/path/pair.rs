@@ -18,7 +18,7 @@ pub struct PathConstraints {
     pub sl: Option<Sl>,
     /// Only paths whose reverse path satisfies the limits as well.
     pub reversible: bool,
-    /// Keys for the QoS policy.
+    /// Components that QoS rules match.
     pub qos: QosQuery,
 }
 

@@ -63,7 +63,7 @@ pub fn is_to_group(request: &SaRequest<'_>) -> bool {
     request.has(component::DGID) && PathRecord::decode(request.data).dgid.is_multicast()
 }
 
-/// Answers a query without slices; `None` if the destination is a multicast group.
+/// Runs a query to completion; `None` if the destination is a multicast group.
 #[must_use]
 pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
     let requested = PathRecord::decode(request.data);
@@ -212,7 +212,7 @@ fn resolve(
 }
 
 impl Query {
-    /// Adds the paths between two end ports to `found`. Returns the number of LID pairs evaluated.
+    /// Adds the paths between two end ports to `records`. Returns the number of LID pairs evaluated.
     fn find(
         &self,
         view: &View,
@@ -307,11 +307,11 @@ impl PathScan {
                 break;
             }
         }
-        let owner = core::mem::replace(
+        let records = core::mem::replace(
             &mut self.records,
             ReplyRecords::new(request, PathRecord::LEN),
         );
-        QueryProgress::Done(SaReply::from_records(request, owner))
+        QueryProgress::Done(SaReply::from_records(request, records))
     }
 
     fn run(mut self, view: &View, request: &SaRequest<'_>) -> SaReply {

@@ -21,7 +21,7 @@ pub enum PathQuery {
     Multi(MultiScan),
 }
 
-/// Whether a request must run in slices, which its component mask decides.
+/// Whether a request must run in slices, which depends on its component mask.
 #[must_use]
 pub fn is_scan(request: &SaRequest<'_>) -> bool {
     match (request.attr, request.method) {

@@ -15,10 +15,10 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     // The LID was resolved by the index; any LID of a port selects it.
     let mut matches = search.matches_in::<GuidInfoRecord>(search.request.component_mask & !LID);
     let requested = GuidInfoRecord::decode(search.request.data);
-    let one = search.request.has(BLOCK_NUM).then_some(requested.block_num);
+    let requested_block = search.request.has(BLOCK_NUM).then_some(requested.block_num);
     'ports: for at in select_end_ports(search, &requested).filter(|at| search.is_visible(*at)) {
         let all_blocks = 0..blocks(search.view, at);
-        let blocks = match one {
+        let blocks = match requested_block {
             Some(block) if all_blocks.contains(&block) => block..block + 1,
             Some(_) => 0..0,
             None => all_blocks,

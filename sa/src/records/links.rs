@@ -7,7 +7,7 @@ use super::{LID, Search};
 use crate::message::SaReply;
 use crate::view::{EndPortIdx, PortIdx};
 
-/// Components that select end ports and ports before records are built, like the first LID ([`LID`]).
+/// Components that select end ports and ports before records are built, like FromLID ([`LID`]).
 const FROM_PORT: u64 = 1 << 1;
 const TO_PORT: u64 = 1 << 2;
 const TO_LID: u64 = 1 << 3;
@@ -66,14 +66,14 @@ fn links<'a>(
     at: EndPortIdx,
     num: Option<PortNum>,
 ) -> impl Iterator<Item = (PortIdx, PortIdx)> + use<'a> {
-    let port_at = search.view.end_port(at);
-    let is_switch = search.view.node(port_at.node).switch.is_some();
-    let (end_port, node) = (port_at.port, port_at.node);
     let view = search.view;
+    let end_port = view.end_port(at);
+    let (own_port, node) = (end_port.port, end_port.node);
+    let is_switch = view.node(node).switch.is_some();
     let (single, all) = match num {
         Some(num) => (view.port_by_num(node, num), None),
         None if is_switch => (None, Some(view.ports_of_node(node))),
-        None => (Some(end_port), None),
+        None => (Some(own_port), None),
     };
     let all = all.into_iter().flatten().map(|(p, _)| p);
     single
@@ -83,7 +83,7 @@ fn links<'a>(
             if is_switch {
                 view.port(*p).num != PortNum::ZERO
             } else {
-                *p == end_port
+                *p == own_port
             }
         })
         .filter_map(move |p| Some((p, view.peer(p)?)))

@@ -1,7 +1,7 @@
 //! Records of nodes, ports, switches, links and SMs.
 //!
-//! Each kind determines the nodes that can match, so a query by LID or GUID examines one node. Other components are compared as
-//! bits ([`Template`]). Visibility is checked before the comparison (docs/sm-behaviour.md 7.9).
+//! Indexed components determine the nodes that can match, so a query by LID or GUID examines one node. Other components are
+//! compared as bits ([`Template`]). Visibility is checked before the comparison (docs/sm-behaviour.md 7.9).
 //!
 //! As in OpenSM, any LID of a port selects its records, which contain the base LID. This does not apply to LIDs within PortInfo.
 
@@ -86,7 +86,7 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
 #[must_use]
 pub fn has_indexed_component(request: &SaRequest<'_>) -> bool {
     let indexed = match request.attr {
-        // Paths are resolved by their endpoints; of the others there are few records.
+        // Paths are resolved by their ends; ClassPortInfo and SMInfoRecord have few records.
         id::CLASS_PORT_INFO | id::PATH | id::SM_INFO => return true,
         id::NODE => LID | nodes::INDEXED,
         id::MC_MEMBER => multicast::INDEXED,

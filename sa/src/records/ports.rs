@@ -44,7 +44,7 @@ struct PortQuery {
     /// Components that are compared as bits.
     component_mask: u64,
     port_num: Option<PortNum>,
-    /// Bits that must be set, if the modifier says so.
+    /// Bits that must be set if the modifier has [`MATCH_BITS`]; otherwise 0.
     capability_mask: u32,
     capability_mask2: u16,
     raw_speeds: bool,
@@ -111,7 +111,7 @@ impl PortQuery {
     }
 }
 
-/// Reports QDR for links at extended speeds, to clients that do not know these.
+/// Reports QDR for links at extended speeds, for clients that do not support these.
 fn report_as_qdr(info: &mut PortInfo) {
     const QDR: u8 = 4;
     if info.link_speed_ext_active != 0 {

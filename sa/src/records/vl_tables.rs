@@ -50,7 +50,7 @@ pub fn answer(view: &View, request: &SaRequest<'_>, unknown: UnknownTables) -> O
     complete.then_some(reply)
 }
 
-/// Unknown tables that a request selects, up to `most`.
+/// Unknown tables that a request selects, at most `max`.
 #[must_use]
 pub fn missing(
     view: &View,

@@ -69,19 +69,19 @@ impl AliasRegistry {
     ) -> Result<GuidInfoRecord, Status> {
         let requested = decode_request(view, request)?;
         for &index in &requested.indices {
-            let present = self.tables.get(requested.port, index);
+            let current = self.tables.get(requested.port, index);
             let requested_guid = match requested.record.guids[index % BLOCK_LEN] {
-                EMPTY if present != EMPTY => present,
+                EMPTY if current != EMPTY => current,
                 EMPTY => self
                     .generate_guid(view, requested.port, index)
                     .ok_or(Status::NO_RESOURCES)?,
                 guid => guid,
             };
-            if requested_guid == present || self.is_taken(view, requested_guid) {
+            if requested_guid == current || self.is_taken(view, requested_guid) {
                 continue;
             }
-            if present != EMPTY {
-                groups.remove_port(present);
+            if current != EMPTY {
+                groups.remove_port(current);
             }
             self.set_entry(requested.port, index, requested_guid);
         }
@@ -99,9 +99,9 @@ impl AliasRegistry {
         groups: &MulticastGroups,
     ) -> Result<GuidInfoRecord, Status> {
         let requested = decode_request(view, request)?;
-        let present = |index: &usize| self.tables.get(requested.port, *index);
+        let current = |index: &usize| self.tables.get(requested.port, *index);
         let has_joined = |guid: PortGuid| guid != EMPTY && groups.is_member(guid);
-        if requested.indices.iter().any(|i| has_joined(present(i))) {
+        if requested.indices.iter().any(|i| has_joined(current(i))) {
             return Err(Status::DENIED);
         }
         for &index in &requested.indices {
@@ -133,7 +133,7 @@ impl AliasRegistry {
             alias: self.tables.get(port, usize::from(index)),
         };
         let aliases = indices.filter(|index| *index > 0).map(alias);
-        aliases.filter(|saved| saved.alias != EMPTY)
+        aliases.filter(|registered| registered.alias != EMPTY)
     }
 
     /// Appends the changes since the last call.

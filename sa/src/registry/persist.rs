@@ -42,8 +42,9 @@ impl Registry {
             RegistrationUpdate::Remove(_) => true,
         };
         registry.restore_updates = updates.into_iter().filter(differs).collect();
-        let now: BTreeSet<RegistrationKey> = registry.registrations(now).map(|r| r.key()).collect();
-        let absent = before.into_keys().filter(|key| !now.contains(key));
+        let restored = registry.registrations(now).map(|r| r.key());
+        let restored: BTreeSet<RegistrationKey> = restored.collect();
+        let absent = before.into_keys().filter(|key| !restored.contains(key));
         registry
             .restore_updates
             .extend(absent.map(RegistrationUpdate::Remove));
@@ -73,18 +74,18 @@ impl Registry {
     /// Changes since the last call.
     pub fn take_updates(&mut self, now: Instant) -> Vec<RegistrationUpdate> {
         let mut updates = core::mem::take(&mut self.restore_updates);
-        let before = updates.len();
+        let start = updates.len();
         self.groups.take_updates(&mut updates);
-        let groups = updates.len();
+        let groups_end = updates.len();
         self.services.take_updates(now, &mut updates);
-        let services = updates.len();
+        let services_end = updates.len();
         self.subscriptions.take_updates(&mut updates);
         self.snapshot_parts.invalidate(ChangedParts {
-            groups: groups > before,
-            services: services > groups,
-            subscriptions: updates.len() > services,
+            groups: groups_end > start,
+            services: services_end > groups_end,
+            subscriptions: updates.len() > services_end,
         });
-        self.revision += u64::from(updates.len() > before);
+        self.revision += u64::from(updates.len() > start);
         self.aliases.take_updates(&mut updates);
         updates
     }

@@ -1,4 +1,4 @@
-//! Registrations of clients as they are persisted and replicated, and their keys. The encoding is the caller's.
+//! Registrations of clients as they are persisted and replicated, and their keys. The caller encodes them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub enum Registration {
         mgid: Gid,
         /// Its LID.
         mlid: Lid,
-        /// The group exists without members.
+        /// The group exists even without members.
         well_known: bool,
         /// Values that all packets of the group share.
         parameters: GroupParameters,
@@ -69,9 +69,8 @@ pub enum RegistrationUpdate {
 pub struct RegisteredService {
     /// The service. Its ServiceLease is not used.
     pub record: ServiceRecord,
-    /// Seconds until the lease expires, from the time at which the record was created; `None` for an indefinite lease. Records
-    /// store the Unix time of expiry. Where they are decoded or encoded with Unix time 0 (export and import), this is therefore
-    /// that time.
+    /// Seconds until the lease expires, from the time at which this value was created; `None` for an indefinite lease. Records
+    /// store the Unix time of expiry instead: export and import convert at Unix time 0, so this value is then the time of expiry.
     pub lease_remaining_s: Option<u64>,
     /// The port that registered it.
     pub registered_by: PortGuid,

@@ -104,17 +104,18 @@ impl Services {
             record.service_lease_s = ServiceRecord::FOREVER;
         }
         let rid = rid(&record);
-        let by = view.end_port(client).guid;
-        if let Some(present) = self.services.get(&rid) {
-            check_may_change(view, request, client, present, &record)?;
+        let registered_by = view.end_port(client).guid;
+        if let Some(current) = self.services.get(&rid) {
+            check_may_change(view, request, client, current, &record)?;
         } else {
-            let own_count = self.count_by_port.get(&by).copied().unwrap_or_default();
+            let own_count = self.count_by_port.get(&registered_by);
+            let own_count = own_count.copied().unwrap_or_default();
             if self.services.len() >= SERVICES_MAX || own_count >= SERVICES_PER_PORT_MAX {
                 return Err(Status::NO_RESOURCES);
             }
         }
         self.remove(rid);
-        self.insert(record, by, now);
+        self.insert(record, registered_by, now);
         if !request.is_trusted() {
             record.service_key = [0; 16];
         }
@@ -135,11 +136,11 @@ impl Services {
         if !request.has(SERVICE_PKEY) {
             requested.service_pkey = PKey::DEFAULT_FULL;
         }
-        let present = self
+        let current = self
             .services
             .get(&rid(&requested))
             .ok_or(Status::NO_RECORDS)?;
-        check_may_change(view, request, client, present, &requested)?;
+        check_may_change(view, request, client, current, &requested)?;
         let mut record = self
             .remove(rid(&requested))
             .ok_or(Status::NO_RECORDS)?
@@ -329,13 +330,13 @@ fn check_may_change(
     view: &View,
     request: &SaRequest<'_>,
     client: EndPortIdx,
-    present: &Service,
+    current: &Service,
     requested: &ServiceRecord,
 ) -> Result<(), Status> {
-    let key = present.record.service_key;
+    let key = current.record.service_key;
     let is_permitted = request.is_trusted()
-        || view.end_port(client).guid == present.registered_by
-        || view.by_gid(present.record.service_gid) == Some(client)
+        || view.end_port(client).guid == current.registered_by
+        || view.by_gid(current.record.service_gid) == Some(client)
         || key != [0; 16] && key == requested.service_key;
     if is_permitted {
         Ok(())
@@ -424,11 +425,11 @@ mod tests {
         ) {
             let mut services = Services::default();
             let mut persisted = BTreeMap::new();
-            for (unix_s, (what, service_id, port, name, lease_s)) in (0..).zip(steps) {
+            for (unix_s, (action, service_id, port, name, lease_s)) in (0..).zip(steps) {
                 let now = at_s(unix_s);
                 services.expire(now);
                 let record = record(service_id, port, name, lease_s);
-                match what {
+                match action {
                     0..=4 => {
                         services.remove(rid(&record));
                         services.insert(record, PortGuid(port), now);
@@ -466,7 +467,7 @@ mod tests {
                 }
                 let services_by_id = services.registrations(now).into_iter();
                 let services_by_id = services_by_id.map(|s| (rid(&s.record), ending(s))).collect();
-                prop_assert_eq!(&persisted, &services_by_id, "updates reproduce the registry, and leases keep their end");
+                prop_assert_eq!(&persisted, &services_by_id, "updates reproduce the registry, and leases retain their expiry");
                 let len = services.len();
                 prop_assert_eq!((services.by_gid.len(), services.by_name.len()), (len, len));
             }

@@ -74,12 +74,12 @@ impl Subscriptions {
             };
         }
         let is_same = |s: &Subscription| is_same_subscription(&s.info, &info);
-        let present = self
+        let current = self
             .of_subscriber(gid)
             .find(|(_, s)| is_same(s))
             .map(|(key, _)| key);
         if info.subscribe == 0 {
-            let key = present.ok_or(Status::REQ_INVALID)?;
+            let key = current.ok_or(Status::REQ_INVALID)?;
             self.by_subscriber.remove(&key);
             self.unsaved.insert(key);
             return Ok(info);
@@ -92,7 +92,7 @@ impl Subscriptions {
             ..request.from
         };
         let subscription = Subscription { info, to, gid };
-        let key = match present {
+        let key = match current {
             Some(key) => key,
             None => self.free_key(gid).ok_or(Status::NO_RESOURCES)?,
         };
@@ -310,7 +310,7 @@ fn is_same_subscription(a: &InformInfo, b: &InformInfo) -> bool {
 
 /// Whether a subscription selects a notice (docs/sm-behaviour.md 6.8).
 fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
-    let from = if info.gid != Gid::default() {
+    let matches_issuer = if info.gid != Gid::default() {
         info.gid == issuer
     } else if info.lid_range_begin == InformInfo::ALL_LIDS {
         true
@@ -327,7 +327,8 @@ fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
     // A subscription to all traps may be of an untrusted client: it selects no security traps (docs/sm-behaviour.md 6.11).
     let selects_all = info.trap_number == InformInfo::ALL_TRAPS
         && !(notice.is_generic && is_security_trap(notice.trap_number.0));
-    from && (info.is_generic != 0) == notice.is_generic
+    matches_issuer
+        && (info.is_generic != 0) == notice.is_generic
         && (info.notice_type == InformInfo::ALL_TYPES || info.notice_type == notice_type)
         && (selects_all || info.trap_number == notice.trap_number.0)
         && (info.producer_type == InformInfo::ALL_PRODUCERS

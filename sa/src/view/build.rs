@@ -179,7 +179,7 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         for node in self.fabric.nodes() {
             end_ports.insert_node(node.info.node_guid, node.slot);
             let mut add = |end_port: EndPort| {
-                // If two ports have the same GUID, the fabric's index decides which one it refers to.
+                // If two ports have the same GUID, the fabric's index decides which one the GUID refers to.
                 let is_indexed = self.fabric.port_by_guid(end_port.guid) == Some(end_port.port);
                 end_ports.push(end_port, is_indexed);
             };
@@ -281,8 +281,8 @@ fn has_same_ports<'n>(node: &ObservedNode<'n, impl Ports<'n>>, previous: &[PortV
             && port.peer.unwrap_or(PortIdx::NONE) == previous_port.peer
     };
     let mut ports = node.ports.clone();
-    let mut previous_nodes = previous.iter();
-    previous_nodes.all(|previous_port| {
+    let mut previous_ports = previous.iter();
+    previous_ports.all(|previous_port| {
         ports
             .next()
             .is_some_and(|port| is_unchanged(port, previous_port))

@@ -94,7 +94,7 @@ pub struct NodeView {
 }
 
 impl NodeView {
-    /// Whether both give the same replies.
+    /// Whether both result in the same replies.
     fn has_same_contents(&self, other: &Self) -> bool {
         let switch = match (&self.switch, &other.switch) {
             (Some(a), Some(b)) => a.shares_tables_with(b),
@@ -175,7 +175,7 @@ pub struct EndPort {
     pub lid: Lid,
     /// It has 2^LMC LIDs.
     pub lmc: Lmc,
-    /// Its P_Keys; `None` if unknown, which hides nothing (docs/sm-behaviour.md 7.9).
+    /// Its P_Keys; `None` if unknown: its records are then visible to all clients (docs/sm-behaviour.md 7.9).
     pub pkeys: Option<PKeySet>,
 }
 
@@ -439,8 +439,8 @@ impl View {
 
     /// The end ports of a node.
     pub fn end_ports_of_node(&self, node: u32) -> impl Iterator<Item = EndPortIdx> {
-        let lids = self.ports_of_node(node).filter(|(_, p)| p.has_port_info);
-        lids.filter_map(|(p, _)| self.end_port_at(p))
+        let ports = self.ports_of_node(node).filter(|(_, p)| p.has_port_info);
+        ports.filter_map(|(p, _)| self.end_port_at(p))
     }
 
     /// The end port at a port; `None` if the port is not an end port.
@@ -466,7 +466,7 @@ impl View {
         }
     }
 
-    /// Whether one of two end ports may see the other (docs/sm-behaviour.md 7.9).
+    /// Whether the records of two end ports are visible to each other (docs/sm-behaviour.md 7.9).
     #[must_use]
     pub fn share_partition(&self, a: EndPortIdx, b: EndPortIdx) -> bool {
         if a == b {
@@ -493,13 +493,13 @@ impl View {
             return uniform_sl;
         }
         let port = self.end_port(from).port;
-        let enters = if self.is_switch(port.node()) {
+        let entry = if self.is_switch(port.node()) {
             Some(port)
         } else {
             self.hop_port(port.node(), port.num())
                 .and_then(HopPort::peer)
         };
-        self.service_levels.sl(enters.map(PortIdx::node), to)
+        self.service_levels.sl(entry.map(PortIdx::node), to)
     }
 
     /// Whether multicast packets may have this SL: any with one VL, otherwise the SL that the trees were verified for.

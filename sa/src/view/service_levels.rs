@@ -98,10 +98,10 @@ impl ServiceLevels {
         }
     }
 
-    /// The SL of packets that enter at the switch in a slot and go to a LID, and whether any other SL is allowed. 0 if either is
-    /// unknown.
-    pub(super) fn sl(&self, enters: Option<u32>, to: Lid) -> (Sl, bool) {
-        let enters = enters.map(|slot| slot as usize);
+    /// The SL of packets to a LID that enter at the switch in slot `entry`, and whether any other SL is allowed. SL 0 if the
+    /// switch or the LID is unknown.
+    pub(super) fn sl(&self, entry: Option<u32>, to: Lid) -> (Sl, bool) {
+        let entry = entry.map(|slot| slot as usize);
         // Most routings use one SL: no lookup then.
         if let Self::Routed { run, .. } = self
             && let Some(sl) = run.routing.vl_plan.uniform_sl()
@@ -111,7 +111,7 @@ impl ServiceLevels {
         match self {
             Self::Unrouted => (Sl(0), true),
             Self::Routed { run, switches } => {
-                let switch = enters.and_then(|slot| *switches.get(slot)?);
+                let switch = entry.and_then(|slot| *switches.get(slot)?);
                 let destinations = run.topo.destinations();
                 let to = destinations.binary_search_by_key(&to, |d| d.lid).ok();
                 let vl_plan = &run.routing.vl_plan;
@@ -121,7 +121,7 @@ impl ServiceLevels {
                 (Sl(sl), vl_plan.is_single())
             }
             Self::Restored(restored) => {
-                let sl = enters.and_then(|slot| restored.sl(slot, to)).unwrap_or(0);
+                let sl = entry.and_then(|slot| restored.sl(slot, to)).unwrap_or(0);
                 (Sl(sl), restored.lookup.single_vl)
             }
         }
@@ -182,8 +182,8 @@ impl ServiceLevels {
 }
 
 impl RestoredSls {
-    fn sl(&self, enters: usize, to: Lid) -> Option<u8> {
-        let row = self.rows.get(enters)?.as_ref()?;
+    fn sl(&self, entry: usize, to: Lid) -> Option<u8> {
+        let row = self.rows.get(entry)?.as_ref()?;
         let destinations = &self.lookup.destinations;
         let to = destinations.binary_search_by_key(&to.0, |d| d.0).ok()?;
         let (lid, switch) = destinations[to];

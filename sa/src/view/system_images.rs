@@ -6,7 +6,7 @@
 use super::{NodeView, View};
 
 /// Position of SystemImageGUID in NodeInfo (IBA 14.2.5.3).
-const AT: core::ops::Range<usize> = 4..12;
+const SYSTEM_IMAGE_GUID: core::ops::Range<usize> = 4..12;
 
 /// Nodes by SystemImageGUID.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl SystemImageIndex {
 /// The SystemImageGUID of a node.
 pub(super) fn system_image_guid(node: &NodeView) -> u64 {
     let mut bytes = [0; 8];
-    bytes.copy_from_slice(&node.info[AT]);
+    bytes.copy_from_slice(&node.info[SYSTEM_IMAGE_GUID]);
     u64::from_be_bytes(bytes)
 }
 

@@ -12,9 +12,9 @@ use ferrosm_mad::sa::path::{RateCode, Selector};
 pub struct GroupParameters {
     /// Q_Key.
     pub qkey: u32,
-    /// TClass of the GRH.
+    /// Largest packet.
     pub mtu: MtuCode,
-    /// TClass for the GRH.
+    /// TClass of the GRH.
     pub tclass: u8,
     /// P_Key; of an IPoIB group with the full-membership bit.
     pub pkey: PKey,
@@ -33,7 +33,7 @@ pub struct GroupParameters {
 }
 
 impl GroupParameters {
-    /// Whether members send the same packets. PacketLifeTime does not count: it affects switches, not packets.
+    /// Whether packets of both groups have the same fields. PacketLifeTime is not compared: no packet contains it.
     pub(super) fn has_same_packet_fields(&self, other: &Self) -> bool {
         let packet_life_time = other.packet_life_time;
         Self {
@@ -76,9 +76,9 @@ pub struct MulticastGroup {
     pub mlid: Lid,
     /// Values that all its packets share.
     pub parameters: GroupParameters,
-    /// The group exists without members (docs/sm-behaviour.md 10.8).
+    /// The group exists even without members (docs/sm-behaviour.md 10.8).
     pub well_known: bool,
-    /// Members, by the GUID of the GID that they joined with; an alias is a member of its own.
+    /// Members, by the GUID of the GID that they joined with; an alias is a separate member.
     pub members: BTreeMap<PortGuid, GroupMember>,
 }
 

@@ -190,7 +190,7 @@ impl MulticastGroups {
     }
 
     /// The parameters of the broadcast group, which a new IPoIB group must match (RFC 4391, 8); `None` for the broadcast group
-    /// itself and for groups that are not IPoIB's.
+    /// itself and for groups outside IPoIB.
     ///
     /// # Errors
     /// The status of the reply if the broadcast group does not exist.
@@ -203,7 +203,7 @@ impl MulticastGroups {
         Ok(Some(&group.parameters))
     }
 
-    /// An unused MGID: FF1s:A01B, the subnet prefix, and a counter.
+    /// An unused MGID: FF1s:A01B with scope s, the subnet prefix, and a counter.
     fn allocate_mgid(&self, view: &View, scope: u8) -> Gid {
         let mut gid = Gid::default();
         gid.0[0] = 0xFF;
@@ -288,11 +288,11 @@ fn decode_joiner(
 fn check_may_act_for(
     view: &View,
     joiner: &Joiner,
-    for_others: bool,
+    allows_proxy: bool,
     pkey: PKey,
 ) -> Result<(), Status> {
     let is_own_port = joiner.client == joiner.port;
-    if is_own_port || for_others && view.is_partition_member(joiner.client, pkey) {
+    if is_own_port || allows_proxy && view.is_partition_member(joiner.client, pkey) {
         Ok(())
     } else {
         Err(Status::REQ_INVALID)
@@ -308,9 +308,9 @@ fn check_join(
     group: &MulticastGroup,
 ) -> Result<(), Status> {
     let parameters = &group.parameters;
-    let present = group.members.get(&joiner.guid);
-    let for_others = requested.is_proxy_join() || present.is_none_or(|m| m.proxy);
-    check_may_act_for(view, joiner, for_others, parameters.pkey)?;
+    let current = group.members.get(&joiner.guid);
+    let allows_proxy = requested.is_proxy_join() || current.is_none_or(|m| m.proxy);
+    check_may_act_for(view, joiner, allows_proxy, parameters.pkey)?;
     let port = view.port(view.end_port(joiner.port).port);
     let fits = fits(port, parameters) && view.is_partition_member(joiner.port, parameters.pkey);
     let matches = |components: u64, is_equal: bool| !request.has(components) || is_equal;
@@ -384,9 +384,9 @@ fn matches_mtu_and_rate(
 fn matches_selector<T: Ord>(selector: Selector, actual: Option<T>, requested: Option<T>) -> bool {
     match (selector, actual, requested) {
         (Selector::Best, _, _) => true,
-        (Selector::Greater, Some(has), Some(requested)) => has > requested,
-        (Selector::Less, Some(has), Some(requested)) => has < requested,
-        (Selector::Exact, Some(has), Some(requested)) => has == requested,
+        (Selector::Greater, Some(actual), Some(requested)) => actual > requested,
+        (Selector::Less, Some(actual), Some(requested)) => actual < requested,
+        (Selector::Exact, Some(actual), Some(requested)) => actual == requested,
         _ => false,
     }
 }

@@ -278,11 +278,11 @@ mod tests {
             let mut groups: BTreeMap<Gid, MulticastGroup> = BTreeMap::new();
             let mut mlids = MlidAllocator::default();
             mlids.set_count(count);
-            for (name, pkey, sl, comes) in steps {
+            for (id, pkey, sl, is_retained) in steps {
                 let mut gid = Gid([0; 16]);
-                (gid.0[0], gid.0[15]) = (0xFF, name);
+                (gid.0[0], gid.0[15]) = (0xFF, id);
                 if let Some(group) = groups.remove(&gid) {
-                    if !comes {
+                    if !is_retained {
                         mlids.release(group.mlid, gid);
                         continue;
                     }
@@ -323,14 +323,14 @@ mod tests {
         mlids.set_count(16);
         let mut groups = BTreeMap::new();
         let mut reported = Vec::new();
-        let name = |n: u8| Gid([0xFF, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let mgid_of = |n: u8| Gid([0xFF, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         for n in 0..30 {
             let parameters = parameters(if n < 25 { 0x8001 } else { 0x8002 }, 0);
-            if let Some(mlid) = mlids.allocate(name(n), &parameters, None, &groups) {
+            if let Some(mlid) = mlids.allocate(mgid_of(n), &parameters, None, &groups) {
                 let members = BTreeMap::new();
                 let well_known = true;
                 groups.insert(
-                    name(n),
+                    mgid_of(n),
                     MulticastGroup {
                         mlid,
                         parameters,

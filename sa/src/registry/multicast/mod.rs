@@ -118,20 +118,20 @@ impl MulticastGroups {
         self.mlids.take_exhaustion()
     }
 
-    /// Removes members that are no longer in the partition of their group. OpenSM retains them, and they receive packets that a
-    /// join would now be denied. Their hosts detect the P_Key change themselves.
+    /// Removes members outside the partition of their group. OpenSM retains them: they still receive packets of a group that they
+    /// may not join. Their hosts detect the P_Key change themselves.
     pub fn remove_members_outside_partition(&mut self, view: &View) {
         let belongs = |guid: &PortGuid, pkey: PKey| {
             let port = view.by_guid(*guid);
             port.is_none_or(|port| view.is_partition_member(port, pkey))
         };
-        let mut outsiders = Vec::new();
+        let mut to_remove = Vec::new();
         for (mgid, group) in &self.groups {
             let pkey = group.parameters.pkey;
             let former_members = group.members.keys().filter(|guid| !belongs(guid, pkey));
-            outsiders.extend(former_members.map(|guid| (*mgid, *guid)));
+            to_remove.extend(former_members.map(|guid| (*mgid, *guid)));
         }
-        for (mgid, guid) in outsiders {
+        for (mgid, guid) in to_remove {
             self.remove_member(mgid, guid);
             self.delete_if_unused(mgid);
         }

@@ -48,12 +48,15 @@ impl MulticastGroups {
             let pkey = group.parameters.pkey;
             let visible = request.is_trusted() || view.is_partition_member(client, pkey);
             // Full and limited members query with their own P_Key.
-            let other = request.has(component::PKEY)
+            let other_partition = request.has(component::PKEY)
                 && partition_number(requested.pkey) != partition_number(pkey);
-            if !visible || other || !matches_selectors(request, &requested, &group.parameters) {
+            if !visible
+                || other_partition
+                || !matches_selectors(request, &requested, &group.parameters)
+            {
                 continue;
             }
-            let result = if request.is_trusted() {
+            let is_enough = if request.is_trusted() {
                 let gid = |guid| Gid::new(view.settings.prefix, guid);
                 let (one, all) = match member {
                     Some(m) => (group.members.get_key_value(&m.guid()), None),
@@ -66,10 +69,10 @@ impl MulticastGroups {
                 let empty = group.members.is_empty() && member.is_none_or(|m| m == Gid::default());
                 members.any(&mut offer_one) || empty && offer(&group.record(mgid, None))
             } else {
-                let of_it = member.is_none_or(|m| group.members.contains_key(&m.guid()));
-                of_it && offer(&group.record(mgid, None))
+                let has_member = member.is_none_or(|m| group.members.contains_key(&m.guid()));
+                has_member && offer(&group.record(mgid, None))
             };
-            if result {
+            if is_enough {
                 break;
             }
         }

@@ -166,7 +166,7 @@ impl NodeInView<'_> {
     }
 
     /// Whether the index by GUID refers to this end port.
-    fn is_named(&self, end_port: &EndPort) -> bool {
+    fn is_guid_owner(&self, end_port: &EndPort) -> bool {
         let owner = self.view.end_ports.by_guid(end_port.guid);
         owner.is_some_and(|at| self.view.end_port(at).port == end_port.port)
     }
@@ -190,7 +190,7 @@ impl NodeInView<'_> {
                     let flags = node
                         .end_ports()
                         .iter()
-                        .map(|end_port| node.is_named(end_port));
+                        .map(|end_port| node.is_guid_owner(end_port));
                     flags.collect::<Vec<_>>()
                 };
                 self.slot == other.slot
@@ -215,11 +215,11 @@ impl NodeInView<'_> {
                 (a, b) => a.is_none() && b.is_none(),
             },
             NodeRecordKind::VlTables => {
-                let read = match (self.read_tables(), other.read_tables()) {
+                let same_read = match (self.read_tables(), other.read_tables()) {
                     (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
                     (a, b) => a.is_none() && b.is_none(),
                 };
-                read && a.sl_to_vl == b.sl_to_vl
+                same_read && a.sl_to_vl == b.sl_to_vl
             }
         }
     }
@@ -293,14 +293,14 @@ impl View {
         }
     }
 
-    /// A copy that contains only the end ports for which `stays` is true. The others are not found by LID, GUID or node.
+    /// A copy that contains only the end ports for which `is_retained` is true. The others are not found by LID, GUID or node.
     #[must_use]
-    pub fn with_end_ports(&self, stays: impl Fn(&EndPort) -> bool) -> Self {
+    pub fn with_end_ports(&self, is_retained: impl Fn(&EndPort) -> bool) -> Self {
         let mut end_ports = super::EndPortTable::with_capacity(self.nodes.len());
         for (slot, node) in persisted_nodes(self) {
             end_ports.insert_node(node.guid, slot);
         }
-        for end_port in self.end_ports().iter().filter(|end| stays(end)) {
+        for end_port in self.end_ports().iter().filter(|end| is_retained(end)) {
             let by_guid = self
                 .end_ports
                 .by_guid(end_port.guid)

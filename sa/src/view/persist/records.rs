@@ -118,9 +118,9 @@ pub(super) struct MulticastRecord {
 /// [`super::NodeRecordKind::VlTables`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct VlTablesRecord<'a> {
-    /// Kind (0 pair, 1 end port, 2 output), ports, table.
+    /// SLtoVL tables: kind (0 pair, 1 end port, 2 output), ports, table.
     pub(super) maps: Vec<(u8, u8, u8, [u8; 8])>,
-    /// Tables that were read: input port, output port, table.
+    /// SLtoVL tables that were read: input port, output port, table.
     pub(super) read_maps: Vec<(u8, u8, [u8; 8])>,
     /// VLArbitration blocks that were read: port, block, table.
     #[serde(borrow)]
@@ -216,7 +216,7 @@ pub(super) fn encode_node(in_view: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
         end_ports: in_view
             .end_ports()
             .iter()
-            .map(|e| end_port_record(e, in_view.is_named(e)))
+            .map(|e| end_port_record(e, in_view.is_guid_owner(e)))
             .collect(),
     };
     encode_record(&record, out);

@@ -165,7 +165,7 @@ impl ViewRestorer {
             None => None,
             Some(local_port) => match local_port.and_then(|port| end_ports.at_port(port)) {
                 None => return invalid("the SM's port does not exist"),
-                own => own,
+                local => local,
             },
         };
         let sms = head.sms.iter().map(|m| m.padded());
@@ -207,7 +207,7 @@ fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 fn decode_node(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
     let node: records::NodeRecord<'_> = parse(bytes)?;
     let node_type = NodeType(node.node_type);
-    // Exactly switches have SwitchInfo, and a node has at least port 0 or the unused entry before port 1.
+    // A node has SwitchInfo if and only if it is a switch, and a node has at least port 0 or the unused entry before port 1.
     let fits = node.guid == guid.0
         && (node_type == NodeType::Switch) == node.switch_info.is_some()
         && (1..=PORTS_MAX).contains(&node.ports.len());
@@ -230,7 +230,7 @@ fn decode_node(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
     })
 }
 
-/// Decodes a port, still without node and peer.
+/// Decodes a port; the caller sets its node and peer.
 fn decode_port(num: u8, record: &records::PortRecord<'_>) -> Option<PortView> {
     let has_flag = |bit| record.flags & bit != 0;
     let mut pkeys = PKeyTable::default();
@@ -270,8 +270,8 @@ fn insert_end_ports(
     for record in &node.end_ports {
         let is_valid_port = usize::from(record.num) < node.ports.len();
         // LMC has three bits, LIDs stay in the unicast range, and end ports are sorted.
-        let lids = u32::from(record.lid) + (1 << record.lmc.min(7));
-        if !is_valid_port || record.lmc > 7 || lids > 0xC000 || last >= Some(record.num) {
+        let lids_end = u32::from(record.lid) + (1 << record.lmc.min(7));
+        if !is_valid_port || record.lmc > 7 || lids_end > 0xC000 || last >= Some(record.num) {
             return invalid(format!("end port {} is invalid", PortGuid(record.guid)));
         }
         last = Some(record.num);
