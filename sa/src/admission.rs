@@ -28,7 +28,7 @@ use super::records;
 /// Cost and urgency of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequestClass {
-    /// Registers or removes something: hosts wait for it before they can communicate.
+    /// Changes a registration: hosts wait for the reply before they can communicate.
     Write,
     /// Reads single records.
     Read,

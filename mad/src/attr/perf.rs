@@ -337,7 +337,7 @@ crate::wire! {
         tick: u8 = 16, 8;
         /// 0 to 4: 16, 20, 24, 28 or 32 bits.
         counter_width: u8 = 29, 3;
-        /// Capabilities of counters 0 to 9: 1 the mandatory quantities.
+        /// Capabilities of counters 0 to 9: 1 for the mandatory quantities.
         counter_masks0_to_9: [u8; 10] = 34, 30;
         /// Capabilities of counters 10 to 14.
         counter_masks10_to_14: [u8; 5] = 65, 15;

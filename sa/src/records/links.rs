@@ -46,7 +46,7 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
         false
     };
     if let (None, Some(far_end)) = (search.lid(), requested_to) {
-        // Only the far end is selected: its own links are the records, in the opposite direction.
+        // Only the far end is selected: the records are its own links in the opposite direction.
         if let Some(far_end) = far_end {
             let _ = links(search, far_end, to_port).any(|(to, from)| add(from, to));
         }

@@ -215,8 +215,8 @@ impl Registry {
         self.notify(view, &notice, view.gid(local), pkey, now);
     }
 
-    /// Removes the memberships, aliases, subscriptions and pending reports of a port that left the subnet (docs/sm-behaviour.md
-    /// 1.23, 10.18). Returns whether the port had registrations that its host must repeat if it returns.
+    /// Removes the memberships, aliases, subscriptions and pending reports of a port that left the subnet
+    /// (docs/sm-behaviour.md 1.23, 10.18). Returns whether the port had registrations that its host must repeat if it returns.
     pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) -> bool {
         let mut was_removed = self.groups.remove_port(gid.guid());
         for alias in self.aliases.remove_port(gid.guid()) {

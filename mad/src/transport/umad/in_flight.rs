@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Messages that fit into the socket buffer with reserve.
 pub(super) const WINDOW: usize = 128;
 
-/// Some messages are never answered: after this time without a response, all counted messages are assumed lost.
+/// Some messages are never answered: a sender that waits longer than this assumes all counted messages lost.
 const FORGET_AFTER: Duration = Duration::from_millis(50);
 
 /// Counter of messages in flight.
