@@ -322,7 +322,7 @@ impl<T> AdmissionQueue<T> {
         self.tables += usize::from(class == RequestClass::Table);
     }
 
-    /// The next request, or the next suspended scan. Call [`Self::finished`] when a table or scan is complete.
+    /// The next request, or the next suspended scan. Call [`Self::finish`] when a table or scan is complete.
     pub fn take(&mut self, allowed: AllowedClasses) -> Option<(RequestClass, T)> {
         for _ in 0..=CLASSES {
             let (at, served) = self.turn;
@@ -361,7 +361,7 @@ impl<T> AdmissionQueue<T> {
     }
 
     /// A table or scan of a client is complete: its next one may start.
-    pub fn finished(&mut self, from: Lid, class: RequestClass) {
+    pub fn finish(&mut self, from: Lid, class: RequestClass) {
         let at = class as usize;
         if class == RequestClass::Scan {
             self.scans_running = self.scans_running.saturating_sub(1);
@@ -644,7 +644,7 @@ mod tests {
         assert!(queue.take(AllowedClasses::NONE).is_none());
         // A finished scan lets another client's scan start.
         let (_, (lid, ..)) = queue.take(AllowedClasses::ALL).unwrap();
-        queue.finished(Lid(lid), RequestClass::Scan);
+        queue.finish(Lid(lid), RequestClass::Scan);
         let (_, (next, ..)) = queue.take(AllowedClasses::ALL).unwrap();
         assert!(!running.contains(&next), "{next} after {running:?}");
     }

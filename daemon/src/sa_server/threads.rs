@@ -309,7 +309,7 @@ impl<'a> WorkBatch<'a> {
         match self.unfinished.take() {
             Some(scan) => queue.admission.resume(Work::Scan(scan)),
             None => {
-                queue.admission.finished(from, class);
+                queue.admission.finish(from, class);
                 queue.admission.record_sent_table(self.sent, now);
             }
         }

@@ -78,7 +78,7 @@ pub fn for_each_path(
     };
     let mut evaluated = 0;
     let allowed =
-        |bits, port: &EndPort| level.is_none_or(|l| l.allows_path_bits(bits, port.lids()));
+        |bits, port: &EndPort| level.is_none_or(|l| l.allows_path_bits(bits, port.num_lids()));
     let (sources, destinations) = (lids(from, path_ends.slid), lids(to, path_ends.dlid));
     let mut offer = |i: u16, j: u16, preference: u8| {
         evaluated += 1;
@@ -111,7 +111,7 @@ pub fn for_each_path(
 
 /// First LID and number of LIDs to use.
 fn lids(port: &EndPort, requested: Option<Lid>) -> (u16, u16) {
-    requested.map_or_else(|| (port.lid.0, port.lids()), |lid| (lid.0, 1))
+    requested.map_or_else(|| (port.lid.0, port.num_lids()), |lid| (lid.0, 1))
 }
 
 /// The P_Key of a path; `None` if the ends share no partition, or not the requested one (docs/sm-behaviour.md 11.10).

@@ -65,7 +65,7 @@ pub struct Services {
     by_gid: BTreeSet<(Gid, Rid)>,
     by_name: BTreeSet<([u8; 64], Rid)>,
     /// Ends of leases, earliest first.
-    expiries: BTreeMap<(Instant, Rid), ()>,
+    expiries: BTreeSet<(Instant, Rid)>,
     /// Number of services registered by each port.
     count_by_port: BTreeMap<PortGuid, usize>,
     /// Services that changed since the last [`Self::take_updates`].
@@ -221,7 +221,7 @@ impl Services {
 
     /// Removes services whose lease has ended.
     pub fn expire(&mut self, now: Instant) {
-        while let Some((&(at, rid), ())) = self.expiries.first_key_value() {
+        while let Some(&(at, rid)) = self.expiries.first() {
             if at > now {
                 return;
             }
@@ -232,7 +232,7 @@ impl Services {
     /// When the next lease ends.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Instant> {
-        self.expiries.first_key_value().map(|((at, _), ())| *at)
+        self.expiries.first().map(|(at, _)| *at)
     }
 
     /// All services as registrations.
@@ -287,7 +287,7 @@ impl Services {
             .then(|| now + Duration::from_secs(u64::from(record.service_lease_s)));
         let rid = rid(&record);
         if let Some(expires_at) = expires_at {
-            self.expiries.insert((expires_at, rid), ());
+            self.expiries.insert((expires_at, rid));
         }
         *self.count_by_port.entry(registered_by).or_default() += 1;
         self.by_gid.insert((record.service_gid, rid));

@@ -256,7 +256,7 @@ impl Subscriptions {
         for (key, subscription) in &mut self.by_subscriber {
             if let Some(port) = view.by_gid(subscription.gid) {
                 let port = view.end_port(port);
-                let current_lids = port.lid.0..port.lid.0.saturating_add(port.lids());
+                let current_lids = port.lid.0..port.lid.0.saturating_add(port.num_lids());
                 if !current_lids.contains(&subscription.to.lid.0) {
                     subscription.to.lid = port.lid;
                     self.unsaved.insert(*key);

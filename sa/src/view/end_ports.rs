@@ -51,7 +51,7 @@ impl EndPortTable {
         let idx = u32::try_from(self.ports.len()).unwrap_or(u32::MAX);
         if end_port.lid.is_unicast() {
             let from = usize::from(end_port.lid.0);
-            let to = from + usize::from(end_port.lids());
+            let to = from + usize::from(end_port.num_lids());
             if self.by_lid.len() < to {
                 self.by_lid.resize(to, u32::MAX);
             }

@@ -182,7 +182,7 @@ pub struct EndPort {
 impl EndPort {
     /// Number of LIDs.
     #[must_use]
-    pub const fn lids(&self) -> u16 {
+    pub const fn num_lids(&self) -> u16 {
         1 << self.lmc.0
     }
 }

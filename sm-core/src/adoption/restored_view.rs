@@ -347,10 +347,10 @@ impl Adoption {
         };
         let end_ports = view.end_ports().iter();
         let removed = end_ports
-            .filter(|end| !stays(end.guid, end.lid, end.lids()))
+            .filter(|end| !stays(end.guid, end.lid, end.num_lids()))
             .count();
         (removed > 0).then(|| ViewUpdate {
-            view: Some(view.with_end_ports(|end| stays(end.guid, end.lid, end.lids()))),
+            view: Some(view.with_end_ports(|end| stays(end.guid, end.lid, end.num_lids()))),
             notice: Some(Notice::EndPortsMoved { count: removed }),
         })
     }

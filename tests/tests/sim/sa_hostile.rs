@@ -134,7 +134,7 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
                 Err(reply) => {
                     assert_eq!(reply.status, Status::NO_RESOURCES);
                     rejected += 1;
-                    queue.finished(from.lid, class);
+                    queue.finish(from.lid, class);
                 }
                 Ok(mut query) => {
                     slices += 1;
@@ -143,7 +143,7 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
                         QueryProgress::More => queue.resume(Work::Scan(from, bytes, query)),
                         QueryProgress::Done(reply) => {
                             assert_eq!(reply.status, Status::NO_RESOURCES);
-                            queue.finished(from.lid, class);
+                            queue.finish(from.lid, class);
                         }
                     }
                 }
