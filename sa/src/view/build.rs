@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{MtuCode, NodeDescription, NodeInfo, NodeType, PortInfo};
-use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum};
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{Lft, VerifiedRun};
@@ -235,15 +235,28 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         end_ports(node).map(move |(num, port)| {
             let info = PortInfo::decode(port.raw);
             let at = PortIdx::new(slot, num);
+            let (lid, lmc) = unicast_lids(info.lid, info.lmc);
             EndPort {
                 port: at,
                 node: slot,
                 guid: port.guid,
-                lid: info.lid,
-                lmc: info.lmc,
+                lid,
+                lmc,
                 pkeys: self.fabric.pkeys(at),
             }
         })
+    }
+}
+
+/// Base LID and LMC as far as all their LIDs are unicast: a device may report any values.
+fn unicast_lids(lid: Lid, lmc: Lmc) -> (Lid, Lmc) {
+    let last = u32::from(lid.0) + (1 << lmc.0) - 1;
+    if !lid.is_unicast() {
+        (Lid(0), Lmc(0))
+    } else if last > u32::from(Lid::UNICAST_MAX.0) {
+        (lid, Lmc(0))
+    } else {
+        (lid, lmc)
     }
 }
 
@@ -408,4 +421,25 @@ fn rate_rank(mbps: Option<u32>, is_switch_port_0: bool) -> u8 {
 
 fn narrow_rank(code: RateCode) -> u8 {
     code.rank().and_then(|i| u8::try_from(i).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn end_ports_have_unicast_lids_only() {
+        for (reported, expected) in [
+            ((0xBF80, 7), (0xBF80, 7)),
+            ((0xBF81, 7), (0xBF81, 0)),
+            ((0xBFFF, 0), (0xBFFF, 0)),
+            ((0xBFFF, 1), (0xBFFF, 0)),
+            ((0xC000, 0), (0, 0)),
+            ((0xFFFF, 7), (0, 0)),
+            ((0, 3), (0, 0)),
+        ] {
+            let (lid, lmc) = unicast_lids(Lid(reported.0), Lmc(reported.1));
+            assert_eq!((lid.0, lmc.0), expected, "{reported:x?}");
+        }
+    }
 }
