@@ -283,7 +283,7 @@ impl Activity {
         }
     }
 
-    /// Whether a local sweep reads what is scheduled to be read again.
+    /// Whether a local sweep is discovering or routing, so that it can read scheduled ports.
     pub(super) fn is_local_discovery(&self) -> bool {
         self.is_local_sweep() && self.read_phase().is_discovering()
     }
@@ -346,7 +346,7 @@ impl SubnetManager {
         self.smps.set_paths(paths);
     }
 
-    /// A full sweep has verified the shortest paths, but not yet the links of a detour.
+    /// The DR paths of requests. A full discovery has verified the shortest paths, but not yet the links of detours.
     pub(super) fn path_policy(&self) -> PathPolicy {
         if self.activity.is_local_sweep() {
             PathPolicy::DetourFromAttempt(1)

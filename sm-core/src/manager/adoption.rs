@@ -85,7 +85,7 @@ impl SubnetManager {
         self.publish_restored(update);
     }
 
-    /// Before anything is written: decides which VL tables devices have that this SM did not write.
+    /// Before anything is written: determines the VL tables of devices that this SM did not write.
     pub(super) fn find_vl_table_origins(&mut self) {
         let announced_master = self.announced_master();
         for n in vls::nodes_of_unknown_origin(&self.subnet) {

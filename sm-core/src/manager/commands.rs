@@ -1,4 +1,4 @@
-//! Operator commands ([`crate::commands::tracker`]): begins them, and begins again what an input interrupted.
+//! Operator commands ([`crate::commands::tracker`]): starts them, and restarts what an input interrupted.
 
 use super::SubnetManager;
 use super::activity::Activity;
@@ -8,11 +8,8 @@ use crate::election::{self, AfterHandover};
 impl SubnetManager {
     pub(super) fn on_command(&mut self, id: CommandId, command: Command) {
         let (state, master) = (self.role(), self.mastership.polled_master());
-        let command_of = (id, command);
-        if !self
-            .commands
-            .accept(&mut self.out, command_of, state, master)
-        {
+        let issued = (id, command);
+        if !self.commands.accept(&mut self.out, issued, state, master) {
             return;
         }
         match command {
@@ -27,7 +24,7 @@ impl SubnetManager {
         }
     }
 
-    /// Moves on, then checks that the work of each command is still in progress: a handover or sweep may have been abandoned.
+    /// Advances the SM, then checks that the work of each command is still in progress: a handover or sweep may have been abandoned.
     pub(super) fn advance_with_commands(&mut self) {
         self.advance();
         if self.commands.awaits_handover() && !self.mastership.is_handing_over() {

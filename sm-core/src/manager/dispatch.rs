@@ -81,8 +81,8 @@ impl SubnetManager {
         }
     }
 
-    /// Retries of a request however few are configured: each M_Key that its target may have is tried, except in polls of a master, whose
-    /// port was read and whose failure is to be detected soon.
+    /// Minimum retries of a request, whatever is configured: each M_Key that its target may have is tried, except in polls of a master,
+    /// whose port was read and whose failure must be detected soon.
     fn min_retries(&self, op: SmpOp) -> u8 {
         if matches!(op, SmpOp::SmInfoPoll(_)) {
             return 0;
@@ -275,8 +275,8 @@ impl SubnetManager {
         }
     }
 
-    /// Whether a local sweep reads at once what is scheduled to be read again. One that is outpaced by changes ends first, because nodes that
-    /// it finds would delay it.
+    /// Whether a local sweep reads scheduled devices at once. A sweep that is outpaced by changes ends first, because further nodes would
+    /// delay it.
     pub(super) fn rereads_at_once(&self) -> bool {
         self.activity.is_local_discovery() && !self.routing.is_outpaced()
     }

@@ -23,7 +23,7 @@ impl SubnetManager {
             LocalPortEvent::Up
                 if !matches!(self.activity, Activity::NoLink) && self.role() == SmState::Master => {
             }
-            // Requests that wait would reach the fabric when the link is back, which may have another master by then.
+            // Queued requests would reach the fabric when the link is back, and another SM may be master by then.
             LocalPortEvent::Down if self.activity.configures() => self.begin_full_sweep(),
             LocalPortEvent::Up | LocalPortEvent::Down => self.request_full_sweep(),
             LocalPortEvent::Changed => {
@@ -92,11 +92,11 @@ impl SubnetManager {
         let check_all = self.schedule.finish_light_sweep(self.now, interval);
         for p in self.silent_ports() {
             self.schedule.reread_port(p);
-            for rival in self.rivals_of(p) {
-                if let Some(port) = self.subnet.port_mut(rival) {
+            for owner_port in self.ports_to_guid_owner(p) {
+                if let Some(port) = self.subnet.port_mut(owner_port) {
                     port.peer_unverified = true;
                 }
-                self.schedule.reread_port(rival);
+                self.schedule.reread_port(owner_port);
             }
         }
         if check_all {
@@ -134,7 +134,7 @@ impl SubnetManager {
     }
 
     /// Switch ports connected to the node whose GUID a node behind `p` uses as well.
-    fn rivals_of(&self, p: PortRef) -> Vec<PortRef> {
+    fn ports_to_guid_owner(&self, p: PortRef) -> Vec<PortRef> {
         let quarantine_reason = |p: PortRef| self.subnet.port(p)?.quarantine.as_deref().cloned();
         let owner = match quarantine_reason(p)
             .or_else(|| self.subnet.peer(p).and_then(quarantine_reason))

@@ -23,7 +23,7 @@ use crate::subnet::PortRef;
 use crate::sweep::discovery::Discovery;
 
 impl SubnetManager {
-    /// The state among subnet managers.
+    /// The SM state.
     #[must_use]
     pub const fn role(&self) -> SmState {
         self.mastership.role()
@@ -84,7 +84,7 @@ impl SubnetManager {
             self.distrust_tables();
             self.lids.unconfirm();
         }
-        // Without a link the port is read from time to time, and a sweep starts when it has one.
+        // Without a link the port is read from time to time, and a sweep starts when the link is up.
         if step.needs_sweep && !step.origin.is_link_down {
             if self.mastership.is_awaiting_replica() {
                 self.set_activity(Activity::AwaitReplica);
@@ -369,7 +369,7 @@ impl SubnetManager {
     fn adopt_replica(&mut self, restored: Option<RestoredState>) {
         self.elect(election::ElectionInput::ReplicaLoadEnded);
         if self.role() != SmState::Master {
-            // The view of an own mastership that has just ended is older than the replica.
+            // The view of this SM's own term, which has just ended, is older than the replica.
             let _ = self.withdraw_view();
         }
         match restored {
@@ -405,7 +405,7 @@ impl SubnetManager {
     fn preserve_state(&mut self, replica_unverified: bool) {
         if self.adoption.is_view_in_use() || self.view().is_none() {
             if replica_unverified {
-                // The SM that the replica is of may be alive.
+                // The master whose records were loaded may be alive.
                 self.adoption.mark_registrations_incomplete();
             }
             return;
@@ -417,13 +417,13 @@ impl SubnetManager {
             .outlive_link_loss(&view, self.vls.epoch(), self.now);
     }
 
-    /// Tables are about to be forgotten. Where they cannot be read, they count as before if the device shows that no other SM was master
+    /// Tables are about to be forgotten. Those that cannot be read back count as unchanged if the device shows that no other SM was master
     /// meanwhile ([`crate::adoption`]).
     pub(super) fn remember_tables(&mut self) {
-        let own_lid = self.role() == SmState::Master
+        let wrote_tables = self.role() == SmState::Master
             && !self.read_only
             && !self.mastership.is_awaiting_replica();
-        if own_lid
+        if wrote_tables
             && !self.adoption.is_view_in_use()
             && let Some(view) = self.view().cloned()
         {

@@ -3,7 +3,7 @@
 //! This file holds the components, the contract with the driver, and the order of activities. The calls of the components are in the files
 //! of their activity: [`discover`], [`sweep`], [`table_update`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`] and [`sa`].
 
-/// Runs `$body` with the context of a component, then applies what the component wants of others.
+/// Runs `$body` with the context of a component, then applies its effects on other components.
 macro_rules! with_ctx {
     ($sm:ident, |$ctx:ident| $body:expr) => {{
         let $ctx = &mut $crate::ctx::Ctx {
@@ -22,7 +22,7 @@ macro_rules! with_ctx {
     }};
 }
 
-/// Binds `$name` to the intents of ports, from the components that own their parts.
+/// Binds `$name` to the intents of all ports, which several components compute.
 macro_rules! port_intents {
     ($sm:ident, $name:ident) => {
         let (lids, vls) = (&$sm.lids, &$sm.vls);
@@ -111,7 +111,7 @@ pub struct SubnetManager {
     smps: Smps,
     out: Outbox,
     activity: Activity,
-    /// Times that an activity or a phase of a sweep began.
+    /// Number of activities and sweep phases begun so far.
     transitions: u64,
     last_sweep: SweepHistory,
 
@@ -207,7 +207,7 @@ impl SubnetManager {
         self.vls.plan()
     }
 
-    /// With replication of the records. `timeout`: how long it takes at most to acknowledge a batch, or to report that a follower lost its
+    /// Enables replication of the records. `timeout`: longest time until a batch is acknowledged, or a standby is reported to have lost its
     /// replica.
     #[must_use]
     pub const fn with_replication(mut self, timeout: Duration) -> Self {
@@ -296,15 +296,15 @@ impl SubnetManager {
         let sa = self.sa.poll_timeout();
         let groups = self.multicast_update_due().filter(|_| idle);
         let mastership = self.mastership.poll_timeout();
-        let looks = idle && self.activity.is_idle() && self.is_master();
-        let noisy = self.traps.due().filter(|_| looks);
+        let may_reread = idle && self.activity.is_idle() && self.is_master();
+        let storms = self.traps.due().filter(|_| may_reread);
         let deadlines = [
             self.out.poll_timeout(),
             self.smps.deadline(),
             timer,
             drained,
             mastership,
-            noisy,
+            storms,
         ];
         deadlines.into_iter().chain([sa, groups]).flatten().min()
     }

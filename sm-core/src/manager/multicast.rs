@@ -45,10 +45,10 @@ impl SubnetManager {
 
     /// Whether tables may be updated outside of sweeps. While LFTs are mixed or a sweep is requested, updates wait for the sweep.
     fn may_update_multicast(&self) -> bool {
-        let settled = self.activity.is_idle()
+        let is_quiescent = self.activity.is_idle()
             && !self.schedule.is_requested()
             && !self.routing.has_mixed_lfts();
-        settled && self.is_master() && self.view().is_some()
+        is_quiescent && self.is_master() && self.view().is_some()
     }
 
     /// When a postponed update is due; `None` while it would have to wait for something else.

@@ -160,7 +160,7 @@ pub(super) fn address_of(
     })
 }
 
-/// Whether the host behind an end port must repeat its registrations because this SM, or the port's LID, is new to it (IBA vol. 1, 14.4.11).
+/// Whether the host of an end port must repeat its registrations because this SM or the port's LID is new to it (IBA vol. 1, 14.4.11).
 pub(super) fn must_reregister(
     port: &Port,
     address: EndPortAddress,

@@ -48,7 +48,7 @@ impl SubnetManager {
         self.view_after(None)
     }
 
-    /// The same, which shares unchanged parts with the previous view.
+    /// A view of the observed fabric that shares unchanged parts with `before`.
     #[must_use]
     pub fn view_after(&self, before: Option<&View>) -> View {
         let aliases = self.registry().aliases().tables();

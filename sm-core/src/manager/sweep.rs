@@ -95,7 +95,7 @@ impl SubnetManager {
 
     /// The problems of a sweep, except those at ports that have left the fabric.
     fn locate_problems(&self, problems: Vec<(Option<PortRef>, ProblemKind)>) -> Vec<Problem> {
-        // A quarantined neighbour does not mark this SM's own port; the problem is solved if a link was found later.
+        // This SM's own port stores no quarantine of its neighbour; the problem is solved if a link was found later.
         let local_port = self.subnet.local();
         let is_solved = |at: &Option<PortRef>, kind: &ProblemKind| {
             *at == local_port
@@ -116,7 +116,7 @@ impl SubnetManager {
             .collect()
     }
 
-    /// A device that does not respond, and has reported a wrong M_Key, has one that this SM does not know.
+    /// A device that does not respond and has reported an M_Key violation has an M_Key that this SM does not know.
     fn explain(&self, at: Option<PortRef>, kind: ProblemKind) -> ProblemKind {
         let is_unanswered = matches!(
             kind,
@@ -229,8 +229,8 @@ impl SubnetManager {
             .collect()
     }
 
-    /// Takes the result of the routing job, if it is there and neither the fabric nor the settings have changed since. Nodes that were found
-    /// meanwhile may belong to the subnet of another master: SMs are scanned and tables read back again before anything is written.
+    /// Installs the result of the routing job if neither the fabric nor the settings have changed since. Nodes that were found meanwhile
+    /// may belong to the subnet of another master: SMs are scanned and tables read back again before anything is written.
     fn continue_routing(&mut self, mut discovery: Discovery) -> Option<SweepPhase> {
         let Some(computed) = self.routing.take_result() else {
             return Some(SweepPhase::Routing(discovery));

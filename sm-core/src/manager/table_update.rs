@@ -113,8 +113,8 @@ impl SubnetManager {
         }
     }
 
-    /// The rejected write of `port` blocks the update. Routes that it only dropped are written back; otherwise, if it dropped any, the next
-    /// sweep begins at once, unless that was tried before.
+    /// The rejected write of `port` blocks the update. If the update has only dropped routes, they are written back. Otherwise, if it
+    /// dropped any, the next sweep begins at once, unless that was tried before.
     fn abort_tables(
         &mut self,
         mut update: Box<TableUpdate>,
@@ -137,14 +137,14 @@ impl SubnetManager {
         self.begin_arming()
     }
 
-    /// No table is written any more: reports their usage.
+    /// The phase ends: reports the fullest P_Key table.
     fn finish_tables(&mut self, update: TableUpdate) {
         if let Some(report) = self.activity.report() {
             report.fullest_pkey_table = update.partitions.into_fullest();
         }
     }
 
-    /// When the tables after a drain can be written; `None` during a handover.
+    /// When the tables after a drain can be written; `None` if no drain is in progress.
     pub(super) fn drained_at(&self) -> Option<Instant> {
         match self.activity.sweep().map(|sweep| &sweep.phase) {
             Some(SweepPhase::Tables(update)) => update.lfts.drained_at(),

@@ -21,7 +21,7 @@ pub(crate) struct Step<'a> {
     /// What precedes the decisions.
     pub(crate) actions: Vec<MastershipAction>,
     pub(crate) decisions: Vec<Decision>,
-    /// The decisions end with a full sweep that trusts nothing read before.
+    /// The decisions end with a full sweep that reads everything again.
     pub(crate) needs_sweep: bool,
 }
 
@@ -123,7 +123,7 @@ impl Mastership {
                 was_master,
             } => {
                 self.takeover.has_ended = true;
-                // A second Stop ends the answering of SA reads.
+                // A second Stop does not wait until SA reads end.
                 vec![MastershipAction::ReportStopped {
                     handed_to: self.takeover.successor.take(),
                     was_master,

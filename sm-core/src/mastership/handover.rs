@@ -1,7 +1,7 @@
 //! SA service after a handover, and what the election needs to know of a stall or a lost lease.
 //!
-//! An SM that handed the subnet over still answers SA reads for [`SA_READS_AFTER_HANDOVER`], because hosts learn of the new master one after another. It
-//! registers nothing any more.
+//! An SM that handed the subnet over still answers SA reads for [`SA_READS_AFTER_HANDOVER`], because the new master updates the hosts one
+//! after another. It accepts no registrations.
 
 use core::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::event::{Event, Notice};
 const SA_READS_AFTER_HANDOVER: Duration = Duration::from_secs(2);
 
 impl Mastership {
-    /// The process stalled: another SM may be master. Nothing is written before the SMs were scanned.
+    /// The process stalled: another SM may be master. Nothing is written before an SMInfo scan.
     pub(crate) fn on_stalled(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -51,8 +51,8 @@ impl Mastership {
         }
     }
 
-    /// Another SM took over from this one. `successor` is reported as the end of this SM when SA reads are no longer answered; `None` if this
-    /// SM becomes standby.
+    /// Another SM took over from this one: SA reads are answered for a while. If this SM stops, `successor` is reported at the end of that
+    /// time; `None` if it becomes standby.
     pub(super) fn start_sa_reads(
         &mut self,
         ctx: &Ctx<'_>,
@@ -69,7 +69,7 @@ impl Mastership {
         self.report_successor()
     }
 
-    /// Reports the end of this SM if it handed the subnet over to end.
+    /// Reports that this SM has stopped, if it handed the subnet over in order to stop.
     fn report_successor(&mut self) -> Option<MastershipAction> {
         let successor = self.takeover.successor.take()?;
         Some(MastershipAction::ReportStopped {
@@ -92,7 +92,7 @@ impl Mastership {
         self.takeover.sa_reads_until.is_some()
     }
 
-    /// Whether this SM ended without a successor: the persisted state stays for its next start.
+    /// Whether this SM stopped without a successor: the persisted state remains for its next start.
     pub(crate) const fn has_ended(&self) -> bool {
         self.takeover.has_ended
     }

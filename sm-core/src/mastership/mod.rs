@@ -70,7 +70,7 @@ pub(crate) enum MastershipAction {
     DiscardStateOfOtherSm,
     /// Compare this SM with the SMs that the last scan found.
     CompareSms,
-    /// The same before a takeover: then sweep, if this SM is master.
+    /// Compare the SMs after the scan of a takeover, and sweep if this SM is master.
     CompareSmsAndSweep,
     /// Report that no SM took over.
     ReportNotHandedOver(AboutSm<election::ElectionNotice>),
@@ -109,7 +109,7 @@ pub(crate) struct Mastership {
     replica: StandbyReplica,
     /// No sweep as master is complete since the start, or since another SM was master.
     first_as_master: bool,
-    /// This SM was neither standby nor completed a sweep as master since its start: LIDs may be reassigned if the operator requests it.
+    /// Since its start this SM was not standby and completed no sweep as master: LIDs may be reassigned if the operator requests it.
     is_new: bool,
     /// The other SMs by GUID, with the port and the SMInfo of the last response.
     other_sms: BTreeMap<PortGuid, (PortRef, SmInfo)>,
@@ -209,7 +209,7 @@ impl Mastership {
         self.election.is_handing_over()
     }
 
-    /// Whether this SM stops or has stopped, or does after the SMInfo scan.
+    /// Whether this SM has stopped, or will stop after a handover or the SMInfo scan.
     pub(crate) fn is_stopping(&self) -> bool {
         self.election.is_stopping()
     }
@@ -229,14 +229,14 @@ impl Mastership {
         self.election.poll_timeout().is_some_and(|due| due <= now)
     }
 
-    /// The other SMs with a fitting SM_Key, as they last responded.
+    /// The other SMs with a matching SM_Key, as they last responded.
     pub(crate) fn other_sms<'a>(
         &'a self,
         cfg: &SmConfig,
     ) -> impl Iterator<Item = (PortRef, &'a SmInfo)> {
-        let fitting = self.other_sms.values();
-        let fitting = fitting.filter(|(_, info)| sm_key_matches(cfg, info));
-        fitting.map(|(at, info)| (*at, info))
+        let other_sms = self.other_sms.values();
+        let matching = other_sms.filter(|(_, info)| sm_key_matches(cfg, info));
+        matching.map(|(at, info)| (*at, info))
     }
 
     /// The other SMs as the election sees them.
@@ -263,8 +263,8 @@ impl Mastership {
         }
     }
 
-    /// The configuration or the set of ferrosm SMs changed. SMs do not report again after a reload, so the set survives one, except where
-    /// the configuration allows no SM any more.
+    /// The configuration or the set of ferrosm SMs changed. SMs do not report again after a reload, so the set survives one, except for SMs
+    /// that the configuration no longer allows.
     pub(crate) fn update_settings(&mut self, cfg: &SmConfig) {
         if let Some(allowed) = &cfg.allowed_sms {
             self.ferrosm_peers.retain(|guid| allowed.contains(guid));

@@ -2,7 +2,7 @@
 //!
 //! It decides which records the next term starts from, how long a standby waits until its replica is complete, and when a new term starts.
 //! Role changes are outputs in the same order as [`Output::Persist`]: batches after [`ReplicationRole::Standby`] are not persisted, those
-//! after [`ReplicationRole::Master`] are. Without replication it only numbers and awaits loads.
+//! after [`ReplicationRole::Master`] are. Without replication, only loads are numbered and awaited.
 
 use core::time::Duration;
 
@@ -129,7 +129,7 @@ impl StandbyReplica {
         self.is_incomplete = true;
     }
 
-    /// Whether a standby must not be handed the subnet, because its replica is incomplete; `None` if that is as at the last call.
+    /// Whether a standby must not be handed the subnet, because its replica is incomplete; `None` if unchanged since the last call.
     pub(super) fn take_change(&mut self) -> Option<bool> {
         let before = core::mem::replace(&mut self.reported_incomplete, self.is_incomplete);
         (before != self.is_incomplete).then_some(self.is_incomplete)
@@ -153,7 +153,7 @@ impl StandbyReplica {
         if before == state || !self.is_enabled {
             return;
         }
-        self.end_waits();
+        self.clear_deadlines();
         let was_master =
             before == SmState::Master && !core::mem::take(&mut self.starts_term_after_load);
         // Applies to a standby until its replica is complete.
@@ -179,7 +179,7 @@ impl StandbyReplica {
         }
     }
 
-    const fn end_waits(&mut self) {
+    const fn clear_deadlines(&mut self) {
         self.deadline = None;
         self.out_of_sync_deadline = None;
     }
@@ -203,7 +203,7 @@ impl StandbyReplica {
         let contents = self.contents;
         // For a second load: the master may have changed records since.
         self.contents = contents.or_incomplete();
-        self.end_waits();
+        self.clear_deadlines();
         self.own_term_just_ended = false;
         self.is_incomplete = self.is_enabled;
         self.state = SmState::Discovering;
@@ -257,7 +257,7 @@ impl StandbyReplica {
         }
         self.contents = ReplicaContents::Complete;
         self.own_term_just_ended = false;
-        self.end_wait();
+        self.stop_waiting();
     }
 
     /// Replication reports that the replica may lack records.
@@ -279,9 +279,9 @@ impl StandbyReplica {
         }
     }
 
-    /// A standby does not wait for its replica any more.
-    const fn end_wait(&mut self) {
-        self.end_waits();
+    /// A standby stops waiting for its replica, and may be handed the subnet.
+    const fn stop_waiting(&mut self) {
+        self.clear_deadlines();
         self.is_incomplete = false;
     }
 
@@ -293,7 +293,7 @@ impl StandbyReplica {
                 // The new master has changed records for a while.
                 self.contents = ReplicaContents::Own;
             }
-            self.end_wait();
+            self.stop_waiting();
         }
         if self.out_of_sync_deadline.is_some_and(|due| due <= now) {
             self.out_of_sync_deadline = None;

@@ -1,4 +1,5 @@
-//! SMInfo on the wire: the SMInfo of this SM, responses of other SMs, their requests, and trap 144 (IBA vol. 1, 14.2.5.13, 14.4; docs/sm-behaviour.md, 8).
+//! SMInfo on the wire: the SMInfo of this SM, responses of other SMs, their requests, and trap 144 (IBA vol. 1, 14.2.5.13, 14.4;
+//! docs/sm-behaviour.md, 8).
 
 use ferrosm_mad::attr::{
     LocalChangeDetails, NodeType, Notice, NoticeType, SmControl, SmInfo, TrapNumber, id,
@@ -99,8 +100,8 @@ impl Mastership {
         None
     }
 
-    /// Sends trap 144 with the priority flag to a master, which then compares the SMs (docs/sm-behaviour.md, 8.4). It is sent again with the polls
-    /// while it matters.
+    /// Sends trap 144 with the priority flag to a master, which then compares the SMs (docs/sm-behaviour.md, 8.4). It is repeated with the
+    /// polls while this SM outranks the master.
     pub(super) fn send_trap_144(&self, ctx: &mut Ctx<'_>, to: PortGuid) {
         let fabric = &*ctx.fabric;
         let lid_of = |p: PortRef| fabric.lid(p);

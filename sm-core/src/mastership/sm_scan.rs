@@ -22,8 +22,8 @@ pub(crate) fn sm_ports(fabric: &Subnet) -> Vec<PortRef> {
     ports.filter(has_sm).collect()
 }
 
-/// Whether end ports are in use by a master that is not this SM and did not respond. `own` is the LID assigned to this SM, `last_master`
-/// that of the master whose state was restored.
+/// Whether end ports are in use by a master that is not this SM and did not respond. `own_lid` is the LID assigned to this SM,
+/// `last_master` that of the master whose state was restored.
 fn is_managed(
     fabric: &Subnet,
     lids: &LidMap,
@@ -50,7 +50,7 @@ fn is_managed(
 }
 
 impl Mastership {
-    /// Queries all SMs; returns whether there are any. Ports that report no SM any more are forgotten.
+    /// Queries all SMs; returns whether there are any. SMs at ports that no longer report one are removed.
     pub(crate) fn query_sms(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let ports = sm_ports(ctx.fabric);
         self.other_sms.retain(|_, (p, _)| ports.contains(p));
@@ -99,7 +99,7 @@ impl Mastership {
         }
     }
 
-    /// All SMs responded, or did not.
+    /// All SMs have responded or timed out.
     pub(crate) fn finish_scan(&mut self, ctx: &mut Ctx<'_>) -> MastershipAction {
         self.sm_scan_running = false;
         if self.role() == SmState::Discovering {

@@ -37,7 +37,7 @@ pub(super) struct Takeover {
     pub(super) sa_reads_until: Option<Instant>,
     /// The SM that took over, to be reported when SA reads are no longer answered.
     pub(super) successor: Option<PortGuid>,
-    /// This SM ended without a successor: the persisted state stays for its next start.
+    /// This SM stopped without a successor: the persisted state remains for its next start.
     pub(super) has_ended: bool,
     /// Another SM was master unseen or is ignored, and may have written tables: the next full sweep reads them again.
     pub(super) foreign_change: bool,
@@ -86,7 +86,7 @@ impl Mastership {
         Some(MastershipAction::AwaitReplica)
     }
 
-    /// The own link is lost. State that this SM acknowledged as master stays valid until another master is seen (ADR 0009).
+    /// The link of the SM's own port is lost. State that it acknowledged as master stays valid until another master is seen (ADR 0009).
     pub(super) fn on_link_lost_as_master(&mut self) -> MastershipAction {
         self.takeover.has_replica_view = false;
         MastershipAction::PreserveState {
@@ -152,7 +152,7 @@ impl Mastership {
         self.other_sms.clear();
         let mut limits = Limits::new(ctx.cfg);
         if !self.election.is_silence_uncertain() {
-            // The last master is probably dead: it is not waited for as long as any device is.
+            // The last master is probably dead: its response is awaited for a shorter time than that of a device.
             limits.timeout = ctx.cfg.smp_timeout / 4;
             limits.retries = 1;
         }
@@ -167,7 +167,7 @@ impl Mastership {
         }
     }
 
-    /// The SMInfo scan of a takeover is complete: this SM is master or standby of another, if its port is still active.
+    /// The SMInfo scan of a takeover is complete: this SM becomes master, or standby of another, if its port is still active.
     pub(super) fn finish_takeover_scan(ctx: &mut Ctx<'_>) -> MastershipAction {
         ctx.smps.set_limits(Limits::new(ctx.cfg));
         let local_port = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
@@ -179,7 +179,7 @@ impl Mastership {
     }
 
     /// Writes MasterSMLID of an end port that discovery has just read, if nothing else about the port changed: its host queries this SM
-    /// long before the sweep writes. `own` is this SM's LID.
+    /// long before the sweep writes. `own_lid` is this SM's LID.
     pub(crate) fn write_sm_lid(
         &self,
         ctx: &mut Ctx<'_>,
@@ -205,7 +205,7 @@ impl Mastership {
     }
 
     /// Detects that another SM was master between two scans, and may be gone: a port that named this SM as its master names another one.
-    /// Returns whether the whole fabric has to be read again, because no other SM corrects such ports. `own` is this SM's LID.
+    /// Returns whether the whole fabric has to be read again, because no other SM corrects such ports. `own_lid` is this SM's LID.
     pub(crate) fn detect_foreign_change(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -266,7 +266,7 @@ pub(crate) fn knows_all_sms(fabric: &Subnet, own_guid: PortGuid, view: Option<&V
     })
 }
 
-/// The PortInfo of a port, with this SM as its master. `own` is this SM's LID.
+/// The PortInfo of a port, with this SM as its master. `own_lid` is this SM's LID.
 pub(crate) fn with_sm_lid(
     fabric: &Subnet,
     at: PortRef,

@@ -87,8 +87,8 @@ pub(crate) struct LftUpdate {
 }
 
 impl LftUpdate {
-    /// An update to `tables` and the `routing` that they are of. `vls_first` is whether SLtoVL tables have to be in place before. Returns with
-    /// it the tables that switches should have from now on, and the routing in force from now on, unless routes are dropped first.
+    /// An update to the `tables` of `routing`. `vls_first`: SLtoVL tables have to be written before. Also returns the tables that switches
+    /// should have from now on, and the routing in force from now on; `None` if routes are dropped first.
     pub(crate) fn new(
         fabric: &Subnet,
         tables: NodeLfts,
@@ -99,12 +99,12 @@ impl LftUpdate {
         match order {
             LftWriteOrder::Drain {
                 first,
-                later_stages: then,
+                later_stages,
             } => {
                 let after = AfterDrain {
                     tables,
                     routing,
-                    stages: then,
+                    stages: later_stages,
                     before: tables_before(fabric, &first),
                 };
                 let update = Self {
@@ -232,9 +232,9 @@ impl LftUpdate {
         self.drained_at
     }
 
-    /// Leaves the remaining stages unwritten, because `port` rejected what they depend on. The tables as they are neither loop nor deadlock;
-    /// links are armed, and the next sweep computes routes from what is installed. Returns the tables before the drain, which have to be written
-    /// back, if the update has only dropped routes of the routing in force.
+    /// Leaves the remaining stages unwritten, because `port` rejected a write that they depend on. The installed tables neither loop nor
+    /// deadlock; links are armed, and the next sweep computes routes from them. If the update has only dropped routes of the routing in
+    /// force, returns the tables before the drain, which have to be written back.
     pub(crate) fn abort(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -278,7 +278,7 @@ impl LftUpdate {
         }
     }
 
-    /// A block was written, or was not. After the last block of a switch its table is known again, and LinearFDBTop is written.
+    /// The write of a block succeeded or failed. After the last block of a switch its table is known again, and LinearFDBTop is written.
     pub(crate) fn on_block_written(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -320,7 +320,7 @@ impl LftUpdate {
     }
 }
 
-/// SwitchInfo was written, or was not. Returns whether PortStateChange shows a change since the ports were read.
+/// The write of SwitchInfo succeeded or failed. Returns whether PortStateChange shows a change since the ports were read.
 pub(crate) fn on_switch_info_set(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,

@@ -1,7 +1,7 @@
 //! Configures ports, arms links and activates them (IBA vol. 1, 14.4.4).
 //!
-//! All tables are written before any link is armed, and all links are armed before any is activated. A port that does not respond is reported
-//! and read again later; the others do not wait for it.
+//! All tables are written before any link is armed, and all links are armed before any is activated. A port that does not respond is
+//! reported and read again later; the other ports do not wait for it.
 
 use core::hash::{Hash, Hasher};
 use core::num::NonZeroU64;
@@ -19,7 +19,7 @@ use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, Port, PortRef, Subnet, plausible};
 use crate::sweep::SweepScope;
 
-/// Bounces of a link whose ends keep a mismatch, with `links.bounce`; after that its values are rewritten.
+/// Most bounces of a link with a persistent mismatch, with `links.bounce`; after that only its parameters are written.
 const BOUNCES_MAX: u8 = 3;
 
 /// What a port should be sent besides the values that follow from its link.
@@ -123,7 +123,7 @@ fn live_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
         .collect()
 }
 
-/// Whether a port has a LID or needs none, and its peer too, because both ends of a link become active together.
+/// Whether a port and its peer each have a LID or need none, because both ends of a link become active together.
 fn has_lid(fabric: &Subnet, p: PortRef, intents: PortIntents<'_>) -> bool {
     let own_port = |p: PortRef| match fabric.get(p.node) {
         Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
@@ -191,8 +191,8 @@ impl Arming {
         Self::default()
     }
 
-    /// All links are armed, as far as devices accept it. Returns the armed ports whose links can be activated: the peer must be armed, or it
-    /// would drop what an active port sends.
+    /// All links are armed, except where devices rejected it. Returns the armed ports whose links can be activated: the peer must be armed,
+    /// or it would drop what an active port sends.
     pub(crate) fn finish(self, fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
         let is_ready = |p: &PortRef| {
             let peer = fabric.peer(*p).filter(|_| p.port != PortNum::ZERO);
@@ -203,7 +203,7 @@ impl Arming {
         ports.into_iter().filter(is_ready).collect()
     }
 
-    /// A port was read: arms it if it rejected its parameters and has those without which it must not carry data.
+    /// A port was read: arms it if it rejected its parameters but has those without which it must not carry data.
     pub(crate) fn on_port_observed(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -256,7 +256,7 @@ fn record_reregister_failure(
     }
 }
 
-/// The end of a Set(PortInfo); `arming` is the current phase, if that arms links. Returns why it is implausible, if it is.
+/// A Set(PortInfo) succeeded or failed; `arming` is the current phase, if that arms links. Returns the problem of an implausible response.
 pub(crate) fn on_set(
     ctx: &mut Ctx<'_>,
     arming: Option<&mut Arming>,

@@ -22,7 +22,7 @@ pub(crate) enum SweepScope {
     Local {
         /// Ports that were read in this sweep.
         read_ports: BTreeSet<PortRef>,
-        /// When the light sweep is due that the sweep must not postpone.
+        /// When the next light sweep is due, which this sweep must not postpone.
         light_due: Option<Instant>,
     },
 }
@@ -57,7 +57,7 @@ impl SweepScope {
         }
     }
 
-    /// When the light sweep is due that the sweep must not postpone.
+    /// When the next light sweep is due, which this sweep must not postpone.
     pub(crate) const fn light_due(&self) -> Option<Instant> {
         match self {
             Self::Full => None,

@@ -31,7 +31,7 @@ pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx) {
     }
 }
 
-/// Removes the link at a port. On a switch port the reason is recorded; it is about whatever is behind the port.
+/// Removes the link at a port. On a switch port the reason is recorded; it concerns the node behind the port.
 pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, reason: QuarantineReason) {
     if let Some(peer) = ctx.fabric.disconnect(at) {
         ctx.effects.routing_stale = true;

@@ -14,8 +14,8 @@ impl Election {
         from: &OtherSm,
         out: &mut Vec<Decision>,
     ) {
-        let counts = from.guid != self.own_guid && self.may_send_control(now, from, out);
-        if !counts || !self.apply_control(now, control, from, out) {
+        let may_accept = from.guid != self.own_guid && self.may_send_control(now, from, out);
+        if !may_accept || !self.apply_control(now, control, from, out) {
             out.push(Decision::Reply { accepted: false });
         }
     }

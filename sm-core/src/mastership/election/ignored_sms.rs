@@ -70,14 +70,14 @@ impl IgnoredSms {
         self.senders.remove(&guid);
     }
 
-    /// An SMInfo scan is complete; `all` are the SMs that responded.
+    /// An SMInfo scan is complete; `other_sms` are the SMs that responded.
     pub(super) fn on_scan_completed(&mut self, other_sms: &[OtherSm], out: &mut Vec<Decision>) {
         self.responders.retain(|guid, _| {
-            let contains = other_sms.iter().any(|p| p.guid == *guid);
-            if !contains {
+            let responded = other_sms.iter().any(|p| p.guid == *guid);
+            if !responded {
                 out.push(Decision::Notice(ElectionNotice::IgnoredSmGone(*guid)));
             }
-            contains
+            responded
         });
     }
 }

@@ -123,8 +123,8 @@ pub enum Decision {
         /// The attribute modifier.
         control: SmControl,
     },
-    /// Reply to the [`ElectionInput::ControlReceived`] of this step. The reply contains the SMInfo of before the step (behaviour rule
-    /// 8.11).
+    /// Reply to the [`ElectionInput::ControlReceived`] of this step. The reply contains the SMInfo from before the step
+    /// (docs/sm-behaviour.md, 8.11).
     Reply {
         /// Whether the control is accepted.
         accepted: bool,
@@ -190,11 +190,11 @@ impl Decision {
 pub enum RoleChangeReason {
     /// No other SM is master or outranks this one.
     HighestRanked,
-    /// This SM is master, or outranks this one.
+    /// The given SM is master, or outranks this one.
     Yielded(OtherSm),
-    /// This SM took over from this one.
+    /// The given SM took over from this one.
     HandedOverTo(PortGuid),
-    /// This SM, the former master, handed over to this one.
+    /// The given SM, the former master, handed over to this one.
     HandoverReceived(PortGuid),
     /// The polled master does not respond.
     MasterSilent(PortGuid),
@@ -208,7 +208,7 @@ pub enum RoleChangeReason {
     OperatorRequest,
     /// The subnet is configured by another SM, and the configuration refuses to take over such subnets.
     SubnetManaged,
-    /// This SM holds the master's lease.
+    /// The given SM holds the master's lease.
     Deposed(PortGuid),
     /// The SM's own port has no link.
     LinkDown,

@@ -45,7 +45,7 @@ pub(super) struct Verification {
 /// What the verification interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum InterruptedWork {
-    /// Nothing: nothing is repeated.
+    /// No request was in progress.
     Idle,
     /// Requests in progress were abandoned: a full sweep follows.
     Abandoned,
@@ -117,8 +117,8 @@ impl Election {
                 self.finish_verification(now, verification, seen, out);
                 return;
             }
-            MasterState::Leaving(leave) => {
-                self.prepare_stop(now, leave, seen, out);
+            MasterState::Leaving(leaving) => {
+                self.prepare_stop(now, leaving, seen, out);
                 return;
             }
         }
@@ -160,7 +160,7 @@ impl Election {
     pub(super) fn prepare_stop(
         &mut self,
         now: Instant,
-        leave: Leaving,
+        leaving: Leaving,
         seen: &[OtherSm],
         out: &mut Vec<Decision>,
     ) {
@@ -170,7 +170,7 @@ impl Election {
             self.stop(None, out);
             return;
         };
-        if peer.is_ready() || leave.scans >= self.settings.successor_scans_max {
+        if peer.is_ready() || leaving.scans >= self.settings.successor_scans_max {
             self.offer(
                 now,
                 peer.guid,
@@ -186,15 +186,15 @@ impl Election {
             )));
             self.due = Some(now + self.settings.successor_scan_interval);
         }
-        self.state = State::Master(MasterState::Leaving(leave));
+        self.state = State::Master(MasterState::Leaving(leaving));
     }
 
     /// Starts the next SMInfo scan for a successor.
     pub(super) fn scan_for_successor(&mut self, now: Instant, out: &mut Vec<Decision>) {
-        let State::Master(MasterState::Leaving(leave)) = &mut self.state else {
+        let State::Master(MasterState::Leaving(leaving)) = &mut self.state else {
             return;
         };
-        leave.scans = leave
+        leaving.scans = leaving
             .scans
             .saturating_add(1)
             .min(self.settings.successor_scans_max);
@@ -244,11 +244,11 @@ impl Election {
         }
         if accepted {
             self.handed_over(now, offer, out);
-            if let State::Standby(watch) = &mut self.state {
-                watch.accepted = true;
+            if let State::Standby(polled) = &mut self.state {
+                polled.accepted = true;
             }
         } else if !offer.polling {
-            // It also rejects HANDOVER if it is already master by an earlier one whose response was lost.
+            // The other SM also rejects HANDOVER if an earlier one, whose response was lost, made it master.
             self.poll_offered_sm(now, offer, out);
         }
     }
@@ -289,7 +289,7 @@ impl Election {
         });
     }
 
-    /// The result of the request was not reported in time.
+    /// No response to HANDOVER or to the poll was reported in time.
     pub(super) fn on_offer_timeout(&mut self, now: Instant, out: &mut Vec<Decision>) {
         let State::Master(MasterState::Offering(offer)) = self.state else {
             return;

@@ -15,8 +15,8 @@
 //!
 //! * An offering master stops writing before it sends HANDOVER and becomes standby after the other SM has taken over. If the response is
 //!   lost, it sends HANDOVER again and finally polls the other SM: only an SM that is master has taken over.
-//! * Of two masters the lower-ranked hands over and the higher-ranked waits. If it waits longer than [`ElectionSettings::max_missed_polls`], it
-//!   hands over to the lower-ranked one and raises an alarm.
+//! * Of two masters the lower-ranked hands over and the higher-ranked waits. If it waits longer than
+//!   [`ElectionSettings::max_missed_polls`], it hands over to the lower-ranked one and raises an alarm.
 //! * A standby considers its master dead only after missed polls over several paths. It then restarts discovery instead of becoming master
 //!   at once.
 //! * This SM also waits no longer than `max_missed_polls` for a higher-ranked SM to become master.
@@ -35,9 +35,10 @@
 //! # State transitions
 //!
 //! Rows are inputs, columns are states. A test generates the table from the step function and compares it. Inputs come from the SM that is
-//! polled, offered to or waited for; *higher* and *lower* compare its rank with this SM's. The limits are one missed poll, one HANDOVER,
-//! one scan and a patience of two, so that a cell shows the final result of repeated failures. *sweep* is a full sweep, *scan* an SMInfo
-//! scan, *rescan* one that abandons a scan in progress; the state in bold is the new state. The last rows are outputs of the state.
+//! polled, offered the subnet or waited for; *higher* and *lower* compare its rank with this SM's. The limits are one missed poll, one
+//! HANDOVER, one scan and two `max_missed_polls`, so that a cell shows the final result of repeated failures. *sweep* is a full sweep,
+//! *scan* an SMInfo scan, *rescan* one that abandons a scan in progress; the state in bold is the new state. The last rows are outputs of
+//! the state.
 //!
 #![doc = include_str!("transitions.md")]
 
@@ -275,7 +276,7 @@ impl Election {
     fn record_refusal(&mut self, peer: &OtherSm) {
         let offered = match &self.state {
             State::Master(_) => true,
-            State::Standby(watch) => watch.accepted,
+            State::Standby(polled) => polled.accepted,
             State::NotActive(_) | State::Discovering => false,
         };
         let refusal = Refusal {
@@ -362,7 +363,7 @@ impl Election {
             return;
         }
         match &self.state {
-            State::Standby(watch) => out.push(Decision::SendPriorityTrap { to: watch.guid }),
+            State::Standby(polled) => out.push(Decision::SendPriorityTrap { to: polled.guid }),
             State::Master(_) => out.push(Decision::ScanSms),
             State::NotActive(_) | State::Discovering => {}
         }
@@ -382,7 +383,7 @@ impl Election {
                     out.push(Decision::Notice(ElectionNotice::NoSuccessor));
                 }
             },
-            State::Master(duty) => match duty {
+            State::Master(master) => match master {
                 MasterState::Offering(offer) => {
                     // A later command does not cancel a stop.
                     offer.after = offer.after.max(after);
@@ -429,8 +430,8 @@ impl Election {
 
     fn on_sm_info(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) {
         match &self.state {
-            State::Standby(watch) if watch.guid == peer.guid => self.on_master_polled(peer, out),
-            State::Master(duty) if duty.peer() == Some(peer.guid) => {
+            State::Standby(polled) if polled.guid == peer.guid => self.on_master_polled(peer, out),
+            State::Master(master) if master.peer() == Some(peer.guid) => {
                 self.on_other_sm_info(now, peer, out);
             }
             State::NotActive(_) | State::Discovering | State::Standby(_) | State::Master(_) => {}
@@ -445,8 +446,8 @@ impl Election {
         out: &mut Vec<Decision>,
     ) {
         match &self.state {
-            State::Standby(watch) if watch.guid == guid => self.on_master_poll_missed(paths, out),
-            State::Master(duty) if duty.peer() == Some(guid) => {
+            State::Standby(polled) if polled.guid == guid => self.on_master_poll_missed(paths, out),
+            State::Master(master) if master.peer() == Some(guid) => {
                 self.on_other_poll_missed(now, paths, out);
             }
             State::NotActive(_) | State::Discovering | State::Standby(_) | State::Master(_) => {}
@@ -460,12 +461,12 @@ impl Election {
             | State::Master(MasterState::Active | MasterState::Verifying(_)) => {
                 self.due = None;
             }
-            State::Standby(watch) => {
+            State::Standby(polled) => {
                 out.push(Decision::Poll {
-                    to: watch.guid,
-                    path: watch.missed,
+                    to: polled.guid,
+                    path: polled.missed,
                 });
-                self.due = Some(now + self.settings.interval_for(watch.guid));
+                self.due = Some(now + self.settings.interval_for(polled.guid));
             }
             State::Master(MasterState::Waiting(wait)) => {
                 out.push(Decision::Poll {
@@ -543,11 +544,11 @@ impl Election {
 
     fn enter_not_active(
         &mut self,
-        idle: InactiveReason,
+        inactive: InactiveReason,
         reason: RoleChangeReason,
         out: &mut Vec<Decision>,
     ) {
-        self.state = State::NotActive(idle);
+        self.state = State::NotActive(inactive);
         self.end_takeover();
         self.due = None;
         out.push(Decision::EnterState {

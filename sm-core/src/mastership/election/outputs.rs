@@ -143,7 +143,7 @@ impl Election {
     #[must_use]
     pub const fn other(&self) -> Option<PortGuid> {
         match &self.state {
-            State::Standby(watch) => Some(watch.guid),
+            State::Standby(polled) => Some(polled.guid),
             State::Master(MasterState::Offering(offer)) => Some(offer.to),
             State::Master(MasterState::Waiting(wait)) => Some(wait.guid),
             State::NotActive(_)

@@ -1,5 +1,5 @@
-//! Standby: polls one SM (docs/sm-behaviour.md, 8.4). A standby becomes master only by HANDOVER. If the polled SM is silent, it restarts discovery
-//! first.
+//! Standby: polls one SM (docs/sm-behaviour.md, 8.4). A standby becomes master only by HANDOVER. If the polled SM is silent, it restarts
+//! discovery first.
 
 use ferrosm_mad::ids::PortGuid;
 
@@ -35,26 +35,26 @@ impl Election {
         let outranks = peer.rank() > self.rank();
         let max_missed_polls = self.settings.max_missed_polls;
         let allowed = self.settings.missed_polls_for(peer.guid, 1);
-        let State::Standby(watch) = &mut self.state else {
+        let State::Standby(polled) = &mut self.state else {
             return;
         };
         if peer.is_master() {
-            *watch = PolledSm::new(peer.guid);
+            *polled = PolledSm::new(peer.guid);
             if !outranks {
                 // The master may not know this SM.
                 out.push(Decision::SendPriorityTrap { to: peer.guid });
             }
         } else if peer.competes() && outranks {
-            watch.missed = 0;
-            watch.idle = watch.idle.saturating_add(1);
-            if watch.idle >= max_missed_polls {
+            polled.missed = 0;
+            polled.idle = polled.idle.saturating_add(1);
+            if polled.idle >= max_missed_polls {
                 self.record_refusal(peer);
                 self.restart_discovery(RoleChangeReason::StayedStandby(peer.guid), out);
             }
         } else {
             // The polled SM is alive but neither master nor of higher rank. Its successor may still be starting.
-            watch.missed = watch.missed.saturating_add(1);
-            if watch.missed >= allowed {
+            polled.missed = polled.missed.saturating_add(1);
+            if polled.missed >= allowed {
                 self.restart_discovery(RoleChangeReason::MasterSteppedDown(peer.guid), out);
             }
         }
@@ -63,12 +63,12 @@ impl Election {
     /// Replication reports whether the replica lacks records. A standby with a complete one announces itself to the master.
     pub(super) fn on_replica_changed(&mut self, is_incomplete: bool, out: &mut Vec<Decision>) {
         let was_incomplete = core::mem::replace(&mut self.replica.is_incomplete, is_incomplete);
-        let State::Standby(watch) = self.state else {
+        let State::Standby(polled) = self.state else {
             return;
         };
         self.replica.was_incomplete = is_incomplete;
         if was_incomplete && !is_incomplete {
-            out.push(Decision::SendPriorityTrap { to: watch.guid });
+            out.push(Decision::SendPriorityTrap { to: polled.guid });
         }
     }
 
@@ -80,7 +80,7 @@ impl Election {
         uncertain: bool,
         out: &mut Vec<Decision>,
     ) {
-        if matches!(self.state, State::Standby(watch) if watch.guid == guid) {
+        if matches!(self.state, State::Standby(polled) if polled.guid == guid) {
             self.silence_uncertain = uncertain;
             self.restart_discovery(RoleChangeReason::MasterSilent(guid), out);
         }
@@ -88,13 +88,13 @@ impl Election {
 
     /// The polled SM did not respond.
     pub(super) fn on_master_poll_missed(&mut self, paths: u8, out: &mut Vec<Decision>) {
-        let State::Standby(watch) = &mut self.state else {
+        let State::Standby(polled) = &mut self.state else {
             return;
         };
-        let allowed = self.settings.missed_polls_for(watch.guid, paths);
-        watch.missed = watch.missed.saturating_add(1);
-        if watch.missed >= allowed {
-            let reason = RoleChangeReason::MasterSilent(watch.guid);
+        let allowed = self.settings.missed_polls_for(polled.guid, paths);
+        polled.missed = polled.missed.saturating_add(1);
+        if polled.missed >= allowed {
+            let reason = RoleChangeReason::MasterSilent(polled.guid);
             self.restart_discovery(reason, out);
         }
     }

@@ -70,7 +70,7 @@ impl Node {
         restored.map(|r| (r.registrations.aliases.len(), r.complete))
     }
 
-    /// What left since the last call, as text.
+    /// The outputs since the last call, as text.
     fn outputs(&mut self) -> Vec<&'static str> {
         let mut all = Vec::new();
         while let Some(output) = self.out.pop(at(0)) {
@@ -181,9 +181,9 @@ fn complete_replica_is_used_as_it_is() {
     assert_eq!(node.outputs(), ["master"]);
 }
 
-/// A standby that was never in sync has records of its own only; the master's last word decides about those of others.
+/// A standby that was never in sync has only records of its own; otherwise the last report decides whether the replica is complete.
 #[test]
-fn end_of_the_master_decides_about_the_replica() {
+fn last_report_decides_whether_the_replica_is_complete() {
     for (was_in_sync, in_sync, answer, loaded) in [
         (true, true, None, (1, true)),
         (true, false, None, (1, false)),
@@ -204,7 +204,7 @@ fn end_of_the_master_decides_about_the_replica() {
     }
 }
 
-/// Without having been standby in between, the master may have changed records.
+/// If the SM was not standby in between, the master may have changed records that it did not receive.
 #[test]
 fn replica_is_incomplete_at_the_second_load() {
     let mut node = Node::in_states(&[SmState::Standby]);
@@ -235,7 +235,7 @@ fn standby_out_of_sync_is_not_ready() {
     assert_eq!(node.replica.poll_timeout(), None);
 }
 
-/// The term of a master that is handed the subnet starts when the records are read.
+/// The term of an SM that is handed the subnet starts when its records are loaded.
 #[test]
 fn term_starts_after_the_load() {
     let mut node = Node::in_states(&[SmState::Standby]);

@@ -20,7 +20,7 @@ use crate::sweep::quarantine::quarantine;
 
 /// Whether `to`, which is behind `from`, shows that a link between switches, or the SM's own link, leads elsewhere than before.
 ///
-/// DR paths over the link then end at other nodes than was assumed, so what was read or written over them is about unknown nodes.
+/// DR paths over the link then end at other nodes than was assumed, so values read or written over them belong to unknown nodes.
 pub(super) fn has_moved(fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
     let forwards =
         |p: PortRef| fabric.local() == Some(p) || fabric.get(p.node).is_some_and(Node::is_switch);
@@ -75,8 +75,8 @@ impl Discovery {
         }
     }
 
-    /// Reads the switch at the far end of a changed link, which may have lost its tables. Once a sweep, or two switches would have each
-    /// other read without end.
+    /// Reads the switch at the far end of a changed link, which may have lost its tables. Only once a sweep: two switches
+    /// would cause reads of each other without end.
     fn read_far_end(&mut self, ctx: &mut Ctx<'_>, to: PortRef) {
         if ctx.fabric.get(to.node).is_some_and(Node::is_switch) && self.far_ends.insert(to.node) {
             ctx.smps.enqueue(SmpOp::SwitchInfo(to.node));
@@ -171,8 +171,8 @@ impl Discovery {
         }
     }
 
-    /// Connects a link after a conflict. A CA or router port at its far end was read over the earlier link, so it is read again: another one may
-    /// have answered.
+    /// Connects a link after a conflict. A CA or router port at its far end was read over the earlier link, so it is read again: another
+    /// node may have responded.
     fn reconnect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef, guid: PortGuid) {
         self.connect(ctx, from, to);
         if let Some(node) = ctx.fabric.get_mut(to.node).filter(|node| !node.is_switch()) {

@@ -1,8 +1,8 @@
 //! Discovery by directed route (IBA vol. 1, 14.4.3): of the whole fabric, or of the switches and ports that are to be read again.
 //!
 //! Both use the same requests: a switch is read by SwitchInfo and the PortInfo of all its ports, and the node behind a port by NodeInfo. A
-//! full sweep queries behind every port that is up, a local sweep only where the state of a port changed. No response, and no missing
-//! response, ends a sweep: the node or port is quarantined and reported.
+//! full sweep queries the node behind every port that is up, a local sweep only where the state of a port changed. A bad or missing
+//! response does not end a sweep: the node or port is quarantined and reported.
 //!
 //! [`port_info`] handles PortInfo, [`links`] which port is linked to which, [`owners`] which node or port owns a GUID.
 
@@ -333,8 +333,8 @@ pub(crate) fn on_node_info_failed(
     NodeInfoOutcome::Done
 }
 
-/// A NodeInfo query timed out, or its response was implausible. A local sweep does not give up an active link for that: the agent may be hung
-/// while the node forwards.
+/// A NodeInfo query timed out, or its response was implausible. A local sweep preserves an active link: the agent may hang while the node
+/// forwards.
 fn on_no_neighbour(
     ctx: &mut Ctx<'_>,
     from: PortRef,
@@ -460,8 +460,8 @@ fn read_ports(ctx: &mut Ctx<'_>, n: NodeIdx) {
     }
 }
 
-/// Has ports read again that may have changed after they were read and before PortStateChange of their switches, `uncleared`, was cleared:
-/// of each link one end. Links that were armed since are also queried again, because an exchanged cable leaves no trace in their state.
+/// Schedules reads of ports that may have changed after they were read and before PortStateChange of their switches, `uncleared`, was
+/// cleared; of each link, one end. Links armed since are also queried again, because an exchanged cable leaves no trace in their state.
 pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>) {
     let fabric = &*ctx.fabric;
     for n in uncleared {

@@ -1,7 +1,7 @@
 //! Which node and port owns a GUID that several report.
 //!
-//! A node or port that was in use before retains its GUID, whichever a sweep reaches first. If none was known before, as after a restart, the
-//! one with an Active port does; otherwise the first.
+//! A node or port that was in use before retains its GUID, whichever a sweep reaches first. If none was known before, as after a restart,
+//! the one with an Active port owns the GUID; otherwise the first.
 
 use ferrosm_mad::attr::{NodeInfo, PortState};
 use ferrosm_mad::ids::PortGuid;
@@ -74,8 +74,8 @@ fn is_reached(fabric: &Subnet, p: PortRef) -> bool {
     })
 }
 
-/// Whether a NodeInfo received over `from` has a GUID of a known node, or of its port, that was elsewhere before this sweep and has not been
-/// reached yet. If it still is elsewhere, the node behind `from` uses a GUID that is not its own.
+/// Whether a NodeInfo received over `from` has a GUID of a known node, or of its port, that was elsewhere before this sweep and has not
+/// been reached yet. If it still is elsewhere, the node behind `from` uses a GUID that is not its own.
 pub(super) fn has_absent_owner(fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
     let is_elsewhere = |p: PortRef| fabric.peer(p).is_some_and(|peer| peer != from);
     let is_absent = |n: NodeIdx| {

@@ -1,4 +1,4 @@
-//! PortInfo responses: the state of a port, its link, and what the port may have lost.
+//! PortInfo responses: the state of a port, its link, and tables and keys that its device may have lost.
 
 use ferrosm_mad::attr::{ExtendedPortInfo, LinkSpeed, PortInfo, PortState, id};
 use ferrosm_mad::ids::{AttrMod, PortNum};
@@ -39,12 +39,12 @@ impl Discovery {
         };
         port.quarantine = None;
         if !port.is_up() {
-            // What was behind the port before it went down is no longer.
+            // The neighbour that was reported before the port went down is outdated.
             self.neighbours.remove(&at);
             self.disconnect_down_port(ctx, at);
             return;
         }
-        // A link that is not active, or became so after its far end was queried, may lead elsewhere by now.
+        // A link that is not active, or became active after its far end was queried, may lead elsewhere by now.
         let is_unproven =
             core::mem::take(&mut port.peer_unverified) || port.state() < PortState::Active;
         let peer = ctx.fabric.peer(at);
@@ -64,7 +64,7 @@ impl Discovery {
                     far.peer_unverified = false;
                 }
             } else if peer.is_none() {
-                // The port over which the last switch in reach was reached has its link.
+                // A port with a link is the one over which this switch was reached.
                 quarantine(ctx, at, QuarantineReason::PathTooLong);
             }
         }

@@ -18,9 +18,9 @@ use super::{
 use rows::rows;
 
 const ME: PortGuid = PortGuid(5);
-/// The SM that is polled, offered to or waited for, and the source of all inputs unless stated otherwise.
+/// The SM that is polled, offered the subnet or waited for, and the source of all inputs unless stated otherwise.
 const OTHER: PortGuid = PortGuid(4);
-/// An SM that this one does not await a response of.
+/// An SM from which this one awaits no response.
 const THIRD: PortGuid = PortGuid(6);
 
 const STATES: [&str; 13] = [
@@ -88,7 +88,7 @@ fn election_in_state(name: &str) -> Election {
 }
 
 fn election_in_state_with(name: &str, settings: ElectionSettings) -> Election {
-    let index = STATES.iter().position(|index| *index == name);
+    let index = STATES.iter().position(|state| *state == name);
     index
         .and_then(|index| build_state(index, settings))
         .unwrap_or_else(|| panic!("{name} not reached"))
@@ -575,18 +575,18 @@ fn operators_handover_survives_a_reload() {
 /// An operator's handover does not go to an SM without the records.
 #[test]
 fn handover_skips_sm_that_is_not_ready() {
-    let copying = OtherSm {
+    let starting = OtherSm {
         guid: PortGuid(9),
         ..other(HIGHER, SmState::Discovering)
     };
     let mut e = election_in_state("Master, handing over");
-    let out = e.step(Instant::START, scanned(&[copying]));
-    let not_ready = ElectionNotice::SuccessorNotReady(copying.guid);
+    let out = e.step(Instant::START, scanned(&[starting]));
+    let not_ready = ElectionNotice::SuccessorNotReady(starting.guid);
     assert_eq!(out, [Decision::Notice(not_ready), Decision::Sweep]);
     assert!(e.may_write());
     let ready = other(LOWER, SmState::Standby);
     let _ = e.step(Instant::START, hand_over(AfterHandover::StandBy));
-    let _ = e.step(Instant::START, scanned(&[copying, ready]));
+    let _ = e.step(Instant::START, scanned(&[starting, ready]));
     assert_eq!(e.other(), Some(ready.guid));
 }
 

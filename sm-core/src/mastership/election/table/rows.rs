@@ -175,7 +175,7 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
     rows
 }
 
-/// Inputs from an SM that this one does not await a response of.
+/// Inputs from an SM from which this one awaits no response.
 fn third_sm_rows() -> Vec<(String, ElectionInput)> {
     let mut rows = Vec::new();
     for state in [SmState::Standby, SmState::Master] {
