@@ -56,7 +56,7 @@ impl VlPlanPair<'_> {
         if self.maps_differ(used_sls(&before.path_sl)) {
             return VlChange::UsedSlToVl;
         }
-        let lids = self.moved();
+        let lids = self.lids_with_changed_sl();
         if !lids.is_empty() {
             VlChange::PathSls(lids)
         } else if before.vls == after.vls && before.sl2vl == after.sl2vl {
@@ -67,7 +67,7 @@ impl VlPlanPair<'_> {
     }
 
     /// LIDs to which packets from some switch get another SL.
-    fn moved(&self) -> Vec<Lid> {
+    fn lids_with_changed_sl(&self) -> Vec<Lid> {
         let (before, after) = (self.before.1, self.after.1);
         if let (PathSl::Uniform(a), PathSl::Uniform(b)) = (&before.path_sl, &after.path_sl)
             && a == b
@@ -75,7 +75,7 @@ impl VlPlanPair<'_> {
             return Vec::new();
         }
         let destinations_before = self.before.0.destinations();
-        let moved = self.after.0.destinations().iter().filter(|d| {
+        let changed = self.after.0.destinations().iter().filter(|d| {
             let Ok(old) = destinations_before.binary_search_by_key(&d.lid, |old| old.lid) else {
                 return false;
             };
@@ -85,7 +85,7 @@ impl VlPlanPair<'_> {
                 before.sl(from_before, old) != after.sl(from_after, d)
             })
         });
-        moved.map(|d| d.lid).collect()
+        changed.map(|d| d.lid).collect()
     }
 
     /// Whether an SL of the mask changes its VL on some link between switches. Links to end ports do not count: no other channel depends on
@@ -117,13 +117,13 @@ impl VlPlanPair<'_> {
 /// SLs that paths use, one bit each.
 fn used_sls(path_sl: &PathSl) -> u16 {
     let bit = |sl: &u8| 1u16 << (usize::from(*sl) % SLS);
-    let vl_mask = |sls: &[u8]| sls.iter().map(bit).fold(0, |a, b| a | b);
+    let sl_mask = |sls: &[u8]| sls.iter().map(bit).fold(0, |a, b| a | b);
     match path_sl {
         PathSl::Uniform(sl) => bit(sl),
         // Paths without an entry use SL 0.
-        PathSl::ByLid(sls) => 1 | vl_mask(sls),
+        PathSl::ByLid(sls) => 1 | sl_mask(sls),
         PathSl::BySwitches(rows) | PathSl::BySwitchAndLid(rows) => {
-            rows.iter().map(|row| vl_mask(row)).fold(1, |a, b| a | b)
+            rows.iter().map(|row| sl_mask(row)).fold(1, |a, b| a | b)
         }
     }
 }

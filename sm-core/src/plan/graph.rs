@@ -116,7 +116,7 @@ impl<N> GraphBuilder<N> {
     }
 }
 
-/// Number of LIDs of a port; a fabric file may hold any LMC.
+/// Number of LIDs of a port; a fabric file may contain any LMC.
 fn lid_count(lmc: Lmc) -> u16 {
     1 << lmc.0.min(7)
 }

@@ -46,7 +46,7 @@ pub fn installed_entries(
 }
 
 impl InstalledGroups {
-    /// The entries of `nodes`, which are the switches of a graph in its order. `groups` gives the SL of each MLID; of others it is SL 0.
+    /// The entries of `nodes`, which are the switches of a graph in its order. `groups` gives the SL of each MLID; the default is SL 0.
     #[must_use]
     pub fn new(fabric: &Subnet, nodes: &[NodeIdx], groups: &MulticastGroups) -> Self {
         let group = |(mlid, ports): (Lid, BTreeMap<SwitchIdx, PortSet>)| {

@@ -61,7 +61,7 @@ pub enum EngineMessage {
 }
 
 impl EngineMessage {
-    /// The reasons of a failure, a message each.
+    /// One message for each reason of a failure.
     pub(crate) fn of_failure(failure: &RoutingFailure) -> impl Iterator<Item = Self> + '_ {
         let adoption = failure.adoption.iter().cloned().map(Self::AdoptionRejected);
         let engines = failure.engines.iter().cloned().map(Self::EngineRejected);

@@ -1,7 +1,7 @@
 //! The desired PortInfo of a port (docs/sm-behaviour.md 3.1 to 3.22).
 //!
-//! A Set writes every read-write field, so it starts from the last PortInfo of the port and changes only what the SM decides; unknown bits are
-//! preserved. PortState and PortPhysicalState are NoChange; callers set them.
+//! A Set writes every read-write field, so it starts from the last PortInfo of the port and changes only what the SM decides; unknown bits
+//! are preserved. PortState and PortPhysicalState are NoChange; callers set them.
 
 use ferrosm_mad::attr::{CapMask, MtuCode, NodeType, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum, Sl};
@@ -134,12 +134,12 @@ pub fn wanted_port_info(
         let leaf = peer_node.info.node_type != NodeType::Switch;
         // Ports between switches do not enforce P_Keys (docs/sm-behaviour.md 9.7).
         let checks = leaf && port.enforces_p_keys;
-        let can = node.switch_info().unwrap_or_default();
+        let switch_info = node.switch_info().unwrap_or_default();
         let enforcement = cfg.partitions.enforcement();
         want.partition_enforcement_inbound =
-            checks && enforcement.inbound() && can.inbound_enforcement_cap;
+            checks && enforcement.inbound() && switch_info.inbound_enforcement_cap;
         want.partition_enforcement_outbound =
-            checks && enforcement.outbound() && can.outbound_enforcement_cap;
+            checks && enforcement.outbound() && switch_info.outbound_enforcement_cap;
         want.hoq_life = if leaf {
             cfg.leaf_hoq_life
         } else {
@@ -275,8 +275,8 @@ mod tests {
         PortInfo::decode(&wanted_port_info(subnet, at, Some(ADDRESS), &cfg, reregister).unwrap())
     }
 
-    /// A CA of MTU 4096 and 15 VLs on a switch of MTU 2048 and 8 VLs: both ends get 2048 and 8 VLs, the CA its address and M_Key, the switch port
-    /// the lifetimes of a port to a CA; no port state changes.
+    /// A CA of MTU 4096 and 15 VLs on a switch of MTU 2048 and 8 VLs: both ends get 2048 and 8 VLs, the CA its address and M_Key, the
+    /// switch port the lifetimes of a port to a CA; no port state changes.
     #[test]
     fn settings_depend_on_the_kind_of_port() {
         let init = |mtu, vls| port_info(PortState::Initialize, mtu, vls);

@@ -131,7 +131,7 @@ fn link_end(subnet: &Subnet, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEn
     }
 }
 
-/// Whether every switch of a graph is in another graph, which has at least as many links. `nodes` and `others` are ascending.
+/// Whether every switch of a graph is in another graph, which has at least as many links. `nodes` and `other_nodes` are ascending.
 fn is_subgraph(
     topo: &Topology,
     nodes: &[NodeIdx],
@@ -144,8 +144,8 @@ fn is_subgraph(
 }
 
 impl RoutingJob {
-    /// Builds the job from switches with an LFT, the links between them, and the LIDs of end ports. It starts from the routing in force, with
-    /// the node of each of its switches, and the LFTs that switches should have.
+    /// Builds the job from switches with an LFT, the links between them, and the LIDs of end ports. `last` is the routing in force, with
+    /// the node of each of its switches; `desired` are the LFTs that switches should have.
     #[must_use]
     pub(crate) fn new(
         id: u64,
@@ -358,7 +358,7 @@ impl RoutingJob {
         let drained = self.drain_for_vl_change(routing, messages);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let located = |(s, block)| Some((node(s)?, block));
-        let names = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
+        let by_node = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
         let installed_tables: Vec<Option<Arc<Lft>>> = match &drained {
             Some(tables) => tables.iter().cloned().map(Some).collect(),
             None => self.installed.clone(),
@@ -389,7 +389,7 @@ impl RoutingJob {
             }
             Transition::Drain { first, conflict } => {
                 messages.push(EngineMessage::DrainedUpdate(self.names.attach(conflict)));
-                let first = names(first);
+                let first = by_node(first);
                 let later_stages = Vec::new();
                 return (
                     LftWriteOrder::Drain {
@@ -402,7 +402,7 @@ impl RoutingJob {
         };
         let order = match drained {
             Some(first) => LftWriteOrder::Drain {
-                first: names(first),
+                first: by_node(first),
                 later_stages: stages,
             },
             None if stages.is_empty() => LftWriteOrder::Any,

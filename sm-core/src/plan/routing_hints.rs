@@ -126,7 +126,7 @@ impl AbsentGuids {
         }
     }
 
-    /// Returns `found`; records the GUID as absent if it is `None`.
+    /// Returns `value`; records the GUID as absent if it is `None`.
     fn record<T>(&mut self, guid: u64, value: Option<T>) -> Option<T> {
         if value.is_none() && !self.guids.contains(&guid) {
             self.guids.push(guid);
@@ -298,8 +298,8 @@ fn port_order(
     let port_pairs = ports
         .iter()
         .filter_map(|port| Some((at.switch_port(*guid, *port)?, *port)));
-    let (switches, peers): (Vec<_>, Vec<_>) = port_pairs.unzip();
-    Some((*switches.first()?, peers))
+    let (switches, known_ports): (Vec<_>, Vec<_>) = port_pairs.unzip();
+    Some((*switches.first()?, known_ports))
 }
 
 fn torus(torus: &GuidTorus, index: &GuidIndex, warnings: &mut Vec<HintWarning>) -> TorusHint {
@@ -313,7 +313,7 @@ fn torus(torus: &GuidTorus, index: &GuidIndex, warnings: &mut Vec<HintWarning>) 
             let to = missing.record(to.0, index.find_switch(to.0));
             *resolved = from.zip(to).map(|((a, _), (b, _))| (a, b));
         }
-        // A seed with an absent switch is not usable; further seeds are for this case.
+        // A seed with an absent switch is not usable; the file may list further seeds for this case.
         if links
             .iter()
             .map(Option::is_some)

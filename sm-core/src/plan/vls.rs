@@ -93,8 +93,8 @@ impl FabricVlPlan {
         Sl(sl)
     }
 
-    /// The tables that a switch should have: one for each pair of `live` ports, or one for each output where all its
-    /// inputs have the same and the switch takes it in one Set.
+    /// The tables that a switch should have: one for each pair of `live` ports, or one for an output whose inputs all have the same table,
+    /// if the switch accepts it in one Set.
     #[must_use]
     pub fn switch_maps(
         &self,
@@ -105,7 +105,7 @@ impl FabricVlPlan {
         let Some(s) = self.switch(n).filter(|_| has_sl_to_vl(node, PortNum::ZERO)) else {
             return Vec::new();
         };
-        let short = !node.rejects_optimized_sl_to_vl
+        let is_optimized = !node.rejects_optimized_sl_to_vl
             && node
                 .switch_info()
                 .is_some_and(|i| i.optimized_sl_to_vl != 0);
@@ -118,7 +118,7 @@ impl FabricVlPlan {
             };
             let map = |input| vl_plan.map(&self.run.topo, s, input, output);
             let first = map(PortNum::ZERO);
-            if short && inputs().all(|i| map(i) == first) {
+            if is_optimized && inputs().all(|i| map(i) == first) {
                 desired.push((SlToVlSelector::Output(output), table(first)));
             } else {
                 desired.extend(inputs().map(|i| (SlToVlSelector::Pair(i, output), table(map(i)))));
@@ -127,7 +127,7 @@ impl FabricVlPlan {
         desired
     }
 
-    /// One of these tables.
+    /// The table of [`Self::switch_maps`] with this selector.
     #[must_use]
     pub fn switch_map(&self, n: NodeIdx, at: SlToVlSelector) -> Option<[u8; 64]> {
         let (input, output) = at.ports();
@@ -145,14 +145,14 @@ impl FabricVlPlan {
         let node = subnet.get(p.node)?;
         (!node.is_switch() && has_sl_to_vl(node, p.port) && has_several_vls(node, p.port)).then(
             || {
-                let have = operated_vls(subnet, p, cfg);
-                table(self.run.routing.vl_plan.end_port_map(have))
+                let vls = operated_vls(subnet, p, cfg);
+                table(self.run.routing.vl_plan.end_port_map(vls))
             },
         )
     }
 
-    /// The blocks of VLArbitrationTable of a port: every VL in use has the same share at low priority, none has high
-    /// priority. Without them a device may serve VL 0 alone.
+    /// The blocks of a port's VLArbitrationTable: every VL in use has the same share at low priority, none has high priority. Without them
+    /// a device may serve VL 0 alone.
     #[must_use]
     pub fn arbitration(&self, subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> Vec<(u8, [u8; 64])> {
         let Some(node) = subnet.get(p.node).filter(|n| has_several_vls(n, p.port)) else {
@@ -197,7 +197,7 @@ fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
         .is_some_and(|p| p.info().capability_mask.has(CapMask::SL_MAPPING))
 }
 
-/// Whether a port can operate more than one data VL: without them it has neither table.
+/// Whether a port can operate more than one data VL: a port with one VL has neither table.
 fn has_several_vls(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())

@@ -154,7 +154,7 @@ pub enum RecordChange {
 }
 
 impl RecordChange {
-    /// A [`Self::Put`] of a record whose lease is its end in Unix time; `None` for a record that does not decode to the same.
+    /// A [`Self::Put`] of a record whose lease is its end in Unix time; `None` if the encoded record does not decode to the same value.
     #[must_use]
     pub fn put(record: &Record) -> Option<Self> {
         let (key, value) = (record.key(), record.encode(0));

@@ -201,7 +201,7 @@ impl Record {
             Self::Registration(registration) => encode_registration(registration, unix_s),
             Self::MKey { m_key, .. } => bytes(&m_key.expose()),
             Self::Neighbour { to, .. } => bytes(&(to.0.0, to.1.0)),
-            Self::SlToVlEpoch(mark) => bytes(&(mark.number, mark.sm_port.0)),
+            Self::SlToVlEpoch(epoch) => bytes(&(epoch.number, epoch.sm_port.0)),
         }
     }
 
@@ -547,7 +547,7 @@ mod tests {
         assert_eq!(restored.sl_to_vl_epoch.number, 300);
     }
 
-    /// After ten seconds in the store ten less remain; after its end the service is not restored.
+    /// Ten seconds in the store reduce a lease by ten; a service whose lease has expired is not restored.
     #[test]
     fn leases_expire_while_stored() {
         let service = records().remove(3);

@@ -144,7 +144,7 @@ impl RecordRestorer {
             Record::Neighbour { of, to } => {
                 self.restored.neighbours.insert(of, to);
             }
-            Record::SlToVlEpoch(mark) => self.restored.sl_to_vl_epoch = mark,
+            Record::SlToVlEpoch(epoch) => self.restored.sl_to_vl_epoch = epoch,
         }
     }
 
@@ -182,12 +182,13 @@ impl RecordRestorer {
             .subscriptions
             .sort_by_key(|s| (s.record.subscriber_gid, s.record.subscriber_enum));
         saved.aliases.sort_by_key(|a| (a.port, a.index));
-        let is_no_registration = |out: &SkippedRecord| {
+        let is_not_registration = |out: &SkippedRecord| {
             let kind = out.key.kind();
             kind.is_some_and(|kind| !RecordKind::REGISTRATIONS.contains(&kind))
         };
-        // Registrations are durable before the SA replies, and a quarantined store has no view either.
-        self.restored.complete = self.head.is_some() && self.skipped.iter().all(is_no_registration);
+        // Registrations are durable before the SA replies, so none is missing unless the store was quarantined; then it has no view.
+        self.restored.complete =
+            self.head.is_some() && self.skipped.iter().all(is_not_registration);
         if let Some(head) = self.head.take() {
             let head_key = RecordKey::new(RecordKind::ViewHead, &[]);
             let view = match (self.view_broken.take(), head.split_first_chunk()) {

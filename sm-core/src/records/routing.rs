@@ -161,7 +161,7 @@ impl RoutingRecord {
         Some(Self::new(run, &view.routed_switches(), origin))
     }
 
-    /// Of a routing, and the GUID of each of its switches.
+    /// The record of a routing. `guids` are those of its switches, by index.
     #[must_use]
     pub fn new(run: &VerifiedRun, guids: &[NodeGuid], origin: &RoutingOrigin) -> Self {
         let (topo, routing) = (&run.topo, &run.routing);
@@ -184,20 +184,20 @@ impl RoutingRecord {
             end_ports.map(move |e| (to_u32(s.index()), e.port.0, e.lid.0, e.count))
         });
         let rows = |rows: &[Arc<[u8]>]| rows.iter().map(|row| row.to_vec()).collect();
-        let notes = || routing.diagnostics.iter();
-        let repair = notes().find_map(Diagnostic::as_reroute);
-        let notes = notes().filter(|note| note.as_reroute().is_none());
+        let all = || routing.diagnostics.iter();
+        let repair = all().find_map(Diagnostic::as_reroute);
+        let diagnostics = all().filter(|diagnostic| diagnostic.as_reroute().is_none());
         let label = |s: SwitchIdx| guids.get(s.index()).map(ToString::to_string);
-        let message = |note: &Diagnostic| {
-            let text = note.describe(&|s| label(s).unwrap_or_default());
-            (note.kind().to_owned(), text)
+        let message = |diagnostic: &Diagnostic| {
+            let text = diagnostic.describe(&|s| label(s).unwrap_or_default());
+            (diagnostic.kind().to_owned(), text)
         };
         Self {
             engine: routing.engine.to_owned(),
             inputs: origin.inputs.clone(),
             without_vl_tables: origin.nodes_without_vl_tables.iter().map(|g| g.0).collect(),
             busiest: run.baseline_max_load,
-            messages: notes.map(message).collect(),
+            messages: diagnostics.map(message).collect(),
             repair: repair.copied().map(RerouteCounts::new),
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
@@ -299,8 +299,8 @@ impl RoutingRecord {
             && self.maps.as_ref().is_none_or(|m| covers_all(m.runs.len()))
     }
 
-    /// The routing for the switches `guids` in this order with the LFTs `tables`; baseline load and tree constraint are preserved. `None` if
-    /// the switches are not those of the record.
+    /// The routing for the switches `guids`, in this order, with the LFTs `tables`; baseline load and tree constraint are preserved. `None`
+    /// if the switches are not those of the record.
     #[must_use]
     pub fn to_verified_run(&self, guids: &[NodeGuid], tables: Tables) -> Option<VerifiedRun> {
         let n = self.switches.len();
@@ -355,8 +355,8 @@ impl RoutingRecord {
                 }
             }
         };
-        let notes = self.messages.iter().cloned();
-        let notes = notes.map(|(kind, text)| Diagnostic::Restored { kind, text });
+        let messages = self.messages.iter().cloned();
+        let restored = messages.map(|(kind, text)| Diagnostic::Restored { kind, text });
         let repair = self
             .repair
             .map(|counts| Diagnostic::Rerouted(counts.to_summary()));
@@ -367,7 +367,7 @@ impl RoutingRecord {
                 vl_plan,
                 order: self.order.as_ref().map(|order| switch_order.reorder(order)),
                 trees,
-                diagnostics: notes.chain(repair).collect(),
+                diagnostics: restored.chain(repair).collect(),
             },
             topo,
             baseline_max_load: self.busiest,
@@ -549,15 +549,15 @@ mod tests {
             let (run, guids, record) = record_of(engine);
             let read = RoutingRecord::decode(&record.encode()).unwrap();
             assert_eq!(read, record, "{engine}");
-            let is_equal = read
+            let same_order = read
                 .to_verified_run(&guids, run.routing.tables.clone())
                 .unwrap();
-            assert_eq!(*is_equal.topo, *run.topo, "{engine}");
-            assert_eq!(is_equal.routing.vl_plan, run.routing.vl_plan, "{engine}");
-            assert_eq!(is_equal.routing.trees, run.routing.trees, "{engine}");
-            assert_eq!(is_equal.routing.order, run.routing.order, "{engine}");
+            assert_eq!(*same_order.topo, *run.topo, "{engine}");
+            assert_eq!(same_order.routing.vl_plan, run.routing.vl_plan, "{engine}");
+            assert_eq!(same_order.routing.trees, run.routing.trees, "{engine}");
+            assert_eq!(same_order.routing.order, run.routing.order, "{engine}");
             assert_eq!(
-                (is_equal.routing.engine, is_equal.baseline_max_load),
+                (same_order.routing.engine, same_order.baseline_max_load),
                 (engine, 77)
             );
             let (topo, other_guids) = torus(7);
@@ -565,11 +565,11 @@ mod tests {
                 let at = guids.iter().position(|g| g == guid).unwrap();
                 Arc::clone(&run.routing.tables[at])
             };
-            let turned =
+            let other_order =
                 read.to_verified_run(&other_guids, other_guids.iter().map(table).collect());
-            let turned = turned.unwrap();
-            assert_eq!(*turned.topo, topo, "{engine}");
-            let (a, b) = (&turned.routing, &run.routing);
+            let other_order = other_order.unwrap();
+            assert_eq!(*other_order.topo, topo, "{engine}");
+            let (a, b) = (&other_order.routing, &run.routing);
             let proof = verify(&topo, &a.tables, &a.vl_plan).unwrap();
             let before = verify(&run.topo, &b.tables, &b.vl_plan).unwrap();
             assert_eq!(proof.max_load, before.max_load, "{engine}");

@@ -40,7 +40,7 @@ pub(crate) struct SmpTransaction {
 #[derive(Debug)]
 pub(crate) struct Smps {
     queue: SmpQueue<SmpTransaction>,
-    /// Of transactions that name no policy of their own.
+    /// The policy of transactions that name none of their own.
     paths: PathPolicy,
 }
 

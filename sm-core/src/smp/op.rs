@@ -99,7 +99,7 @@ impl Target {
         }
     }
 
-    /// Whose window a transaction occupies.
+    /// The device whose window a transaction occupies.
     pub(crate) fn device(self) -> DeviceId {
         match self {
             Self::LocalNode | Self::BeyondPort(_) => DeviceId::NONE,
@@ -119,7 +119,7 @@ pub(crate) struct SmpSpec {
     /// Bits of the modifier that a response must repeat. Agents differ in the others.
     pub(crate) modifier_mask: u32,
     pub(crate) is_set: bool,
-    /// An agent that does not respond may lack the attribute: its silence does not make the observed fabric doubtful.
+    /// An agent that does not respond may lack the attribute: its silence does not indicate an inconsistent fabric.
     pub(crate) is_optional: bool,
 }
 
@@ -142,7 +142,7 @@ impl SmpSpec {
         }
     }
 
-    /// The part of the attribute that is meant. A response must repeat the bits of `mask`.
+    /// Selects a part of the attribute by its modifier. A response must repeat the bits of `mask`.
     const fn part(self, modifier: AttrMod, mask: u32) -> Self {
         Self {
             modifier,
@@ -174,7 +174,7 @@ impl SmpOp {
     pub(crate) const fn spec(self) -> SmpSpec {
         const ALL: u32 = u32::MAX;
         const PORT: u32 = 0xFF;
-        /// Some agents answer for a port by another number.
+        /// Without the port number, which some agents do not repeat.
         const PKEY_BLOCK: u32 = 0xFFFF;
         match self {
             Self::NodeInfo(None) => SmpSpec::get(Target::LocalNode, id::NODE_INFO),

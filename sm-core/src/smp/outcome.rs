@@ -26,7 +26,7 @@ impl SmpOutcome {
         }
     }
 
-    /// Whether a Set of `attr` took effect: the response must repeat the `wanted` data.
+    /// Whether a Set of `attr` took effect: the response must repeat `sent_data`.
     pub(crate) fn check_set(
         &self,
         attr: AttrId,

@@ -5,9 +5,9 @@
 //!
 //! The window of a device grows with responses and halves on a timeout, so that a slow or dead device occupies few slots. The common window
 //! does the same, at most once per timeout and never below [`CommonWindow::MIN`]: VL15 has no flow control, and every SMP passes the
-//! switch next to the SM. Retries are sent before new requests. A response to any attempt completes the request, except BUSY: the
-//! request is retried when its attempt times out. Requests that wait for a
-//! device that stopped responding fail at once ([`SmpQueue::take_hopeless`]); otherwise a table of 200 blocks would time out block by block.
+//! switch next to the SM. Retries are sent before new requests. A response to any attempt completes the request, except BUSY: the request
+//! is retried when its attempt times out. Requests that wait for a device that stopped responding fail at once
+//! ([`SmpQueue::take_request_to_dead_device`]); otherwise a table of 200 blocks would time out block by block.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -147,7 +147,7 @@ pub(crate) struct SmpQueue<I> {
     limits: Limits,
     common: CommonWindow,
     slots: Vec<Slot<I>>,
-    free_tids: Vec<u16>,
+    free_slots: Vec<u16>,
     in_flight: usize,
     /// Queued or in flight.
     unfinished: usize,
@@ -155,7 +155,7 @@ pub(crate) struct SmpQueue<I> {
     queued: u64,
     devices: Vec<DeviceQueue<I>>,
     ready: VecDeque<u32>,
-    undirected: VecDeque<I>,
+    without_device: VecDeque<I>,
     /// Requests due for a retry, by their latest transaction ID. Entries of requests that completed meanwhile are skipped.
     retries_due: VecDeque<Tid>,
     /// In order of time: all requests have the same timeout.
@@ -180,13 +180,13 @@ impl<I: Copy> SmpQueue<I> {
             limits,
             common: CommonWindow::new(),
             slots: Vec::new(),
-            free_tids: Vec::new(),
+            free_slots: Vec::new(),
             in_flight: 0,
             unfinished: 0,
             queued: 0,
             devices: Vec::new(),
             ready: VecDeque::new(),
-            undirected: VecDeque::new(),
+            without_device: VecDeque::new(),
             retries_due: VecDeque::new(),
             deadlines: VecDeque::new(),
         }
@@ -202,7 +202,7 @@ impl<I: Copy> SmpQueue<I> {
         self.unfinished += 1;
         self.queued += 1;
         if device == DeviceId::NONE {
-            self.undirected.push_back(item);
+            self.without_device.push_back(item);
             return;
         }
         self.device(device).waiting.push_back(item);
@@ -239,7 +239,7 @@ impl<I: Copy> SmpQueue<I> {
             slot.item = None;
             slot.in_flight = false;
             slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> GENERATION_SHIFT);
-            self.free_tids.push(u16::try_from(i).unwrap_or(u16::MAX));
+            self.free_slots.push(u16::try_from(i).unwrap_or(u16::MAX));
         }
     }
 
@@ -264,10 +264,10 @@ impl<I: Copy> SmpQueue<I> {
             }
             self.retries_due.push_back(tid);
         }
-        if self.free_tids.is_empty() && self.slots.len() >= MAX_SLOTS {
+        if self.free_slots.is_empty() && self.slots.len() >= MAX_SLOTS {
             return None;
         }
-        if let Some(item) = self.undirected.pop_front() {
+        if let Some(item) = self.without_device.pop_front() {
             return self.dispatch(DeviceId::NONE, item, now);
         }
         // Each ready device is tried once: one whose requests must all wait stays ready.
@@ -285,7 +285,7 @@ impl<I: Copy> SmpQueue<I> {
             queue.ready = false;
             let item = queue.waiting.remove(first)?;
             if queue.waiting.is_empty() {
-                // Room for 200 LFT blocks on every switch of a large fabric is worth megabytes.
+                // Frees the buffer: room for 200 LFT blocks for every switch of a large fabric takes megabytes.
                 queue.waiting = VecDeque::new();
             }
             let dispatch = self.dispatch(DeviceId(d), item, now);
@@ -298,7 +298,7 @@ impl<I: Copy> SmpQueue<I> {
     /// Completes the request that a response belongs to, whichever attempt it answers; `None` if there is none.
     pub(crate) fn complete(&mut self, tid: Tid) -> Option<I> {
         let index = self.slot_of(tid)?;
-        self.mark_landed(index);
+        self.end_attempt(index);
         let (device, item) = self.free_slot(index)?;
         self.common.grow(self.limits.window);
         if device != DeviceId::NONE {
@@ -326,7 +326,7 @@ impl<I: Copy> SmpQueue<I> {
         let Some(index) = self.in_flight_slot(tid) else {
             return TimedOut::Unknown;
         };
-        self.mark_landed(index);
+        self.end_attempt(index);
         self.common.shrink(now, self.limits.timeout);
         let Slot {
             device,
@@ -397,7 +397,7 @@ impl<I: Copy> SmpQueue<I> {
     }
 
     fn dispatch(&mut self, device: DeviceId, item: I, now: Instant) -> Option<Dispatch<I>> {
-        let index = self.free_tids.pop().map_or_else(
+        let index = self.free_slots.pop().map_or_else(
             || {
                 self.slots.push(Slot {
                     generation: 0,
@@ -460,7 +460,7 @@ impl<I: Copy> SmpQueue<I> {
     }
 
     /// A slot's latest attempt is no longer on the wire.
-    fn mark_landed(&mut self, index: usize) {
+    fn end_attempt(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         if core::mem::take(&mut slot.in_flight) {
             let device = slot.device;
@@ -475,7 +475,7 @@ impl<I: Copy> SmpQueue<I> {
     fn free_slot(&mut self, index: usize) -> Option<(DeviceId, I)> {
         let slot = &mut self.slots[index];
         let (device, item) = (slot.device, slot.item.take()?);
-        self.free_tids
+        self.free_slots
             .push(u16::try_from(index).unwrap_or(u16::MAX));
         self.unfinished -= 1;
         Some((device, item))

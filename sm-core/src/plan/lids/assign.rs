@@ -73,9 +73,9 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
     let mut assigned: Vec<Option<Lid>> = vec![None; demands.len()];
     let mut conflicts = Vec::new();
     let mut after = LidMap::new();
-    let others = || demands.iter().filter(|d| !d.is_own);
+    let other_demands = || demands.iter().filter(|d| !d.is_own);
     let is_map_of_other_subnet =
-        others().next().is_some() && !others().any(|d| map.contains_key(&d.guid));
+        other_demands().next().is_some() && !other_demands().any(|d| map.contains_key(&d.guid));
     if policy != LidPolicy::Reassign {
         // The map first, then reservations of absent ports, so that present LIDs do not override them.
         let present: BTreeSet<PortGuid> = demands.iter().map(|d| d.guid).collect();
@@ -86,7 +86,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             let all = map.iter().map(|(guid, lids)| (*guid, *lids));
             all.filter(|(guid, _)| is_wanted(guid)).collect::<Vec<_>>()
         };
-        let is_sure = |demand: &LidDemand, (lid, lmc): (Lid, Lmc)| {
+        let may_retain = |demand: &LidDemand, (lid, lmc): (Lid, Lmc)| {
             let is_in_use = demand.in_use && demand.current == lid;
             let is_known = policy == LidPolicy::Map
                 || is_in_use
@@ -94,11 +94,11 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             // The additional LIDs of a higher LMC may belong to other ports.
             is_known && demand.lmc <= lmc
         };
-        take_from_map(&mut space, &mut assigned, demands, map, is_sure);
+        take_from_map(&mut space, &mut assigned, demands, map, may_retain);
         // Confirmed LIDs of absent ports stay reserved, even if another port has them now.
         reserve(&mut space, &mut after, &absent(true));
-        // Otherwise an Active port retains its LID, even if the map has it for an absent port: the map may belong to another subnet, or be older
-        // than the assignment of another master.
+        // Otherwise an Active port retains its LID, even if the map has it for an absent port: the map may belong to another subnet, or be
+        // older than the assignment of another master.
         for (slot, demand) in assigned.iter_mut().zip(demands) {
             let current = demand.current;
             if demand.in_use
@@ -184,7 +184,7 @@ fn reserve(space: &mut LidSpace, map: &mut LidMap, absent: &[(PortGuid, (Lid, Lm
 
 /// Reservations of absent ports. If LIDs are exhausted, they are released, unconfirmed ones first.
 struct Reservations {
-    /// By LID, unconfirmed ones before confirmed ones.
+    /// By descending LID, unconfirmed ones before confirmed ones.
     by_lid: [Vec<(Lid, Lmc, PortGuid)>; 2],
 }
 
@@ -195,14 +195,14 @@ impl Reservations {
             let absent = reserved
                 .iter()
                 .filter(|(guid, _)| !known.present.contains(*guid));
-            let those =
+            let selected =
                 absent.filter(|(guid, _)| known.confirmed_lids.ports.contains(*guid) == confirmed);
-            let mut those: Vec<_> = those
+            let mut by_lid: Vec<_> = selected
                 .map(|(guid, (lid, lmc))| (*lid, *lmc, *guid))
                 .collect();
-            those.sort_unstable();
-            those.reverse();
-            those
+            by_lid.sort_unstable();
+            by_lid.reverse();
+            by_lid
         };
         Self {
             by_lid: [all(false), all(true)],
@@ -211,8 +211,8 @@ impl Reservations {
 
     /// Releases reservations until `count` consecutive LIDs are free.
     fn release(&mut self, space: &mut LidSpace, map: &mut LidMap, count: usize) -> Option<Lid> {
-        for those in &mut self.by_lid {
-            while let Some((lid, lmc, guid)) = those.pop() {
+        for reservations in &mut self.by_lid {
+            while let Some((lid, lmc, guid)) = reservations.pop() {
                 map.remove(&guid);
                 space.release(lid, 1 << lmc.0);
                 if let Some(lid) = space.first_free(count) {

@@ -1,9 +1,8 @@
 //! LID assignment (docs/sm-behaviour.md 2.1 to 2.11).
 //!
-//! In order of preference a port gets the LIDs of the LID map, its present LIDs, or the first free ones. After a takeover the present LIDs of
-//! Active ports come first, because another SM assigned them. LIDs of absent ports stay reserved.
-//! Entries that this master confirmed on devices have precedence; persisted and replicated entries may be outdated or belong to another
-//! subnet.
+//! In order of preference a port gets the LIDs of the LID map, its present LIDs, or the first free ones. After a takeover the present LIDs
+//! of Active ports come first, because another SM assigned them. LIDs of absent ports stay reserved. Entries that this master confirmed on
+//! devices have precedence; persisted and replicated entries may be outdated or belong to another subnet.
 
 mod assign;
 
@@ -56,8 +55,8 @@ pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
     if many { cfg.lmc } else { Lmc(0) }
 }
 
-/// End ports in the order of LID assignment: the SM port, then each switch followed by its neighbours by port. The order depends on GUIDs and
-/// links only, so the same unconfigured fabric gets the same LIDs.
+/// End ports in the order of LID assignment: the SM port, then each switch followed by its neighbours by port. The order depends on GUIDs
+/// and links only, so the same unconfigured fabric gets the same LIDs.
 fn assignment_order(subnet: &Subnet) -> Vec<PortRef> {
     // The number of LIDs of a switch depends on its SwitchInfo.
     let is_ready = |p: &PortRef| {
@@ -100,9 +99,9 @@ impl ConfirmedLids {
 
     /// The map is replaced: changed entries are not confirmed.
     pub(crate) fn replace(&mut self, old: &LidMap, new: &LidMap) {
-        let is_kept = |guid: &PortGuid| old.get(guid) == new.get(guid);
-        self.ports.retain(is_kept);
-        self.foreign.retain(is_kept);
+        let is_unchanged = |guid: &PortGuid| old.get(guid) == new.get(guid);
+        self.ports.retain(is_unchanged);
+        self.foreign.retain(is_unchanged);
     }
 
     /// A plan is in force: ports that report the LIDs of the map are confirmed.
@@ -325,8 +324,8 @@ mod tests {
         );
     }
 
-    /// A port is absent, and a new Active port has its LID. A confirmed LID stays reserved, and the new port is reported; an unconfirmed one is
-    /// released.
+    /// A port is absent, and a new Active port has its LID. A confirmed LID stays reserved, and the new port is reported; an unconfirmed
+    /// one is released.
     #[test]
     fn active_port_does_not_take_a_confirmed_lid() {
         let map = LidMap::from([
@@ -379,7 +378,7 @@ mod tests {
         );
     }
 
-    /// A switch without forwarding tables does not use the LID that it has: the LID stays reserved for an absent port, although port 0 is Active.
+    /// A switch without forwarding tables does not use its LID, which stays reserved for an absent port although port 0 is Active.
     #[test]
     fn switch_without_tables_does_not_use_its_lid() {
         let map = LidMap::from([
@@ -464,7 +463,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any present LIDs and any map: ranges are legal, aligned and disjoint, the SM port is first, and planning again changes nothing.
+        /// For any present LIDs and any map, ranges are legal, aligned and disjoint, the SM port is first, and a second plan is equal.
         #[test]
         fn ranges_are_legal_and_stable(
             has in prop::collection::vec(0u16..40, 1..12),

@@ -54,9 +54,9 @@ impl MemberIndex {
         let mut rules = Self::default();
         for (at, partition) in list.iter().enumerate() {
             let mut kinds = KindEntries::default();
-            for (order, (who, membership)) in partition.members.iter().enumerate() {
+            for (order, (selector, membership)) in partition.members.iter().enumerate() {
                 let entry = (order, *membership);
-                match who {
+                match selector {
                     MemberSelector::All => kinds.all_ports = Some(entry),
                     MemberSelector::AllCas => kinds.cas = Some(entry),
                     MemberSelector::AllSwitches => kinds.switches = Some(entry),

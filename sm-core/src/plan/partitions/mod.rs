@@ -122,7 +122,7 @@ pub struct Partition {
 pub enum PartitionsError {
     /// An invalid partition number.
     Number {
-        /// Its name.
+        /// Name of the partition.
         name: String,
         /// The number.
         number: u16,
@@ -142,7 +142,7 @@ pub enum PartitionsError {
         first: String,
         /// Name of the other partition.
         second: String,
-        /// Its MGID.
+        /// MGID of the group.
         mgid: Gid,
     },
 }

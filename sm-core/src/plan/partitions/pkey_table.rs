@@ -35,7 +35,7 @@ pub fn assign_pkey_indices(now: &[PKey], required: &WantedPKeys) -> PKeyTablePla
     let mut unplaced: Vec<PKey> = Vec::new();
     let is_empty = |key: PKey| partition_of(key) == 0;
 
-    // P_Keys in the table retain their index; then P_Keys that are there with the other membership.
+    // P_Keys in the table retain their index; then those that are in it with the other membership.
     for key in &required.keys {
         let at = (0..now.len()).find(|i| slots[*i].is_none() && now[*i] == *key);
         match at {
@@ -197,8 +197,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any sequence of configurations no P_Key changes its index, that of the default partition stays at index 0, every table contains
-        /// exactly the wanted P_Keys that fit, and a table that is as wanted is unchanged.
+        /// For any sequence of configurations no P_Key changes its index, that of the default partition stays at index 0, every table
+        /// contains exactly the wanted P_Keys that fit, and a correct table is unchanged.
         #[test]
         fn indices_never_move(
             cap in 1..12usize,

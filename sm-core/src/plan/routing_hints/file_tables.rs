@@ -39,8 +39,7 @@ pub(super) fn resolve(
     }
 }
 
-/// The current LID for each LID (index) of the dump: that of the port that owned it. `None` if that port is absent and another port owns the
-/// LID.
+/// The current LID for each LID (index) of the dump: that of the port that owned it; `None` if that port is absent or has no LID.
 fn current_lids(
     file: &GuidTables,
     index: &GuidIndex,

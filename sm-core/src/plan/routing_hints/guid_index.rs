@@ -56,7 +56,7 @@ impl GuidIndex {
             .entry(node.0)
             .or_insert_with(|| EndPortEntry {
                 lid: lid.0,
-                count: lids(lid.1),
+                count: lid_count(lid.1),
                 switch: at,
             });
     }
@@ -68,7 +68,7 @@ impl GuidIndex {
     }
 
     fn insert_end_port(&mut self, on: SwitchIdx, port: PortGuid, (lid, lmc): (Lid, Lmc)) {
-        let count = lids(lmc);
+        let count = lid_count(lmc);
         self.end_ports.insert(
             port.0,
             EndPortEntry {
@@ -125,6 +125,6 @@ impl GuidIndex {
     }
 }
 
-fn lids(lmc: Lmc) -> u16 {
+fn lid_count(lmc: Lmc) -> u16 {
     1 << lmc.0.min(7)
 }
