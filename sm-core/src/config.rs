@@ -119,7 +119,7 @@ pub struct SmConfig {
     pub refuse_managed_subnet: bool,
 }
 
-/// [`MKey`] with its value. Recordings hold it.
+/// Serialises an [`MKey`] with its value, for recordings.
 mod exposed {
     use ferrosm_mad::ids::MKey;
     use serde::{Deserialize, Deserializer, Serializer};

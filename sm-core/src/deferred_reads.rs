@@ -50,7 +50,7 @@ impl DeferredReads {
         self.dropped
     }
 
-    /// This SM does not answer clients any more.
+    /// Drops all queries and writes: this SM no longer answers clients.
     pub(crate) fn forget(&mut self) {
         *self = Self {
             dropped: self.dropped,

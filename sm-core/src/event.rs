@@ -75,7 +75,7 @@ impl fmt::Display for NoLinkReason {
 pub enum Event {
     /// A phase of a sweep started.
     PhaseStarted(Phase),
-    /// A sweep is complete; the report lists what is not up.
+    /// A sweep is complete; the report lists its problems.
     SweepCompleted(Box<SweepReport>),
     /// A problem was found while no sweep ran, and is not in the report of the last sweep.
     ProblemFound(Problem),

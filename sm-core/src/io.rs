@@ -18,7 +18,7 @@ pub use crate::event::{DurabilityEvent, Event};
 
 /// An input of the SM.
 ///
-/// Recordings hold it serialised, except [`Input::RoutingComputed`] and [`ReplicaEvent::Loaded`], which they hold in another form.
+/// Recordings contain it serialised, except [`Input::RoutingComputed`] and [`ReplicaEvent::Loaded`], which have a form of their own.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
     /// A MAD arrived on QP0.
@@ -62,7 +62,7 @@ pub enum Input {
 pub enum PeerEvent {
     /// Another SM reported that it is ferrosm: it responds even while it sweeps, and is polled at the pace of ferrosm SMs.
     Ferrosm(PortGuid),
-    /// Replication receives nothing from the master any more. A standby of it scans the SMs at once.
+    /// Replication receives nothing from the master any more. A standby of that master scans the SMs at once.
     Silent {
         /// The master.
         guid: PortGuid,
@@ -157,7 +157,7 @@ pub enum LocalPortEvent {
 /// Which batches of [`Output::Persist`] and [`Output::PersistView`] are durable; each includes all earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Persisted {
-    /// The last batch that is durable by the policy of the store: on the local disk, and acknowledged by the followers in sync.
+    /// The last batch that is durable by the policy of the store: on the local disk, and acknowledged by the standbys in sync.
     pub durable: u64,
     /// The last batch that is on the local disk.
     pub on_disk: u64,

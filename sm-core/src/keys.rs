@@ -1,11 +1,11 @@
 //! M_Keys: which one a request carries, and which keys are persisted.
 //!
 //! A protected port drops requests without its key, so the keys that the SM wrote outlive it: one record for the key of all ports,
-//! and one for each port that may have another. Before the SM writes a new key, those that may have the old one are persisted as
+//! and one for each port that may have another. Before the SM writes a new key, ports that may have the old one are persisted as
 //! exceptions; each exception is removed when its port reports the new key. A restart in the middle, with a third key configured, therefore
 //! knows all of them. A replica adds keys and links that another SM knew: the key of a port is then known before the port was read.
 //!
-//! Keys are secrets: only ports are sent any.
+//! Keys are secrets: they are sent only to ports.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ impl MKeyRing {
         }
     }
 
-    /// Replaces what is known by the records of a replica.
+    /// Replaces the known keys and links by those of a replica.
     pub(crate) fn load_replica(&mut self, restored: &RestoredState, configured: MKey) {
         let previous = self.previous;
         *self = Self {
@@ -90,7 +90,7 @@ impl MKeyRing {
         keys[usize::from(attempt) % count.max(1)]
     }
 
-    /// Retries after which each key that the target of a request may have was tried, if there are several. Up to [`MAX_RETRIES`] each is
+    /// Number of retries that try each key that the target of a request may have, if there are several. Up to [`MAX_RETRIES`] each is
     /// tried twice, because their order may change between attempts.
     pub(crate) fn retries_for_all_keys(
         &self,
@@ -203,7 +203,7 @@ impl MKeyRing {
         }
         let common = self.common;
         let fabric = &*ctx.fabric;
-        let has_it = |guid: PortGuid| {
+        let reports_common = |guid: PortGuid| {
             let at = fabric.port_by_guid(guid);
             let port = at.and_then(|p| fabric.port(p));
             port.filter(|port| port.known).is_some_and(|port| {
@@ -215,7 +215,7 @@ impl MKeyRing {
         };
         let mut updates = Vec::new();
         self.exceptions.retain(|guid, _| {
-            let stays = !has_it(*guid);
+            let stays = !reports_common(*guid);
             if !stays {
                 updates.push(RecordUpdate::Remove(Record::m_key_key(*guid)));
             }

@@ -54,7 +54,7 @@ impl LidTable {
         self.lids_of(guid).map(|(lid, _)| lid)
     }
 
-    /// Replaces the map by that of a replica. LIDs of this SM's own may have been assigned to other ports meanwhile.
+    /// Replaces the map by that of a replica. LIDs of its old map may have been assigned to other ports meanwhile.
     pub(crate) fn load_replica(&mut self, map: LidMap) {
         self.map = map;
         self.confirmed = ConfirmedLids::default();
@@ -70,8 +70,7 @@ impl LidTable {
         self.confirmed.confirm(fabric, &self.map);
     }
 
-    /// Assigns LIDs to all end ports. Returns how many ports get another
-    /// LID, and whether the plan changed.
+    /// Assigns LIDs to all end ports. Returns how many ports get another LID, and whether the plan changed.
     pub(crate) fn assign(&mut self, ctx: &mut Ctx<'_>, policy: LidPolicy) -> (usize, bool) {
         let plan = lids::plan(ctx.fabric, &self.map, &self.confirmed, ctx.cfg, policy);
         for (p, lid) in &plan.conflicts {

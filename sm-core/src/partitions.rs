@@ -102,8 +102,8 @@ fn known_keys(fabric: &Subnet, p: PortRef) -> Option<Vec<PKey>> {
     fabric.port(p)?.keys.entries(table_len(fabric, p))
 }
 
-/// The keys of a port for SA access checks: its table, or the wanted keys where the table is unknown, so that an unresponsive
-/// device gives no one more access.
+/// The keys of a port for SA access checks: its table, or the wanted keys if the table is unknown, so that an unresponsive device grants no
+/// additional access.
 pub(crate) fn effective_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> PKeySet {
     match known_keys(fabric, p).filter(|keys| !keys.is_empty()) {
         Some(keys) => PKeySet::new(keys),
@@ -238,7 +238,7 @@ impl PartitionTables {
         Some(PKeyBlock { keys }.encode())
     }
 
-    /// A block was written, or was not.
+    /// The write of a block succeeded or failed.
     pub(crate) fn on_block_written(
         &self,
         ctx: &mut Ctx<'_>,

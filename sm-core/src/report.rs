@@ -77,7 +77,7 @@ pub enum ProblemKind {
     LidConflict(Lid),
     /// The ends of a link that is up differ in NeighborMTU or OperationalVLs; the values are rewritten.
     LinkMismatch,
-    /// The same, and the link was bounced (`links.bounce`).
+    /// As [`Self::LinkMismatch`], but the link was bounced (`links.bounce`).
     LinkBounced,
     /// A link between two ports of the same switch.
     Loopback,

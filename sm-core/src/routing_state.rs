@@ -63,7 +63,7 @@ pub(crate) struct RoutingState {
     has_aborted_before: bool,
     /// What the next job starts from.
     start: RoutingStart,
-    /// What the current job started from, and the next one starts from at least; [`RoutingStart::Incremental`] once its routing is in force.
+    /// What the current job started from, and the minimum for the next; [`RoutingStart::Incremental`] once its routing is in force.
     job_start: RoutingStart,
     /// The ID of the current job.
     job: Option<u64>,
@@ -196,7 +196,7 @@ impl RoutingState {
     ) -> RoutingJob {
         self.jobs += 1;
         self.job = Some(self.jobs);
-        // A job whose routing did not come into force leaves its start to the next one.
+        // A job whose routing did not come into force passes its start to the next one.
         self.job_start = core::mem::take(&mut self.start).max(self.job_start);
         let last = self.installed.as_ref();
         let (id, start) = (self.jobs, self.job_start);
@@ -230,9 +230,9 @@ impl RoutingState {
 
     /// Whether a result is used. One of another configuration never is; an outdated one only if earlier ones were discarded.
     pub(crate) fn accept(&mut self, result: &RoutingJobResult) -> bool {
-        let of_other = result.generation != self.configuration;
-        if of_other || (self.is_stale && self.stale_results < STALE_RESULTS_MAX) {
-            if !of_other {
+        let is_of_other_configuration = result.generation != self.configuration;
+        if is_of_other_configuration || (self.is_stale && self.stale_results < STALE_RESULTS_MAX) {
+            if !is_of_other_configuration {
                 self.stale_results += 1;
             }
             self.is_stale = true;

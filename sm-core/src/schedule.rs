@@ -14,7 +14,7 @@ use crate::subnet::{NodeIdx, PortRef};
 /// Minimum time between light sweeps that traps cause, and between re-reads on behalf of trap storm sources.
 pub(crate) const LIGHT_SPACING: Duration = Duration::from_secs(1);
 
-/// Time until the next local sweep of what was put off until after a light sweep, if no light sweep is due.
+/// Time until a local sweep reads what was postponed until after a light sweep, if no light sweep is due.
 const REREAD_DELAY: Duration = Duration::from_secs(10);
 
 /// Kinds of sweep, the most thorough last.
@@ -153,22 +153,22 @@ impl SweepSchedule {
         self.requested = None;
     }
 
-    /// Has the next local sweep read a switch.
+    /// Schedules a switch for the next local sweep.
     pub(crate) fn reread_switch(&mut self, n: NodeIdx) {
         self.next.switches.insert(n);
     }
 
-    /// Has the next local sweep read a port.
+    /// Schedules a port for the next local sweep.
     pub(crate) fn reread_port(&mut self, p: PortRef) {
         self.next.ports.insert(p);
     }
 
-    /// Has a switch read after the next light sweep.
+    /// Schedules a switch to be read after the next light sweep.
     pub(crate) fn reread_switch_later(&mut self, n: NodeIdx) {
         self.after_light.switches.insert(n);
     }
 
-    /// Has a port read after the next light sweep.
+    /// Schedules a port to be read after the next light sweep.
     pub(crate) fn reread_port_later(&mut self, p: PortRef) {
         self.after_light.ports.insert(p);
     }
@@ -189,7 +189,7 @@ impl SweepSchedule {
         self.after_light.remove_node(n);
     }
 
-    /// A request timed out for good.
+    /// A request timed out after its last retry.
     pub(crate) const fn record_timeout(&mut self, now: Instant) {
         self.consistency.record_inconsistency(now);
     }
@@ -209,7 +209,7 @@ impl SweepSchedule {
         self.consistency.begin_full_sweep(now, interval);
     }
 
-    /// A local sweep begins. Returns when the light sweep is due that it must not postpone.
+    /// A local sweep begins. Returns when the next light sweep is due, which it must not postpone.
     pub(crate) const fn begin_local_sweep(&mut self) -> Option<Instant> {
         let light_due = self.timer;
         self.begin_sweep();
@@ -222,8 +222,8 @@ impl SweepSchedule {
         self.reread_due = None;
     }
 
-    /// A full or local sweep is complete; `interval` is that of light sweeps, zero for none. `light_due` is when the next one was due before
-    /// a local sweep.
+    /// A full or local sweep is complete; `interval` is that of light sweeps, zero for none. `light_due` is when the next one was due
+    /// before a local sweep.
     pub(crate) fn finish_sweep(
         &mut self,
         now: Instant,
@@ -239,7 +239,7 @@ impl SweepSchedule {
         self.last_light = now;
     }
 
-    /// A light sweep is complete: what was put off until then is due. Returns whether the fabric has to be checked by a full sweep.
+    /// A light sweep is complete: what was postponed until then is due. Returns whether the fabric has to be checked by a full sweep.
     pub(crate) fn finish_light_sweep(&mut self, now: Instant, interval: Duration) -> bool {
         self.next.append(&mut self.after_light);
         self.consistency.is_due(now, interval)

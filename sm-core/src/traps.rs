@@ -1,8 +1,8 @@
 //! Traps: TrapRepress, re-reads and trap storms (IBA vol. 1, 13.4.9, 14.2.5.1).
 //!
-//! The SM represses every trap and re-reads the nodes and ports that it names. A port that repeats a trap faster than [`TrapMonitor::STORM`]
-//! allows is a storm source: re-reads for all storm sources are combined, about once a second, and their traps are not forwarded. So a storm
-//! costs one re-read a second at any rate, and a change before the last trap is read after it.
+//! The SM represses every trap and re-reads the nodes and ports that it names. A port that repeats a trap faster than
+//! [`TrapMonitor::STORM`] allows is a storm source: re-reads for all storm sources are combined, about once a second, and their traps are
+//! not forwarded. So a storm costs at most one re-read a second, and a change before the last trap is read after it.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -248,7 +248,7 @@ fn rereads(notice: &Notice, at: PortRef) -> Vec<Reread> {
     }
 }
 
-/// Trap 144: a changed NodeDescription is read alone, a changed SM priority starts an SMInfo scan, anything else has PortInfo read.
+/// Trap 144: a changed NodeDescription is read alone, a changed SM priority starts an SMInfo scan, any other change a read of PortInfo.
 fn local_change_rereads(change: &LocalChangeDetails, at: PortRef) -> Vec<Reread> {
     const NAME: u16 = LocalChangeDetails::NODE_DESCRIPTION;
     const PRIORITY: u16 = LocalChangeDetails::SM_PRIORITY;

@@ -1,7 +1,8 @@
-//! State that an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables, of which reading all would take too long,
-//! and hosts with registrations.
+//! State that an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables (reading all of them would take too long), and
+//! hosts with registrations.
 //!
-//! An adopted routing is verified like a new one ([`crate::plan::adopt`]). State that the device does not report as unchanged is written again.
+//! An adopted routing is verified like a new one ([`crate::plan::adopt`]). State of a device that may have been reset or reconfigured is
+//! written again.
 
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ impl InstalledState {
 
 impl Adoption {
     /// Whether the registrations of the host behind an end port are restored, so that it need not repeat them: the last master had the
-    /// port in its subnet, and no other SM was its master since. `own` is the SM LID.
+    /// port in its subnet, and no other SM was its master since.
     pub(crate) fn has_registrations_of(&self, port: &Port, sm_lid: Option<Lid>) -> bool {
         let installed = &self.installed;
         if !installed.registrations_complete {
@@ -120,7 +121,7 @@ impl Adoption {
         let local_port = fabric.local().and_then(|p| fabric.port(p));
         identity
             .zip(local_port)
-            .is_some_and(|(whose, own)| whose.port != own.guid)
+            .is_some_and(|(last, own)| last.port != own.guid)
     }
 
     /// The routing that may stay installed on these switches.
@@ -158,8 +159,8 @@ impl Adoption {
     }
 }
 
-/// Whether a node was not reset or reconfigured since: it has its tables as long as it has its LID, and another master would have written its own
-/// LID to the node's ports.
+/// Whether a node was neither reset nor reconfigured since: a node that has its LID has its tables, and another master would have written
+/// its own LID to the node's ports.
 fn is_unchanged(node: &Node, persisted_ports: &[PortView], announced: Option<Lid>) -> bool {
     let mut any = false;
     for num in node.end_ports() {
@@ -171,13 +172,13 @@ fn is_unchanged(node: &Node, persisted_ports: &[PortView], announced: Option<Lid
             return false;
         };
         let (current, persisted) = (port.info(), PortInfo::decode(&was.raw));
-        let master = current.master_sm_lid == persisted.master_sm_lid
+        let same_master = current.master_sm_lid == persisted.master_sm_lid
             || Some(current.master_sm_lid) == announced;
-        if current.lid == Lid::NONE || current.lid != persisted.lid || !master {
+        if current.lid == Lid::NONE || current.lid != persisted.lid || !same_master {
             return false;
         }
         any = true;
     }
-    let table = node.switch_info().is_none_or(|s| s.linear_fdb_top > 0);
-    any && table
+    let has_lft = node.switch_info().is_none_or(|s| s.linear_fdb_top > 0);
+    any && has_lft
 }

@@ -68,12 +68,12 @@ impl Adoption {
         self.restored = RestoredView::new(Some(snapshot_of(view)), now);
     }
 
-    /// Another SM is master, or may have changed devices since.
+    /// Discards all state: another SM is master, or may have changed devices since.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// The devices are configured by this SM, or another SM has configured them since.
+    /// Discards the state of devices: this SM has configured them, or another SM has since.
     pub(crate) fn forget_installed(&mut self) {
         self.installed = InstalledState::default();
     }

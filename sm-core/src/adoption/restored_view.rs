@@ -1,8 +1,8 @@
 //! Answers from the restored view until the first sweep is complete (ADR 0009).
 //!
 //! The view is used only if it must be of this subnet and no other SM was master since: the SM's own port has the GUID, the LID and the
-//! neighbour of that time, and names no other master. During discovery clients are answered but register nothing; once this SM is master
-//! they may register. End ports that the sweep finds elsewhere are removed at once, and with too many of them the whole view.
+//! neighbour of that time, and names no other master. During discovery clients are answered but cannot register; once this SM is
+//! master they can. End ports that the sweep finds elsewhere are removed at once; if there are too many, the whole view is withdrawn.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -66,7 +66,13 @@ impl RestoredView {
         Some(snapshot.age + now.since(self.restored_at))
     }
 
-    fn fits(&self, fabric: &Subnet, cfg: &SmConfig, is_master: bool, own_link_probed: bool) -> Fit {
+    fn fits(
+        &self,
+        fabric: &Subnet,
+        cfg: &SmConfig,
+        is_master: bool,
+        own_link_queried: bool,
+    ) -> Fit {
         let Some(view) = self.snapshot.as_ref().map(|s| &s.view) else {
             return Fit::Undecided;
         };
@@ -104,7 +110,7 @@ impl RestoredView {
         if ![Lid::NONE, info.lid].contains(&info.master_sm_lid) {
             return Fit::No(ViewMismatch::AnotherMaster);
         }
-        neighbour_fits(fabric, local, &identity, info.port_state, own_link_probed)
+        neighbour_fits(fabric, local, &identity, info.port_state, own_link_queried)
     }
 }
 
@@ -149,13 +155,13 @@ fn neighbour_fits(
     local: PortRef,
     identity: &ViewIdentity,
     state: PortState,
-    own_link_probed: bool,
+    own_link_queried: bool,
 ) -> Fit {
     let is_switch = fabric.get(local.node).is_some_and(|n| n.is_switch());
     if is_switch {
         return Fit::Yes;
     }
-    if state != PortState::Active || !own_link_probed {
+    if state != PortState::Active || !own_link_queried {
         return Fit::Undecided;
     }
     let Some(peer) = fabric.peer(local) else {
@@ -215,29 +221,29 @@ impl Adoption {
         core::mem::take(&mut self.restored.in_use).then_some(ViewUpdate::WITHDRAW)
     }
 
-    /// Whether the SA can reply from the restored view from now on. A view that does not fit is dropped. `own_link_probed`: since
-    /// the own link came up, a sweep found the port at its other end.
+    /// Whether the SA can reply from the restored view from now on. A view that does not fit is dropped. `own_link_queried`: since
+    /// the link of the SM's own port came up, a sweep found the port at its other end.
     pub(crate) fn may_use_view(
         &mut self,
         ctx: &mut Ctx<'_>,
         is_master: bool,
-        own_link_probed: bool,
+        own_link_queried: bool,
     ) -> bool {
         if self.restored.in_use {
             return false;
         }
         let restored = &self.restored;
-        match restored.fits(ctx.fabric, ctx.cfg, is_master, own_link_probed) {
+        match restored.fits(ctx.fabric, ctx.cfg, is_master, own_link_queried) {
             Fit::Undecided => false,
             Fit::Yes => true,
             Fit::No(why) => {
                 self.restored = RestoredView::default();
-                // Records may be moved to another host: the state that they have of each port is compared with that port.
+                // The records may have been moved to another host: the recorded state of each port is compared with that port.
                 if !matches!(why, ViewMismatch::AnotherPort | ViewMismatch::PortAbsent) {
                     self.mark_registrations_incomplete();
                 }
                 if why == ViewMismatch::AnotherMaster {
-                    // Hosts may have registered with that one.
+                    // Hosts may have registered with that master.
                     self.forget_installed();
                 }
                 let notice = Notice::RestoredViewRejected(why);
@@ -247,7 +253,7 @@ impl Adoption {
         }
     }
 
-    /// Uses the restored view. `own` is the record of this SM, which replaces the one in the view.
+    /// Uses the restored view. `own_record` is the record of this SM, which replaces the one in the view.
     pub(crate) fn use_view(
         &mut self,
         cfg: &SmConfig,

@@ -15,7 +15,7 @@ use crate::election::ElectionNotice;
 use crate::event::AboutSm;
 use crate::plan::failure::RoutingFailure;
 
-/// Identifies a command in its replies. The driver chooses it, different for commands in progress at the same time.
+/// Identifies a command in its replies. The driver chooses it; it is unique among the commands in progress.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -26,13 +26,13 @@ pub struct CommandId(pub u64);
 pub enum Command {
     /// Start a full sweep. Complete when a full sweep that began after the command is complete.
     Sweep,
-    /// The same, with routes computed without regard to the installed ones.
+    /// As [`Self::Sweep`], with routes computed without regard to the installed ones.
     Reroute,
     /// Hand over mastership to another SM and become standby.
     Handover,
     /// Configure a subnet that another SM has configured, or resume after a master disabled this SM.
     Takeover,
-    /// Hand over mastership if another SM can take it, and end. Complete when the process may exit.
+    /// Hand over mastership if another SM can take it, and stop. Complete when the process may exit.
     Stop,
 }
 
@@ -166,7 +166,7 @@ pub enum CommandFailure {
     NoLink,
     /// No engine found a routing that passes verification; the installed tables stay.
     RoutingFailed(Box<RoutingFailure>),
-    /// No SM took over: why.
+    /// No SM took over, for this reason.
     NotHandedOver(Box<AboutSm<ElectionNotice>>),
     /// The handover ended because another SM handed over to this one, or a sweep became necessary.
     Superseded,

@@ -1,8 +1,8 @@
 //! The commands in progress, each answered exactly once.
 //!
-//! [`CommandTracker`] owns them; the manager starts the work and reports sweeps, roles and handovers to it. Invariants: a command leaves the
-//! tracker with its final reply only. A [`Command::Stop`] in progress fails all others and is never dropped: if mastership abandons the
-//! handover that it began, the manager begins it again.
+//! [`CommandTracker`] owns them; the manager starts the work and reports sweeps, roles and handovers to it. Invariants: a command leaves
+//! the tracker with its final reply only. A [`Command::Stop`] in progress fails all others and is never dropped: if mastership abandons
+//! the handover that it began, the manager begins it again.
 
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;

@@ -1,4 +1,4 @@
-//! Multicast forwarding tables (MFTs): the trees of the groups that clients register, and the tables that switches have of them.
+//! Multicast forwarding tables (MFTs): the trees of the groups that clients register, and their entries in switches.
 //!
 //! During a sweep, after the LFTs are written and before links are armed, all MFTs are compared with the trees. Between sweeps, the trees
 //! of MLIDs whose members changed are updated while the SM is idle, many at once. Entries of the routing in force that would loop or
@@ -210,7 +210,7 @@ impl MulticastTables {
         members
     }
 
-    /// A block was written, or was not: then it is written again by the next sweep. `update` is the update that runs, if it is one of trees.
+    /// The write of a block succeeded or failed; a failed one is repeated by the next sweep. `update` is the MFT update that runs, if any.
     pub(crate) fn on_block_written(
         &mut self,
         ctx: &mut Ctx<'_>,

@@ -21,7 +21,7 @@ pub(crate) struct MftReadback {
 }
 
 impl MftReadback {
-    /// Reads of each switch with unknown tables the blocks in use; those after them follow, up to an empty one.
+    /// Reads the blocks in use of each switch with unknown tables. After a block that is not empty, the next one is read.
     pub(crate) fn start(ctx: &mut Ctx<'_>, registry: &Registry) -> Self {
         let mut readback = Self::default();
         let used = used_blocks(registry);

@@ -103,9 +103,8 @@ struct EntryChange {
     loses_ports: bool,
 }
 
-/// Compares tables. `used` are the blocks with an MLID in use: of those no switch may have unknown ones. With `only` no other blocks
-/// are compared. `has_old_trees` says whether installed entries may be of another forest than `forest`, which is `None` if there are
-/// no trees.
+/// Compares tables. `used` are the blocks with an MLID in use, whose contents must become known in every switch. With `only`, no other
+/// blocks are compared. `has_old_trees`: installed entries may be of another forest than `forest`, which is `None` if there are no trees.
 pub(super) fn plan(
     switches: &[SwitchMft<'_>],
     used: &BTreeSet<u16>,

@@ -18,7 +18,7 @@ use crate::tables::mft::{
     EMPTY_BLOCK, MftBlockIdx, PortMasks, TOP_NONE, last_mlid, mft_index, num_positions,
 };
 
-/// What is written when the request queue is idle next.
+/// What is written next, when the request queue is idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     First,
@@ -54,12 +54,12 @@ impl MftUpdate {
 }
 
 impl MulticastTables {
-    /// Compares the tables: those of `only`, where given.
+    /// Compares the tables; with `only`, only these blocks.
     pub(super) fn compare(&self, fabric: &Subnet, only: Option<&BTreeSet<u16>>) -> MftSteps {
         self.compare_except(fabric, only, &BTreeSet::new())
     }
 
-    /// The same; entries of `frozen` MLIDs stay as they are.
+    /// As [`Self::compare`]; entries of `frozen` MLIDs stay as they are.
     fn compare_except(
         &self,
         fabric: &Subnet,
@@ -150,8 +150,8 @@ impl MulticastTables {
     }
 }
 
-/// Clears entries before LFTs are written. A switch that does not accept it is reported, and does not keep LFTs from being written. Returns
-/// whether any Set was enqueued.
+/// Clears entries before LFTs are written. A switch that does not accept it is reported, and LFTs are written nevertheless. Returns whether
+/// any Set was enqueued.
 pub(crate) fn clear_entries(ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) -> bool {
     let mut blocks: BTreeMap<(NodeIdx, MftBlockIdx), PortMasks> = BTreeMap::new();
     for (mlid, n) in entries {
@@ -185,8 +185,8 @@ pub(super) fn has_fdb_top(node: &Node) -> bool {
     port0.is_some_and(|port| port.info().capability_mask.has(CapMask::MULTICAST_FDB_TOP))
 }
 
-/// The MulticastFDBTop that a switch should have: the end of the last block in use, but no higher than it is while any block in use is
-/// not known to be written.
+/// The MulticastFDBTop that a switch should have: the end of the last block in use. It is not raised while any block in use is not known to
+/// be written.
 pub(super) fn fdb_top(fabric: &Subnet, used: &BTreeSet<u16>, n: NodeIdx, info: &SwitchInfo) -> u16 {
     let current = info.multicast_fdb_top;
     let Some(node) = fabric.get(n).filter(|node| has_fdb_top(node)) else {

@@ -1,8 +1,8 @@
 //! Outputs that wait until the batches before them are durable.
 //!
-//! Outputs leave in order. If the store takes longer than [`LIMIT`], they leave all the same, and an alarm is raised, once, until all batches
-//! up to that moment are durable. With replication, the limit is extended by the time within which replication acknowledges a batch, or
-//! reports that a follower lost its replica. The gate does not inspect outputs.
+//! Outputs leave in order. If the store takes longer than [`LIMIT`], they leave all the same, and one alarm is raised, until all batches up
+//! to that moment are durable. With replication, the limit is extended by the time within which replication acknowledges a batch, or
+//! reports that a standby lost its replica. The gate does not inspect outputs.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -109,7 +109,7 @@ impl<T> Gate<T> {
         self.waiting.pop_front().map(|w| w.output)
     }
 
-    /// Drops what waits.
+    /// Drops the waiting outputs.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
     }
@@ -234,11 +234,7 @@ mod tests {
         assert_eq!(gate.disk_wait(at(5099)), Duration::ZERO);
         assert_eq!((gate.poll(at(5099)), gate.poll(at(5199))), (Some(1), None));
         assert_eq!(gate.take_alarm(), None);
-        assert_eq!(
-            gate.poll(at(5200)),
-            Some(2),
-            "replication did not keep its time"
-        );
+        assert_eq!(gate.poll(at(5200)), Some(2), "replication is late");
         assert_eq!(gate.take_alarm(), Some(Alarm::Late));
     }
 

@@ -24,7 +24,7 @@ use gate::{Alarm, Gate};
 /// A reply to an SA client.
 type Reply = (Peer, Vec<u8>);
 
-/// The only way out of the SM: everything that the driver has to do, in order.
+/// All outputs of the SM for the driver, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queue: VecDeque<Output>,
@@ -115,12 +115,12 @@ impl Outbox {
         self.writes.on_persisted(persisted);
     }
 
-    /// Another SM may be master, which may not know what the waiting replies promise: they are dropped.
+    /// Drops the waiting replies: another SM may be master and lack the registrations that they confirm.
     pub(crate) fn drop_replies(&mut self) {
         self.replies.clear();
     }
 
-    /// Replication acknowledges or reports within this time, so that replies wait this much longer.
+    /// Sets the time within which replication acknowledges a batch or reports a lost replica; outputs wait this much longer.
     pub(crate) const fn set_replication_timeout(&mut self, timeout: Duration) {
         self.replies.set_extra_wait(timeout);
         self.writes.set_extra_wait(timeout);

@@ -15,7 +15,7 @@ use crate::sa::view::persist;
 /// A running digest of outputs: MADs, records and views by their bytes, events by their fields.
 #[derive(Debug, Default)]
 pub(super) struct OutputDigest {
-    with_texts: Fnv1a,
+    digest: Fnv1a,
     /// The last view, which is usually both published and persisted.
     view: Option<(Arc<View>, u64)>,
 }
@@ -23,7 +23,7 @@ pub(super) struct OutputDigest {
 impl OutputDigest {
     /// The digest of all outputs so far.
     pub(super) const fn value(&self) -> u64 {
-        self.with_texts.value()
+        self.digest.value()
     }
 
     pub(super) fn add(&mut self, output: &Output) {
@@ -37,7 +37,7 @@ impl OutputDigest {
                     path_bits,
                 } = to;
                 self.add_text(format_args!("{lid} {qpn} {sl} {path_bits}"));
-                self.with_texts.write_bytes(mad.as_bytes());
+                self.digest.write_bytes(mad.as_bytes());
             }
             Output::Gmp {
                 to,
@@ -46,7 +46,7 @@ impl OutputDigest {
             } => {
                 self.add_tag(1);
                 self.add_text(format_args!("{to:?}{answer_within:?} {}", bytes.len()));
-                self.with_texts.write_bytes(bytes);
+                self.digest.write_bytes(bytes);
             }
             Output::Publish(view) => {
                 self.add_tag(2);
@@ -67,7 +67,7 @@ impl OutputDigest {
             }
             Output::Persist { seq, updates } => {
                 self.add_tag(4);
-                self.with_texts.write_u64(*seq);
+                self.digest.write_u64(*seq);
                 for update in updates {
                     // Records as of second 0: a lease ends after its remaining time.
                     self.add_text(format_args!("{:?}", update.to_change(0)));
@@ -75,12 +75,12 @@ impl OutputDigest {
             }
             Output::PersistView { seq, view } => {
                 self.add_tag(5);
-                self.with_texts.write_u64(*seq);
+                self.digest.write_u64(*seq);
                 self.add_view(view.as_ref());
             }
             Output::LoadReplica { load } => {
                 self.add_tag(6);
-                self.with_texts.write_u64(*load);
+                self.digest.write_u64(*load);
             }
             Output::Replicate(role) => {
                 self.add_tag(7);
@@ -98,17 +98,17 @@ impl OutputDigest {
     }
 
     fn add_tag(&mut self, tag: u8) {
-        self.with_texts.write_bytes(&[tag]);
+        self.digest.write_bytes(&[tag]);
     }
 
     fn add_text(&mut self, text: core::fmt::Arguments<'_>) {
         // Writing to a digest cannot fail.
-        let _written = self.with_texts.write_fmt(text);
+        let _written = self.digest.write_fmt(text);
     }
 
     fn add_view(&mut self, view: Option<&Arc<View>>) {
         let Some(view) = view else {
-            self.with_texts.write_u64(0);
+            self.digest.write_u64(0);
             return;
         };
         let digest = match &self.view {
@@ -116,7 +116,7 @@ impl OutputDigest {
             _ => digest_of_view(view),
         };
         self.view = Some((Arc::clone(view), digest));
-        self.with_texts.write_u64(digest);
+        self.digest.write_u64(digest);
     }
 }
 

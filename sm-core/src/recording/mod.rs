@@ -4,11 +4,11 @@
 //! (4 and 8 bytes, little-endian), then the payload, in postcard's encoding. Recordings contain M_Keys and SM_Keys.
 //!
 //! Outputs are not stored. Each entry contains the number of polls for outputs before it, and a digest of all outputs so far;
-//! [`Replay`] compares both. A routing job is a pure function of an output, so of its result too only a digest is stored.
+//! [`Replay`] compares both. A routing job is a pure function of an output, so its result is stored as a digest, too.
 //!
 //! | module | contents |
 //! |---|---|
-//! | this | [`RecordedManager`], which records; entries in a file |
+//! | this | [`RecordedManager`], which records; the encoding of entries |
 //! | `entry` | the entries |
 //! | `restored` | [`RestoredState`] in an entry |
 //! | `digest` | digests of outputs and of routing results |
@@ -39,7 +39,7 @@ pub use replay::{Ending, Replay, ReplayError};
 
 /// The first bytes of a recording.
 pub const MAGIC: &[u8; 18] = b"ferrosm-recording\n";
-/// Version of the format. A reader takes its own and no other.
+/// Version of the format. A reader accepts only its own version.
 pub const VERSION: u16 = 3;
 
 /// Bytes before the payload of an entry.

@@ -100,7 +100,7 @@ impl<'a> Replay<'a> {
     /// Reads the start of a recording.
     ///
     /// # Errors
-    /// If it is no recording, of another version, or damaged before the SM starts.
+    /// If it is not a recording, of another version, or damaged before the SM starts.
     pub fn open(recording: &'a [u8]) -> Result<Self, ReplayError> {
         let remaining = recording.strip_prefix(MAGIC);
         let remaining = remaining.ok_or(ReplayError::NotARecording)?;
@@ -164,11 +164,14 @@ impl<'a> Replay<'a> {
         self.now
     }
 
-    /// Replays everything, and gives each output with its time to `see`.
+    /// Replays everything, and passes each output with its time to `on_output`.
     ///
     /// # Errors
     /// Where outputs or the result of a routing job differ, or an entry is damaged. Everything before is reproduced.
-    pub fn run(&mut self, see: &mut dyn FnMut(Instant, &Output)) -> Result<Ending, ReplayError> {
+    pub fn run(
+        &mut self,
+        on_output: &mut dyn FnMut(Instant, &Output),
+    ) -> Result<Ending, ReplayError> {
         loop {
             let at = self.offset;
             let read = read_entry(self.recording, at).map_err(|reason| self.damaged(reason))?;
@@ -185,13 +188,13 @@ impl<'a> Replay<'a> {
                     now_ns,
                     input,
                 } => {
-                    self.check_outputs(before, see)?;
+                    self.check_outputs(before, on_output)?;
                     self.now = Instant::from_nanos(now_ns);
                     let input = self.input(input)?;
                     self.manager.handle(input, self.now);
                 }
                 Entry::End(before) => {
-                    self.check_outputs(before, see)?;
+                    self.check_outputs(before, on_output)?;
                     self.entry += 1;
                     return Ok(Ending::Complete);
                 }
@@ -203,13 +206,13 @@ impl<'a> Replay<'a> {
     fn check_outputs(
         &mut self,
         before: Outputs,
-        see: &mut dyn FnMut(Instant, &Output),
+        on_output: &mut dyn FnMut(Instant, &Output),
     ) -> Result<(), ReplayError> {
         for _ in 0..before.polls {
             let Some(output) = self.manager.poll_output() else {
                 continue;
             };
-            see(self.now, &output);
+            on_output(self.now, &output);
             self.digest.add(&output);
             if let Output::Compute(job) = output {
                 self.jobs.insert(job.id, job);

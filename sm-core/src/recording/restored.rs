@@ -14,7 +14,7 @@ use crate::sa::view::persist::{self, NodeRecordKind, ViewSaver, ViewSnapshot};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RecordedRestored {
-    /// Keys and values, the view apart.
+    /// Keys and values, except those of the view.
     records: Vec<(Vec<u8>, Vec<u8>)>,
     view: Option<RecordedView>,
     routing: Option<Arc<RoutingRecord>>,
@@ -43,24 +43,24 @@ impl RecordedRestored {
         }
     }
 
-    /// The recorded form of a value, and the value that replay restores from it, with which the recorded SM must start as well. The restored
-    /// value lacks nodes with duplicate GUIDs: a view in memory may have them, records do not.
+    /// The recorded form of a value, and the value that replay restores from it, from which the recorded SM must start as well. The
+    /// restored value lacks nodes with duplicate GUIDs: a view in memory may contain them, records do not.
     pub(super) fn with_replayed(restored: RestoredState) -> (Self, RestoredState) {
         let recorded = Self::new(&restored);
         let replayed = recorded.clone().restore().unwrap_or(restored);
         (recorded, replayed)
     }
 
-    /// The value; or which record of it is broken.
+    /// The value; the error names the invalid record.
     pub(super) fn restore(self) -> Result<RestoredState, String> {
         let mut restorer = RecordRestorer::new(0);
         for (key, value) in &self.records {
             let key = RecordKey::from_bytes(key).ok_or("a record without a key")?;
             restorer.put(&key, value);
         }
-        let (restored, left_out) = restorer.finish();
-        if let Some(left_out) = left_out.first() {
-            return Err(left_out.to_string());
+        let (restored, skipped) = restorer.finish();
+        if let Some(skipped) = skipped.first() {
+            return Err(skipped.to_string());
         }
         Ok(RestoredState {
             snapshot: self.view.map(RecordedView::restore).transpose()?,

@@ -1,8 +1,8 @@
 //! Ownership of SA state: registrations of clients, and the view from which the SA replies.
 //!
 //! [`crate::sa`] replies to requests, on any thread, from the last published view. This component publishes it: after each sweep of a
-//! master, and before that sweep's ports become Active. It withdraws it when mastership ends. It answers the requests that a view is not
-//! enough for, and sends reports to subscribers.
+//! master, and before that sweep's ports become Active. It withdraws it when mastership ends. It answers requests that need more than
+//! a view, and sends reports to subscribers.
 //!
 //! Invariants: a registration is persisted before the client's reply. Registrations are those of the current mastership, restored or
 //! replicated; another master's clients are disowned.
@@ -53,7 +53,7 @@ pub(crate) struct SaOwner {
     /// The view of the last sweep, while `view` was published before activation: GID changes are reported against it, after the
     /// sweep. The inner value is `None` if no view had been published.
     last_sweep_view: Option<Option<Arc<View>>>,
-    /// What P_Keys in `view` follow from besides the observed fabric: the partitions, and which port is the SM's own.
+    /// Inputs of the P_Keys in `view` besides the observed fabric: the partitions, and which port is the SM's own.
     keys_from: (Arc<Partitions>, Option<PortRef>),
     /// When MFTs that changed since the last sweep are published.
     mfts_due: Option<Instant>,
@@ -145,8 +145,8 @@ impl SaOwner {
         self.lost_registrations.remove(&port);
     }
 
-    /// Sweep number `sweep`, as master, is complete: publishes its view and reports GID changes. `restored` is the restored view, if the SA replied
-    /// from it until now.
+    /// Sweep number `sweep`, as master, is complete: publishes its view and reports GID changes. `restored` is the restored view, if the SA
+    /// replied from it until now.
     pub(crate) fn publish_sweep_view(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -177,21 +177,21 @@ impl SaOwner {
         let groups = self.registry.groups_mut();
         update_partition_groups(groups, ctx.cfg, &view);
         groups.remove_members_outside_partition(&view);
-        let misinformed = groups.take_outdated_members();
+        let outdated = groups.take_outdated_members();
         self.registry.report_group_events(&view, now);
         // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a first sweep there are no subscribers, so
         // every port counts as new without cost.
         self.report_gid_changes(&view, before.or(restored).as_deref(), now);
-        if ctx.cfg.client_reregister && !misinformed.is_empty() {
+        if ctx.cfg.client_reregister && !outdated.is_empty() {
             // Members send with the old parameters until they join again.
-            let hosts = misinformed.len();
+            let hosts = outdated.len();
             let notice = Notice::GroupParametersChanged { hosts };
             ctx.outbox.emit(Event::Notice(notice));
             // A member that joined with an alias GUID is reached through its port.
             let port =
                 |guid: PortGuid| view.by_guid(guid).map_or(guid, |at| view.end_port(at).guid);
             self.lost_registrations
-                .extend(misinformed.into_iter().map(port));
+                .extend(outdated.into_iter().map(port));
             ctx.effects.full_sweep = true;
         }
         self.rewrite_alias_guids();
@@ -204,7 +204,7 @@ impl SaOwner {
         let gid = |guid| Gid::new(view.settings.prefix, guid);
         for gid in changes.removed.into_iter().map(gid) {
             if let Some(before) = before {
-                // Subscribers that could see the port are notified; only the view before knows them.
+                // Subscribers that could see the port are notified; only the earlier view contains them.
                 let number = TrapNumber::GidOutOfService;
                 self.registry.notify_gid(before, number, gid, None, now);
             }
@@ -288,7 +288,7 @@ impl SaOwner {
         }
     }
 
-    /// Ends answers to clients. Returns the view that was published.
+    /// Stops answering clients. Returns the view that was published.
     pub(crate) fn withdraw_view(&mut self, outbox: &mut Outbox) -> Option<Arc<View>> {
         let view = self.view.take()?;
         self.last_sweep_view = None;
@@ -296,7 +296,7 @@ impl SaOwner {
         Some(view)
     }
 
-    /// Another SM is master and owns what clients register.
+    /// Removes all registrations: another SM is master and owns them.
     pub(crate) fn disown(&mut self, outbox: &mut Outbox) {
         self.lost_registrations.clear();
         if self.registry.is_empty() {
@@ -386,7 +386,7 @@ impl SaOwner {
         ctx.outbox.push(Output::Publish(Some(view)));
     }
 
-    /// Answers a request that the published view was not enough for. Returns whether the reply needs SLtoVL or VLArb tables that may have
+    /// Answers a request that needs more than the published view. Returns whether the reply needs SLtoVL or VLArb tables that may have
     /// to be read first. `may_register`: this SM is master and the replica is loaded.
     pub(crate) fn on_request(
         &mut self,
@@ -417,8 +417,8 @@ impl SaOwner {
             }
             Disposition::ForwardToSm => {
                 let reply = self.registry.handle(&view, &request, ctx.now);
-                if let Some(shortage) = self.registry.groups_mut().take_mlid_exhaustion() {
-                    ctx.outbox.emit(Event::MlidsExhausted(shortage));
+                if let Some(exhaustion) = self.registry.groups_mut().take_mlid_exhaustion() {
+                    ctx.outbox.emit(Event::MlidsExhausted(exhaustion));
                 }
                 self.persist_registrations(ctx);
                 reply

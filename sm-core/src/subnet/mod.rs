@@ -110,7 +110,7 @@ impl Subnet {
         }
     }
 
-    /// The number of the last full sweep, which nodes and ports that it reached have.
+    /// The number of the last full sweep, stored in `seen` of the nodes and ports that it reached.
     #[must_use]
     pub const fn epoch(&self) -> u32 {
         self.epoch
@@ -186,13 +186,13 @@ impl Subnet {
 
     /// A node for modification, if it is present. Increments its revision.
     pub fn get_mut(&mut self, node: NodeIdx) -> Option<&mut Node> {
-        let edge = self
+        let node_data = self
             .graph
             .node_weight_mut(node.graph_index())
             .filter(|n| n.generation == node.generation)?;
         self.revisions += 1;
-        edge.revision = self.revisions;
-        Some(edge)
+        node_data.revision = self.revisions;
+        Some(node_data)
     }
 
     /// A port, if its node is present.
@@ -218,7 +218,7 @@ impl Subnet {
         self.by_port_guid.get(&guid).copied()
     }
 
-    /// The end port that owns a LID, with its LMC. Takes time linear in the number of end ports.
+    /// The end port whose LID range (base LID and LMC) contains a LID. Takes time linear in the number of end ports.
     #[must_use]
     pub fn port_by_lid(&self, lid: Lid) -> Option<PortRef> {
         self.end_ports().find(|p| {

@@ -98,8 +98,8 @@ pub struct Port {
     pub written_fingerprint: Option<NonZeroU64>,
     /// It rejected its parameters and has accepted none since, so that the values of its link are written in any state.
     pub params_rejected: bool,
-    /// The port was armed after its peer was queried. After a change of state the peer is queried again, because a cable that was exchanged in
-    /// between leaves no trace.
+    /// The port was armed after its peer was queried. After a change of state the peer is queried again, because a cable that was exchanged
+    /// in between leaves no trace.
     pub peer_unverified: bool,
     /// The link runs at FDR10, which PortInfo shows as QDR.
     pub fdr10: bool,

@@ -95,7 +95,7 @@ impl Subnet {
         links
     }
 
-    /// Another path to a node than `path`: one that avoids its last link, otherwise one that avoids all its links except the first.
+    /// A path to a node other than `path`: one that avoids its last link, otherwise one that avoids all its links except the first.
     #[must_use]
     pub fn detour(&self, node: NodeIdx, path: &DrPath) -> Option<DrPath> {
         let used = self.links_on_path(path);

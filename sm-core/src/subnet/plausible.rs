@@ -28,8 +28,8 @@ pub fn implausible_node_info(info: &NodeInfo) -> Option<&'static str> {
     None
 }
 
-/// Why a PortInfo is implausible, if it is. Of a port that is down only the states are checked (docs/sm-behaviour.md 1.10); switch
-/// port 0 may have none.
+/// Why a PortInfo is implausible, if it is. Of a port that is down only the states are checked (docs/sm-behaviour.md 1.10), of a port
+/// without a link (switch port 0) only PortState.
 #[must_use]
 pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static str> {
     if info.port_state > PortState::Active {

@@ -171,7 +171,7 @@ impl VlTables {
         blocks.find_map(|(b, table)| (b == block).then_some(table))
     }
 
-    /// An SLtoVLMappingTable was written.
+    /// The write of an SLtoVLMappingTable succeeded or failed.
     pub(crate) fn on_sl_to_vl_written(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -214,7 +214,7 @@ impl VlTables {
         }
     }
 
-    /// A block of VLArbitrationTable was written.
+    /// The write of a block of VLArbitrationTable succeeded or failed.
     pub(crate) fn on_arbitration_written(
         &self,
         ctx: &mut Ctx<'_>,
@@ -234,7 +234,7 @@ impl VlTables {
     }
 }
 
-/// An SLtoVLMappingTable was not written. Without the table of a CA, only packets of this CA are affected. A missing table of a switch
+/// The write of an SLtoVLMappingTable failed. Without the table of a CA, only packets of this CA are affected. A missing table of a switch
 /// blocks the remaining stages of the update.
 fn on_sl_to_vl_failed(ctx: &mut Ctx<'_>, p: PortRef, outcome: &SmpOutcome) {
     if ctx.fabric.get(p.node).is_some_and(Node::is_switch) {
@@ -293,7 +293,7 @@ fn is_configured(node: &Node) -> bool {
     }
 }
 
-/// Nodes whose VL tables are not all in place: tables that this SM did not write are possible, and not every Set was accepted.
+/// Nodes whose VL tables are uncertain: they may have tables that this SM did not write, and not every Set was accepted.
 pub(crate) fn nodes_with_uncertain_tables(fabric: &Subnet) -> Vec<NodeGuid> {
     let nodes = fabric.nodes().map(|(_, node)| node);
     let without = nodes

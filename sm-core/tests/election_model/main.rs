@@ -64,11 +64,11 @@ impl Subnet {
         let mut visited = Vec::new();
         let mut stable: Option<(Vec<u8>, usize)> = None;
         for _ in 0..SETTLE_ROUNDS + STABLE_ROUNDS {
-            let mark = fingerprint(&world);
-            if self.known_stable_worlds().contains(&mark) {
+            let current = fingerprint(&world);
+            if self.known_stable_worlds().contains(&current) {
                 break;
             }
-            visited.push(mark);
+            visited.push(current);
             let masters = world.masters();
             match &mut stable {
                 _ if !world.is_settled() => stable = None,
@@ -313,8 +313,9 @@ fn three_sms_with_crashes_and_operators() {
     check_three(|faults| faults.crashes + faults.priorities + faults.commands > 0);
 }
 
-/// Two faults: of the pairs of fault kinds, a lost MAD with each of the first seven, and the faults of a common power supply. With
-/// `FERROSM_MODEL=full`, all 55 pairs. Each pair is a model of its own, because their union does not fit into memory.
+/// Two faults: of the pairs of fault kinds, a lost MAD with each of the first seven, and a crash with a crash or a
+/// partition, as after a power failure. With `FERROSM_MODEL=full`, all 55 pairs. Each pair is a model of its own, because their union does
+/// not fit into memory.
 #[test]
 fn three_sms_with_two_faults() {
     let setups = [0, 1, 2].map(Setup::impatient);

@@ -61,12 +61,12 @@ impl OpenSm {
     pub(crate) fn end_sweep(&mut self, seen: &[Info]) -> Vec<SmRequest> {
         match self.state {
             SmState::Discovering => {
-                let ahead = seen.iter().rfind(|p| match p.state {
+                let preferred = seen.iter().rfind(|p| match p.state {
                     SmState::Master => true,
                     SmState::Discovering | SmState::Standby => self.is_higher(p),
                     _ => false,
                 });
-                match ahead {
+                match preferred {
                     Some(p) => {
                         self.master = p.number;
                         self.state = SmState::Standby;

@@ -109,7 +109,7 @@ pub(crate) enum Action {
     Duplicate(Mad),
     Delay(Mad),
     Timer(u8),
-    /// The same; its query is lost.
+    /// As [`Self::Timer`], and its query is lost.
     TimerLost(u8),
     /// Scans all SMs; with a number, the response of that SM is lost.
     Scan(u8, Option<u8>),
@@ -198,20 +198,20 @@ impl World {
 
     /// All possible next steps.
     pub(crate) fn actions(&self, setups: &[Setup], actions: &mut Vec<Action>) {
-        let has = &self.faults;
+        let faults = &self.faults;
         for mad in &self.mads {
             actions.push(Action::Deliver(*mad));
             let Some(timeout) = mad.timeout() else {
                 continue;
             };
             // OpenSM awaits no response to its Sets.
-            if has.allows(has.lost) {
+            if faults.allows(faults.lost) {
                 actions.push(Action::Lose(*mad));
             }
-            if has.allows(has.duplicated) {
+            if faults.allows(faults.duplicated) {
                 actions.push(Action::Duplicate(*mad));
             }
-            if has.allows(has.delayed) && !self.mads.contains(&timeout) {
+            if faults.allows(faults.delayed) && !self.mads.contains(&timeout) {
                 actions.push(Action::Delay(*mad));
             }
         }
@@ -230,7 +230,7 @@ impl World {
             }
             if self.timer_armed(number) {
                 actions.push(Action::Timer(number));
-                if self.instant && has.allows(has.lost) {
+                if self.instant && faults.allows(faults.lost) {
                     actions.push(Action::TimerLost(number));
                 }
             }
@@ -241,39 +241,41 @@ impl World {
                 let others = self
                     .sms()
                     .filter(|o| *o != number && self.reaches(*o, number));
-                if has.allows(has.lost) {
+                if faults.allows(faults.lost) {
                     actions.extend(others.map(|o| Action::Scan(number, Some(o))));
                 }
             }
-            if has.allows(has.crashes) {
+            if faults.allows(faults.crashes) {
                 actions.push(Action::Crash(number));
             }
-            if has.allows(has.partitions)
+            if faults.allows(faults.partitions)
                 && self.is_joined()
                 && (self.nodes.len() > 2 || number == 1)
             {
                 actions.push(Action::Partition(number));
             }
             if let Sm::Ferrosm(e) = &node.sm {
-                if has.allows(has.priorities) {
+                if faults.allows(faults.priorities) {
                     actions.push(Action::Priority(number));
                 }
                 let may_hand_over = e.may_write() || e.is_offering() || e.is_verifying();
-                if has.allows(has.commands) && may_hand_over {
+                if faults.allows(faults.commands) && may_hand_over {
                     let both = [AfterHandover::StandBy, AfterHandover::Stop];
                     actions.extend(both.map(|then| Action::HandOver(number, then)));
                 }
-                if has.allows(has.stalls) {
+                if faults.allows(faults.stalls) {
                     actions.push(Action::Stall(number));
                 }
-                if has.allows(has.leases) && e.state() == SmState::Master {
+                if faults.allows(faults.leases) && e.state() == SmState::Master {
                     actions.extend([true, false].map(|idle| Action::LeaseLost(number, idle)));
                     let writers = self.alive().filter(|o| self.node(*o).sm.may_write());
                     let others = writers.filter(|o| *o != number);
                     actions.extend(others.map(|o| Action::Deposed(number, o)));
                 }
-                if has.allows(has.replicas) {
-                    actions.extend([true, false].map(|is| Action::Replica(number, is)));
+                if faults.allows(faults.replicas) {
+                    actions.extend(
+                        [true, false].map(|incomplete| Action::Replica(number, incomplete)),
+                    );
                     if e.state() == SmState::Standby {
                         actions.push(Action::PeerSilent(number));
                     }
@@ -292,7 +294,7 @@ impl World {
 
     /// A timer fires only when no request is pending.
     fn timer_armed(&self, number: u8) -> bool {
-        let waits = self.mads.iter().any(|m| match *m {
+        let is_pending = self.mads.iter().any(|m| match *m {
             Mad::Info { to, .. } | Mad::Timeout { to, .. } | Mad::Response { to, .. } => {
                 to == number
             }
@@ -302,7 +304,7 @@ impl World {
             Sm::Ferrosm(e) => e.poll_timeout().is_some(),
             Sm::OpenSm(o) => o.polls(),
         };
-        armed && !waits
+        armed && !is_pending
     }
 
     /// Performs a step.
@@ -357,12 +359,12 @@ impl World {
             }
             Action::Priority(number) => {
                 self.faults.consume(|f| &mut f.priorities);
-                let best = if self.node(number).sm.info(number, None).priority == 15 {
+                let priority = if self.node(number).sm.info(number, None).priority == 15 {
                     0
                 } else {
                     15
                 };
-                self.feed(number, ElectionInput::SetPriority(best));
+                self.feed(number, ElectionInput::SetPriority(priority));
             }
             Action::HandOver(number, then) => {
                 self.faults.consume(|f| &mut f.commands);
@@ -378,7 +380,7 @@ impl World {
             Action::LeaseLost(number, is_idle) => {
                 self.faults.consume(|f| &mut f.leases);
                 let sms_known = true;
-                self.doubt(number, ElectionInput::LeaseLost { is_idle, sms_known });
+                self.mark_unverified(number, ElectionInput::LeaseLost { is_idle, sms_known });
             }
             Action::Deposed(number, by) => {
                 self.faults.consume(|f| &mut f.leases);
@@ -414,11 +416,11 @@ impl World {
         node.is_stalled = false;
         let queue = core::mem::take(&mut node.queue);
         self.mads.extend(queue);
-        self.doubt(number, ElectionInput::Stalled { sms_known });
+        self.mark_unverified(number, ElectionInput::Stalled { sms_known });
     }
 
     /// Another SM may have become master.
-    fn doubt(&mut self, number: u8, input: ElectionInput) {
+    fn mark_unverified(&mut self, number: u8, input: ElectionInput) {
         let node = self.node_mut(number);
         let writes = node.sm.may_write();
         node.unverified |= writes;
@@ -508,7 +510,7 @@ impl World {
                         control,
                         from: peer(&from),
                     };
-                    self.feed_asked(to, received, Some((from.number, control)));
+                    self.feed_with_request(to, received, Some((from.number, control)));
                 }
                 Sm::OpenSm(o) => {
                     let accepted = o.on_control(control, &from);
@@ -548,10 +550,15 @@ impl World {
     }
 
     fn feed(&mut self, number: u8, input: ElectionInput) {
-        self.feed_asked(number, input, None);
+        self.feed_with_request(number, input, None);
     }
 
-    fn feed_asked(&mut self, number: u8, input: ElectionInput, received: Option<(u8, SmControl)>) {
+    fn feed_with_request(
+        &mut self,
+        number: u8,
+        input: ElectionInput,
+        received: Option<(u8, SmControl)>,
+    ) {
         let at = usize::from(number) - 1;
         let offers_to = self.nodes[at].offers_to;
         let outputs = match &mut self.nodes[at].sm {
@@ -707,15 +714,17 @@ impl World {
                     self.alive()
                         .filter(move |w| self.node(*w).fragment == fragment)
                 };
-                let is = |state| {
+                let count_in = |state| {
                     here()
                         .filter(move |w| self.node(*w).sm.state() == state)
                         .count()
                 };
-                let masters = is(SmState::Master);
+                let masters = count_in(SmState::Master);
                 let writers = here().filter(|w| self.node(*w).sm.may_write()).count();
                 here().count() == 0
-                    || masters == 1 && writers == 1 && is(SmState::Standby) + 1 == here().count()
+                    || masters == 1
+                        && writers == 1
+                        && count_in(SmState::Standby) + 1 == here().count()
             })
     }
 
