@@ -25,7 +25,7 @@ impl DesiredLfts {
         Self { lfts, order }
     }
 
-    /// Replaces the LFTs by others of the same switches.
+    /// Replaces the LFTs by new ones of the same switches.
     pub(crate) fn replace(&mut self, lfts: NodeLfts) {
         debug_assert!(lfts.iter().map(|l| l.0).eq(self.lfts.iter().map(|l| l.0)));
         self.lfts = lfts;

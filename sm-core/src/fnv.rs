@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A 64-bit digest of what was written to it.
+/// A 64-bit digest of the bytes written to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fnv1a(u64);
 

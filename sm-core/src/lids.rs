@@ -54,7 +54,7 @@ impl LidTable {
         self.lids_of(guid).map(|(lid, _)| lid)
     }
 
-    /// Replaces the map by that of a replica. LIDs of its old map may have been assigned to other ports meanwhile.
+    /// Replaces the map by that of a replica. LIDs of the old map may have been assigned to other ports meanwhile.
     pub(crate) fn load_replica(&mut self, map: LidMap) {
         self.map = map;
         self.confirmed = ConfirmedLids::default();

@@ -263,7 +263,7 @@ impl PartitionTables {
 }
 
 /// Reads the unknown blocks of tables that will be compared. Without configured partitions the first block is enough for a port
-/// without a LID: if that has the power-up content, so have the others.
+/// without a LID: if it has the power-up content, the other blocks are empty.
 pub(crate) fn read(ctx: &mut Ctx<'_>, scope: &SweepScope) {
     let configured = ctx.cfg.partitions.is_configured();
     let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);

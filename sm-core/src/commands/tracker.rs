@@ -367,7 +367,7 @@ mod tests {
             b.results()[..],
             [(99, Err(CommandFailure::TooManyCommands))]
         ));
-        // A Stop fails the others and has room.
+        // A Stop fails all others, so it is within the limit.
         assert!(b.accept(100, Command::Stop, SmState::Master));
         assert_eq!(b.results().len(), COMMANDS_MAX);
     }

@@ -155,7 +155,7 @@ pub enum ViewMismatch {
     AnotherMaster,
     /// A replica of another subnet.
     AnotherSubnet,
-    /// The SM's own port is not in the replica: its master had seen the port leave. The rest of the replica may be right.
+    /// The SM's own port is not in the replica: its master had seen the port leave. The rest of the replica may be valid.
     PortAbsent,
     /// The SM's own port has another LID in the replica.
     AnotherLidInReplica,

@@ -1,4 +1,4 @@
-//! Applies the effects of a component on others, as soon as it returns.
+//! Applies the effects of a component on other components, as soon as it returns.
 
 use super::SubnetManager;
 

@@ -400,8 +400,8 @@ impl SubnetManager {
         self.mastership.on_replica_loaded(has_view);
     }
 
-    /// The master's own link is lost: its state is preserved as over a restart (ADR 0009). Whether another SM was master meanwhile is seen
-    /// when the link is back.
+    /// The master's own link is lost: its state is preserved as across a restart (ADR 0009). When the link is back, ports show whether
+    /// another SM was master meanwhile.
     fn preserve_state(&mut self, replica_unverified: bool) {
         if self.adoption.is_view_in_use() || self.view().is_none() {
             if replica_unverified {

@@ -30,7 +30,7 @@ pub(crate) struct Step<'a> {
 pub(crate) struct Origin<'a> {
     /// The SM state before the step.
     role: SmState,
-    /// The Set(SMInfo) that the step replies to, with the SMInfo of the reply: that of before the step.
+    /// The Set(SMInfo) that the step replies to, with the SMInfo of the reply, which is that from before the step.
     request: Option<(&'a MadIn, SmInfo)>,
     /// The SM's own port has no link.
     pub(crate) is_link_down: bool,

@@ -60,7 +60,7 @@ impl Mastership {
         !ports.is_empty()
     }
 
-    /// The same in a sweep. A full sweep forgets the SMs that were known before.
+    /// As [`Self::query_sms`], in a sweep. A full sweep first removes the known SMs.
     pub(crate) fn query_sms_in_sweep(&mut self, ctx: &mut Ctx<'_>, is_local: bool) {
         if !is_local {
             self.other_sms.clear();

@@ -10,7 +10,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`trees`] | the tree of each MLID, from its members |
-//! | [`desired`] | the tables that the trees give |
+//! | [`desired`] | the tables that follow from the trees |
 //! | [`steps`] | which blocks are written in which step |
 //! | [`update`] | writes them |
 //! | [`readback`] | reads the tables that another SM may have written |

@@ -55,7 +55,7 @@ impl GroupTree {
             let all_members: Vec<Member> = members.iter().map(member).collect();
             self.tree = forest.tree(&all_members, group);
         } else {
-            // Branches are added before others are removed, so that a link that both need stays.
+            // Branches are added before others are removed, so that links in both trees are not interrupted.
             for member in &joined {
                 forest.join(&mut self.tree, member, group);
             }

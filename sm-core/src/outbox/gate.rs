@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_waits_for_the_batches_before_it() {
+    fn output_waits_for_the_batches_before_it() {
         let mut gate = Gate::default();
         assert_eq!(
             gate.pass_or_queue("read", at(0)),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hanging_disk_is_reported_once_and_delays_nothing() {
+    fn hanging_disk_is_reported_once_and_delays_no_output() {
         let mut gate = Gate::default();
         gate.wait_for(1);
         assert_eq!(gate.pass_or_queue(1, at(0)), None);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_extended_for_replication() {
+    fn limit_is_extended_for_replication() {
         let mut gate = Gate::default();
         gate.set_extra_wait(Duration::from_secs(4));
         for n in 1..=2 {

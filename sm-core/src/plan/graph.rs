@@ -31,7 +31,7 @@ pub struct FabricGraph<N> {
 pub struct GraphNode {
     /// Node GUID.
     pub guid: NodeGuid,
-    /// GUID of the port; of a switch of port 0.
+    /// GUID of the port; for a switch, that of port 0.
     pub port_guid: PortGuid,
     /// Base LID and LMC.
     pub lids: (Lid, Lmc),

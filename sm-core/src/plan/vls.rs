@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vl_codes_are_the_specifications() {
+    fn vl_codes_match_the_specification() {
         assert_eq!(
             [0, 1, 2, 3, 4, 5, 9].map(vls_of_code),
             [1, 1, 2, 4, 8, 15, 15]

@@ -49,7 +49,7 @@ pub enum Record {
     },
     /// A link between two ports.
     Neighbour {
-        /// One end: port GUID (of a switch that of port 0) and port number.
+        /// One end: port GUID (for a switch, that of port 0) and port number.
         of: (PortGuid, PortNum),
         /// The other end.
         to: (PortGuid, PortNum),

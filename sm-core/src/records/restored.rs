@@ -27,7 +27,7 @@ pub struct RestoredState {
     pub sl_to_vl_epoch: SlToVlEpoch,
     /// M_Keys of ports with an exceptional key; that of all other ports is under [`super::Record::ALL_PORTS`].
     pub m_keys: BTreeMap<PortGuid, MKey>,
-    /// Peers of ports, as imported from another SM: by port GUID (of a switch that of port 0) and port number.
+    /// Peers of ports, as imported from another SM: by port GUID (for a switch, that of port 0) and port number.
     pub neighbours: BTreeMap<(PortGuid, PortNum), (PortGuid, PortNum)>,
     /// `registrations` contains every acknowledged registration, so no client has to register again; and the other records are the latest
     /// that the master persisted.

@@ -1,7 +1,7 @@
 //! Forwarding of devices' traps to subscribers (IBA vol. 1, 13.4.11).
 //!
 //! A subscriber queries the SA as soon as a change is reported. Traps that start a sweep are therefore forwarded when it is complete and
-//! the view shows the change; the rest is forwarded at once. [`crate::traps`] filters trap storms; the registry contains the
+//! the view shows the change; other traps are forwarded at once. [`crate::traps`] filters trap storms; the registry contains the
 //! subscriptions.
 
 use ferrosm_mad::attr::{LocalChangeDetails, Notice, TrapNumber};

@@ -116,7 +116,7 @@ pub(crate) struct SmpSpec {
     pub(crate) target: Target,
     pub(crate) attr: AttrId,
     pub(crate) modifier: AttrMod,
-    /// Bits of the modifier that a response must repeat. Agents differ in the others.
+    /// Bits of the modifier that a response must repeat. Agents differ in the other bits.
     pub(crate) modifier_mask: u32,
     pub(crate) is_set: bool,
     /// An agent that does not respond may lack the attribute: its silence does not indicate an inconsistent fabric.

@@ -249,14 +249,14 @@ impl Subnet {
         Some(self.link_at(p)?.other(p))
     }
 
-    /// The LID of a port; of an external switch port that of port 0.
+    /// The LID of a port; for an external switch port, that of port 0.
     #[must_use]
     pub fn lid(&self, p: PortRef) -> Lid {
         let owner = self.port(self.owner(p));
         owner.map_or(Lid::NONE, |port| port.info().lid)
     }
 
-    /// The end port whose LID and GUID identify a port: of an external switch port, port 0.
+    /// The end port whose LID and GUID identify a port: for an external switch port, port 0.
     #[must_use]
     pub fn owner(&self, p: PortRef) -> PortRef {
         match self.get(p.node) {

@@ -251,8 +251,8 @@ pub(crate) fn nodes_of_unknown_origin(fabric: &Subnet) -> Vec<NodeIdx> {
     unknown.map(|(n, _)| n).collect()
 }
 
-/// Records which tables a node has that this SM did not write: those of an earlier run, unknown ones, or those of power-up. Call it
-/// before the node is configured.
+/// Records the tables of a node that this SM did not write: those of an earlier run, unknown ones, or the power-up tables. Call it before
+/// the node is configured.
 pub(crate) fn set_origin(fabric: &mut Subnet, n: NodeIdx, inherited: InheritedVls) {
     let Some(node) = fabric.get_mut(n) else {
         return;

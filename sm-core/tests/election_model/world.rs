@@ -121,7 +121,7 @@ pub(crate) enum Action {
     Priority(u8),
     HandOver(u8, AfterHandover),
     Stall(u8),
-    /// A stalled SM continues; with or without knowing of the others.
+    /// A stalled SM continues; it knows other SMs, or none.
     Continue(u8, bool),
     /// A master loses its lease, with or without requests in progress.
     LeaseLost(u8, bool),

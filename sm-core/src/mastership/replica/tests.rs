@@ -170,7 +170,7 @@ fn records_of_the_own_term_survive_a_failed_handover() {
 }
 
 #[test]
-fn complete_replica_is_used_as_it_is() {
+fn complete_replica_is_used_unchanged() {
     let mut node = Node::in_states(&[SmState::Standby]);
     node.replica.on_in_sync();
     assert!(!node.replica.is_incomplete);

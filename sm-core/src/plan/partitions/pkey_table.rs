@@ -146,7 +146,7 @@ mod tests {
                 &[0xFFFF, 0, 5, 6],
                 &[],
             ),
-            // The same for the entry of a P_Key that is removed now.
+            // Nor is the entry of a P_Key that is removed in the same update.
             (
                 &[0xFFFF, 4, 5, 0],
                 &[0xFFFF, 5, 6],

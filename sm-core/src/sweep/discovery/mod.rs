@@ -163,7 +163,7 @@ impl Discovery {
     }
 
     /// Takes a contested NodeInfo, and the port that it was received over. Call it when all responses of discovery are in: a known
-    /// node that has not been reached by then is gone. Switches precede, because known nodes may be behind them.
+    /// node that has not been reached by then is gone. Switches come first, because known nodes may be behind them.
     pub(crate) fn take_contested(&mut self) -> Option<(PortRef, NodeInfo)> {
         let is_switch = |(_, info): &(_, NodeInfo)| info.node_type == NodeType::Switch;
         let next = self.contested.iter().position(is_switch).unwrap_or(0);
