@@ -43,7 +43,7 @@ pub(crate) struct Effects {
     pub(crate) next_ports: BTreeSet<PortRef>,
     /// Nodes that were removed from the fabric.
     pub(crate) removed_nodes: Vec<NodeIdx>,
-    /// Something changed that routes depend on.
+    /// Something that routes depend on has changed.
     pub(crate) routing_stale: bool,
     /// Request a local sweep of `next_switches` and `next_ports`.
     pub(crate) local_sweep: bool,

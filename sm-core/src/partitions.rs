@@ -31,7 +31,7 @@ pub(crate) struct PartitionTables {
     writes: BTreeMap<PortRef, Vec<PKey>>,
     /// Ports whose table was unknown when it was to be written, and is read then, once.
     read_late: BTreeSet<PortRef>,
-    /// Reads of `read_late` were enqueued since the last write pass.
+    /// Reads of `read_late` have been enqueued since the last write pass.
     late_reads_pending: bool,
     /// The table with the fewest free entries.
     fullest: Option<PKeyTableUsage>,
@@ -146,7 +146,7 @@ impl PartitionTables {
         }
     }
 
-    /// Reads the table of a port that was discovered or reset since [`Self::read`], once a sweep.
+    /// Reads the table of a port that has been discovered or reset since [`read`], once a sweep.
     fn read_before_write(&mut self, ctx: &mut Ctx<'_>, p: PortRef) {
         if self.read_late.insert(p) {
             self.late_reads_pending = true;
@@ -169,8 +169,8 @@ impl PartitionTables {
             None => known_keys(ctx.fabric, end_port)
                 .unwrap_or_else(|| wanted_keys(ctx.fabric, ctx.cfg, end_port).keys),
         };
-        let pass = enforcement_pkeys(&behind);
-        let needed = pass.keys.len();
+        let accepted = enforcement_pkeys(&behind);
+        let needed = accepted.keys.len();
         if needed > usize::from(capacity) {
             ctx.effects
                 .problem(p, ProblemKind::PKeysNotEnforced { needed, capacity });
@@ -180,7 +180,7 @@ impl PartitionTables {
             self.read_before_write(ctx, p);
             return false;
         };
-        let plan = assign_pkey_indices(&current, &pass);
+        let plan = assign_pkey_indices(&current, &accepted);
         self.write_blocks(ctx, p, &current, plan.table);
         true
     }

@@ -55,11 +55,11 @@ pub(crate) struct RoutingState {
     engine: EngineReport,
     /// The configuration that the routing in force was computed for, and its inputs.
     computed_for: Option<(u64, RoutingInputs)>,
-    /// Something changed that routes depend on since the last job began.
+    /// Something that routes depend on has changed since the last job began.
     is_stale: bool,
     /// The last LFT update was aborted: the next sweep computes routes again, and no sweep is requested for it.
     aborted: Option<AbortedUpdate>,
-    /// No LFT update is complete since the last one was aborted.
+    /// No LFT update has completed since the last one was aborted.
     has_aborted_before: bool,
     /// What the next job starts from.
     start: RoutingStart,
@@ -129,7 +129,7 @@ impl RoutingState {
         self.installed = None;
     }
 
-    /// Something changed that routes depend on.
+    /// Something that routes depend on has changed.
     pub(crate) const fn mark_stale(&mut self) {
         self.is_stale = true;
     }

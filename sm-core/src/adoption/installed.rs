@@ -36,7 +36,7 @@ enum PersistedVlTables {
     /// Unknown. A device that was reset has the default ones.
     #[default]
     Unknown,
-    /// As in the view, where the device was not reset or configured since.
+    /// As in the view, if the device has not been reset or configured since.
     AsPersisted,
     /// An SM failed while it wrote them: the table of each device is either the old or the new one.
     PartlyWritten,
@@ -70,7 +70,7 @@ impl InstalledState {
         }
     }
 
-    /// The VL tables of a node that was not reset or reconfigured since they were recorded. `announced` is as in
+    /// The VL tables of a node that has not been reset or reconfigured since they were recorded. `announced` is as in
     /// [`Adoption::inherited_vls`].
     fn persisted_vls(&self, node: &Node, announced: Option<Lid>) -> Option<InheritedVls> {
         let routing = self.routing.as_ref()?;
@@ -91,7 +91,7 @@ impl InstalledState {
 
 impl Adoption {
     /// Whether the registrations of the host behind an end port are restored, so that it need not repeat them: the last master had the
-    /// port in its subnet, and no other SM was its master since.
+    /// port in its subnet, and no other SM has been its master since.
     pub(crate) fn has_registrations_of(&self, port: &Port, sm_lid: Option<Lid>) -> bool {
         let installed = &self.installed;
         if !installed.registrations_complete {
@@ -159,7 +159,7 @@ impl Adoption {
     }
 }
 
-/// Whether a node was neither reset nor reconfigured since: a node that has its LID has its tables, and another master would have written
+/// Whether a node has been neither reset nor reconfigured: a node that has its LID has its tables, and another master would have written
 /// its own LID to the node's ports.
 fn is_unchanged(node: &Node, persisted_ports: &[PortView], announced: Option<Lid>) -> bool {
     let mut any = false;

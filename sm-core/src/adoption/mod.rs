@@ -4,7 +4,7 @@
 //! The state is restored from disk, loaded from a replica, or copied from this SM's own state when its link is lost (ADR 0009). It is used
 //! until the first sweep as master is complete, and discarded when another SM is master, whose state is newer.
 //!
-//! State in a device is adopted only if the device reports the LID and master of that time and was not reset since ([`installed`]). The SA
+//! State in a device is adopted only if the device reports the LID and master of that time and has not been reset ([`installed`]). The SA
 //! replies from the restored view only if it must belong to this subnet ([`restored_view`]).
 
 mod installed;

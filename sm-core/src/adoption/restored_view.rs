@@ -1,6 +1,6 @@
 //! Answers from the restored view until the first sweep is complete (ADR 0009).
 //!
-//! The view is used only if it must be of this subnet and no other SM was master since: the SM's own port has the GUID, the LID and the
+//! The view is used only if it must be of this subnet and no other SM has been master: the SM's own port has the GUID, the LID and the
 //! neighbour of that time, and names no other master. During discovery clients are answered but cannot register; once this SM is
 //! master they can. End ports that the sweep finds elsewhere are removed at once; if there are too many, the whole view is withdrawn.
 
@@ -40,7 +40,7 @@ pub(super) struct RestoredView {
     moved: BTreeSet<PortGuid>,
     /// It is a replica of another master's view.
     is_replica: bool,
-    /// The SM's own port was read since. What a standby knows of it may be from before it had a LID, or from an earlier mastership.
+    /// The SM's own port has been read since. A standby may know its PortInfo from before it had a LID, or from an earlier mastership.
     own_port_read: bool,
 }
 
@@ -128,7 +128,7 @@ fn replica_fits(view: &View, cfg: &SmConfig, own_guid: PortGuid, info: &PortInfo
         return Fit::No(ViewMismatch::AnotherSubnet);
     }
     if info.lid == Lid::NONE {
-        // The port was reset and not configured since: it is the same one as soon as it has its LID again.
+        // The port was reset and has not been configured yet: it can be compared as soon as it has a LID again.
         return Fit::Undecided;
     }
     if info.gid_prefix != view.settings.prefix {

@@ -151,7 +151,7 @@ pub enum ViewMismatch {
     AnotherLid,
     /// The SM's own port has another subnet prefix.
     AnotherPrefix,
-    /// Another SM was master since: clients may have registered with it.
+    /// Another SM has been master since: clients may have registered with it.
     AnotherMaster,
     /// A replica of another subnet.
     AnotherSubnet,

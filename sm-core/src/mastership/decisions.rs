@@ -148,7 +148,7 @@ impl Mastership {
             actions.push(MastershipAction::EnterStandby);
         }
         if state != SmState::Master || matches!(reason, RoleChangeReason::HandoverReceived(_)) {
-            // Another SM is master, or was until now: clients are new to this one when it is master.
+            // Another SM is master, or was until now: this SM will be new to clients when it is master.
             self.first_as_master = true;
             actions.push(MastershipAction::UnconfirmLids);
         }

@@ -8,7 +8,7 @@
 //! | [`sm_scan`] | queries all SMs outside a sweep |
 //! | [`handover`] | SA service after a handover; stalls and lost leases |
 //! | [`replica`] | the replica of the master's records, and the role in replication |
-//! | [`takeover`] | the replica of the last master's state, and SMs that were master unseen |
+//! | [`takeover`] | the replica of the last master's state, and detection of masters between scans |
 //!
 //! Owned by the subnet manager. What has to happen in other components is returned as [`MastershipAction`]s, which the manager executes in
 //! order before the component is called again. Invariants: a master that [`Election`] does not let write has no request in progress that
@@ -107,9 +107,9 @@ pub(crate) struct Mastership {
     sm_scan_running: bool,
     takeover: Takeover,
     replica: StandbyReplica,
-    /// No sweep as master is complete since the start, or since another SM was master.
+    /// No sweep as master has completed since the start, or since another SM was master.
     first_as_master: bool,
-    /// Since its start this SM was not standby and completed no sweep as master: LIDs may be reassigned if the operator requests it.
+    /// This SM has not been standby or completed a sweep as master since its start: LIDs may be reassigned if the operator requests it.
     is_new: bool,
     /// The other SMs by GUID, with the port and the SMInfo of the last response.
     other_sms: BTreeMap<PortGuid, (PortRef, SmInfo)>,
@@ -188,7 +188,7 @@ impl Mastership {
         self.election.may_register()
     }
 
-    /// Whether no sweep as master is complete since the start, or since another SM was master.
+    /// Whether no sweep as master has completed since the start, or since another SM was master.
     pub(crate) const fn is_first_as_master(&self) -> bool {
         self.first_as_master
     }

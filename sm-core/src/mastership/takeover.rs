@@ -1,4 +1,4 @@
-//! Takeover from another master with a replica of its state, and masters that were not seen.
+//! Takeover from another master with a replica of its state, and detection of SMs that were master between two scans.
 //!
 //! A standby with a replica queries the SMs that it knows, becomes master, answers from the replica, and writes MasterSMLID to each end
 //! port as soon as discovery has read it. The sweep then compares and writes what differs, as any sweep does.
@@ -27,9 +27,9 @@ use crate::subnet::{PortRef, Subnet};
 /// A change of masters in progress.
 #[derive(Debug, Default)]
 pub(super) struct Takeover {
-    /// A replica with a view was loaded, and no sweep as master is complete since.
+    /// A replica with a view was loaded, and no sweep as master has completed since.
     pub(super) has_replica_view: bool,
-    /// A replica was loaded, with or without a view, and no sweep as master is complete since.
+    /// A replica was loaded, with or without a view, and no sweep as master has completed since.
     pub(super) replica_loaded: bool,
     /// The replica is outdated and is loaded again when there is a link.
     pub(super) replica_outdated: bool,
@@ -39,7 +39,7 @@ pub(super) struct Takeover {
     pub(super) successor: Option<PortGuid>,
     /// This SM stopped without a successor: the persisted state remains for its next start.
     pub(super) has_ended: bool,
-    /// Another SM was master unseen or is ignored, and may have written tables: the next full sweep reads them again.
+    /// Another SM was master between two scans, or is ignored, and may have written tables: the next full sweep reads them again.
     pub(super) foreign_change: bool,
 }
 
@@ -65,7 +65,7 @@ impl Mastership {
             return None;
         }
         if !self.takeover.replica_loaded && !self.is_awaiting_replica() {
-            // A replica that was restored at the start cannot be requested again: this SM was not standby since.
+            // A replica that was restored at the start cannot be requested again: this SM has not been standby since.
             return Some(MastershipAction::DiscardStateOfOtherSm);
         }
         self.replica.abandon_load(ctx.outbox);
@@ -115,7 +115,7 @@ impl Mastership {
         self.takeover.replica_loaded = true;
     }
 
-    /// Whether a replica with a view was loaded, and no sweep as master is complete since.
+    /// Whether a replica with a view was loaded, and no sweep as master has completed since.
     pub(crate) const fn has_replica_view(&self) -> bool {
         self.takeover.has_replica_view
     }
@@ -197,7 +197,7 @@ impl Mastership {
         let info = port.info();
         let carries_data = node.is_switch() || info.port_state == PortState::Active;
         let same_lid = lids.get(&port.guid) == Some(&(info.lid, info.lmc));
-        // A port with another master was configured since the replica was made: the sweep compares it first.
+        // A port with another master has been configured since the replica was made: the sweep compares it first.
         let same_master = Some(info.master_sm_lid) == last_master;
         if is_end_port && carries_data && same_lid && same_master && info.master_sm_lid != own {
             ctx.smps.enqueue(SmpOp::SetPortInfo(at, PortSetting::SmLid));

@@ -39,7 +39,7 @@ use trap_reports::PendingTraps;
 use view::read_vl_tables;
 pub(crate) use view::{ViewInputs, build_view, sm_record};
 
-/// Delay from the first change of MFTs between sweeps to a view that shows it, so that many changes are one view.
+/// Delay from the first change of MFTs between sweeps until a view with it is published, so that many changes share one view.
 const MFTS_DELAY: Duration = Duration::from_secs(1);
 /// Delay from the first change of the view between sweeps until it is persisted.
 const PERSIST_DELAY: Duration = Duration::from_secs(10);
@@ -125,7 +125,7 @@ impl SaOwner {
         self.mfts_due.get_or_insert(now + MFTS_DELAY);
     }
 
-    /// Blocks of alias GUIDs to write to devices that were registered since the last call.
+    /// Blocks of alias GUIDs that have been registered since the last call, to be written to devices.
     pub(crate) fn take_changed_alias_guids(&mut self) -> BTreeSet<(PortGuid, u8)> {
         self.registry.aliases_mut().take_changed_blocks()
     }
@@ -155,7 +155,7 @@ impl SaOwner {
         restored: Option<Arc<View>>,
     ) {
         let current = self.view.take();
-        // Changes are reported against the last sweep's view. What did not change is shared with the view of this sweep, if there is one.
+        // GID changes are relative to the last sweep's view. Unchanged parts are shared with the view of this sweep, if there is one.
         let (before, shared) = match self.last_sweep_view.take() {
             Some(last) => (last.filter(|_| restored.is_none()), current),
             None => {

@@ -22,7 +22,7 @@ struct PendingTrap {
     notice: Notice,
     /// The GID of the port that issued it.
     issuer: Gid,
-    /// The number of the sweep that reads what the trap is about, and shows it in its view.
+    /// The number of the sweep that re-reads what the trap names; its view shows the change.
     sweep: u32,
 }
 

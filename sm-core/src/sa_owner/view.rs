@@ -28,7 +28,7 @@ pub(crate) struct ViewInputs {
     pub(crate) sms: Vec<SmInfoRecord>,
 }
 
-/// The view of the subnet as it is now. It shares with `before`, the last view of the fabric, what did not change since.
+/// The view of the subnet as it is now. It shares unchanged parts with `before`, the last view of the fabric.
 pub(crate) fn build_view(
     fabric: &Subnet,
     cfg: &SmConfig,

@@ -68,7 +68,7 @@ pub struct Node {
 /// The origin of VL tables that this SM did not write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VlTableOrigin {
-    /// Not decided since the device was discovered or lost its tables.
+    /// Not determined yet after the device was discovered or lost its tables.
     Unknown,
     /// Power-up tables: SL 0 travels on VL 0.
     PowerUp,

@@ -244,7 +244,7 @@ fn on_sl_to_vl_failed(ctx: &mut Ctx<'_>, p: PortRef, outcome: &SmpOutcome) {
         .port_problem(p, outcome.failed_set(id::SL_TO_VL));
 }
 
-/// Nodes for which [`set_origin`] was not called since they were discovered or lost their tables.
+/// Nodes for which [`set_origin`] has not been called since they were discovered or lost their tables.
 pub(crate) fn nodes_of_unknown_origin(fabric: &Subnet) -> Vec<NodeIdx> {
     let nodes = fabric.nodes();
     let unknown = nodes.filter(|(_, node)| node.vl_origin == VlTableOrigin::Unknown);

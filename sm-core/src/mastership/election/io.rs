@@ -113,7 +113,7 @@ pub enum Decision {
     Poll {
         /// The SM to poll.
         to: PortGuid,
-        /// Index of the path: 0 is the usual one; after the last alternative, the usual one again.
+        /// Index of the path: 0 is the shortest; the index wraps around after the last alternative.
         path: u8,
     },
     /// Send Set(SMInfo); [`ElectionInput::ControlAnswered`] or [`ElectionInput::ControlUnanswered`] follows.

@@ -104,7 +104,7 @@ struct Refusal {
 struct Replica {
     /// It lacks records, as far as replication knows.
     is_incomplete: bool,
-    /// It lacked records when this SM was last standby, and no mastership was decided since: other standbys may have them.
+    /// It lacked records when this SM was last standby, and no master has been elected since: other standbys may have them.
     was_incomplete: bool,
     /// This SM takes over and the replica is being loaded: SA registrations must wait.
     is_loading: bool,

@@ -28,16 +28,16 @@ impl PKeyTablePlan {
 
 const EMPTY: PKey = PKey(0);
 
-/// Assigns wanted P_Keys to the entries of a table with the contents `now`, whose length is the capacity.
+/// Assigns wanted P_Keys to the entries of a table with the contents `current`, whose length is the capacity.
 #[must_use]
-pub fn assign_pkey_indices(now: &[PKey], required: &WantedPKeys) -> PKeyTablePlan {
-    let mut slots: Vec<Option<PKey>> = vec![None; now.len()];
+pub fn assign_pkey_indices(current: &[PKey], required: &WantedPKeys) -> PKeyTablePlan {
+    let mut slots: Vec<Option<PKey>> = vec![None; current.len()];
     let mut unplaced: Vec<PKey> = Vec::new();
     let is_empty = |key: PKey| partition_of(key) == 0;
 
     // P_Keys in the table retain their index; then those that are in it with the other membership.
     for key in &required.keys {
-        let at = (0..now.len()).find(|i| slots[*i].is_none() && now[*i] == *key);
+        let at = (0..current.len()).find(|i| slots[*i].is_none() && current[*i] == *key);
         match at {
             Some(at) => slots[at] = Some(*key),
             None => unplaced.push(*key),
@@ -45,7 +45,7 @@ pub fn assign_pkey_indices(now: &[PKey], required: &WantedPKeys) -> PKeyTablePla
     }
     unplaced.retain(|key| {
         let is_same_partition = |other: PKey| partition_of(other) == partition_of(*key);
-        let at = (0..now.len()).find(|i| slots[*i].is_none() && is_same_partition(now[*i]));
+        let at = (0..current.len()).find(|i| slots[*i].is_none() && is_same_partition(current[*i]));
         if let Some(at) = at {
             slots[at] = Some(*key);
         }
@@ -68,10 +68,10 @@ pub fn assign_pkey_indices(now: &[PKey], required: &WantedPKeys) -> PKeyTablePla
         slots[0] = Some(first);
     }
 
-    let is_used = |i: &usize| slots[*i].is_some() || !is_empty(now[*i]);
-    let used_len = (0..now.len()).rev().find(is_used).map_or(0, |i| i + 1);
+    let is_used = |i: &usize| slots[*i].is_some() || !is_empty(current[*i]);
+    let used_len = (0..current.len()).rev().find(is_used).map_or(0, |i| i + 1);
     let freed = (0..used_len).filter(|i| slots[*i].is_none());
-    let free_indices: Vec<usize> = (used_len..now.len()).chain(freed).collect();
+    let free_indices: Vec<usize> = (used_len..current.len()).chain(freed).collect();
     let mut free_indices = free_indices.into_iter();
     let mut omitted = Vec::new();
     for key in unplaced {
@@ -113,19 +113,19 @@ mod tests {
         list.iter().map(|k| PKey(*k)).collect()
     }
 
-    fn assigned(now: &[u16], wanted: &[u16], force_first: bool) -> (Vec<u16>, Vec<u16>) {
+    fn assigned(current: &[u16], wanted: &[u16], force_first: bool) -> (Vec<u16>, Vec<u16>) {
         let wanted = WantedPKeys {
             keys: keys(wanted),
             force_first,
         };
-        let plan = assign_pkey_indices(&keys(now), &wanted);
+        let plan = assign_pkey_indices(&keys(current), &wanted);
         let raw = |list: &[PKey]| list.iter().map(|k| k.0).collect();
         (raw(&plan.table), raw(&plan.omitted))
     }
 
     #[test]
     fn p_keys_retain_their_index_and_new_ones_are_appended() {
-        // (now, wanted, force, table, omitted)
+        // (current, wanted, force, table, omitted)
         type Case<'a> = (&'a [u16], &'a [u16], bool, &'a [u16], &'a [u16]);
         let cases: [Case<'_>; 10] = [
             // Power-up contents.
@@ -176,11 +176,11 @@ mod tests {
             (&[0xFFFF, 5, 0], &[5, 0xFFFF], true, &[5, 0xFFFF, 0], &[]),
             (&[0xFFFF, 6, 0], &[5, 0xFFFF, 6], true, &[5, 6, 0xFFFF], &[]),
         ];
-        for (now, wanted, force, table, omitted) in cases {
+        for (current, wanted, force, table, omitted) in cases {
             assert_eq!(
-                assigned(now, wanted, force),
+                assigned(current, wanted, force),
                 (table.to_vec(), omitted.to_vec()),
-                "{now:04x?} {wanted:04x?}"
+                "{current:04x?} {wanted:04x?}"
             );
         }
         assert_eq!(assigned(&[], &[0xFFFF], false), (vec![], vec![0xFFFF]));
@@ -236,12 +236,12 @@ mod tests {
         /// From any contents, the table then contains the wanted P_Keys and no other, the first one at index 0 if that is forced.
         #[test]
         fn any_table_is_corrected(
-            now in prop::collection::vec(prop::sample::select(&[0u16, 1, 0x8001, 2, 0x8002, 3, 0x7FFF, 0xFFFF, 0x8000][..]), 1..10),
+            current in prop::collection::vec(prop::sample::select(&[0u16, 1, 0x8001, 2, 0x8002, 3, 0x7FFF, 0xFFFF, 0x8000][..]), 1..10),
             wanted in prop::collection::btree_set(prop::sample::select(&[1u16, 0x8001, 2, 0x8003, 0xFFFF][..]), 1..5),
             force_first in any::<bool>(),
         ) {
             let wanted = WantedPKeys { keys: wanted.into_iter().map(PKey).collect(), force_first };
-            let plan = assign_pkey_indices(&keys(&now), &wanted);
+            let plan = assign_pkey_indices(&keys(&current), &wanted);
             let mut has: Vec<PKey> = plan.table.iter().copied().filter(|k| *k != EMPTY).collect();
             prop_assert_eq!(has.len() + plan.omitted.len(), wanted.keys.len());
             has.extend(&plan.omitted);

@@ -16,17 +16,17 @@ pub(super) fn resolve(
     index: &GuidIndex,
     warnings: &mut Vec<HintWarning>,
 ) -> FileTables {
-    let moved = current_lids(file, index, warnings);
+    let lid_map = current_lids(file, index, warnings);
     let mut missing = AbsentGuids::new("lfts_file", "switch");
     let mut lfts = vec![None; index.num_ports().len()];
     for (guid, entries) in &file.lfts {
         if let Some((switch, _)) = missing.record(guid.0, index.find_switch(guid.0)) {
             let mut table = Lft::drop_all(Lid(index.top_lid()));
-            for (&port, now) in entries.iter().zip(&moved) {
-                if let Some(now) = now
+            for (&port, current) in entries.iter().zip(&lid_map) {
+                if let Some(current) = current
                     && port != PortNum::DROP.raw()
                 {
-                    table.set(*now, PortNum(port));
+                    table.set(*current, PortNum(port));
                 }
             }
             lfts[switch.index()] = Some(Arc::new(table));
@@ -35,7 +35,7 @@ pub(super) fn resolve(
     missing.add_warning(warnings);
     FileTables {
         lfts,
-        vl_plan: vl_plan(file, &moved, index, warnings),
+        vl_plan: vl_plan(file, &lid_map, index, warnings),
     }
 }
 
@@ -50,12 +50,12 @@ fn current_lids(
     let top = longest(&mut file.lfts.iter().map(|(_, e)| e.len()))
         .max(longest(&mut file.path_sl.iter().map(|(_, r)| r.len())));
     let (mut elsewhere, mut taken) = (0, 0);
-    let moved = (0u16..=u16::MAX).take(top).map(|lid| {
+    let lid_map = (0u16..=u16::MAX).take(top).map(|lid| {
         let Some(owner) = file.owners.get(usize::from(lid)).copied().flatten() else {
             return Some(Lid(lid));
         };
         let owner_port = index.find_end_port(owner.0).filter(|e| e.lid.is_unicast());
-        if owner_port.is_none() && index.owner(lid).is_some_and(|now| now != owner.0) {
+        if owner_port.is_none() && index.owner(lid).is_some_and(|current| current != owner.0) {
             taken += 1;
         }
         let end_port = missing.record(owner.0, owner_port)?;
@@ -67,7 +67,7 @@ fn current_lids(
         elsewhere += 1;
         Some(Lid(base + (lid & (end_port.count - 1))))
     });
-    let moved = moved.collect();
+    let lid_map = lid_map.collect();
     missing.add_warning(warnings);
     if elsewhere > 0 {
         warnings.push(HintWarning::LidsMoved(elsewhere));
@@ -75,20 +75,20 @@ fn current_lids(
     if taken > 0 {
         warnings.push(HintWarning::LidsTaken(taken));
     }
-    moved
+    lid_map
 }
 
 /// The VL plan of the files; `None` if they contain no SLs or SLtoVL tables.
 fn vl_plan(
     file: &GuidTables,
-    moved: &[Option<Lid>],
+    lid_map: &[Option<Lid>],
     index: &GuidIndex,
     warnings: &mut Vec<HintWarning>,
 ) -> Option<VlPlan> {
     if file.sl2vl.is_empty() && file.path_sl.is_empty() {
         return None;
     }
-    let path_sl = path_sl(file, moved, index, warnings);
+    let path_sl = path_sl(file, lid_map, index, warnings);
     let (sl2vl, max_sl) = if file.sl2vl.is_empty() {
         // Without SLtoVL tables SL n travels on VL n, as in ibdmchk.
         let sls = file.path_sl.iter().flat_map(|(_, row)| row.iter());
@@ -106,7 +106,7 @@ fn vl_plan(
 
 fn path_sl(
     file: &GuidTables,
-    moved: &[Option<Lid>],
+    lid_map: &[Option<Lid>],
     index: &GuidIndex,
     warnings: &mut Vec<HintWarning>,
 ) -> PathSl {
@@ -126,8 +126,8 @@ fn path_sl(
             continue;
         };
         let row = rows[switch.index()].get_or_insert_with(|| vec![GuidTables::NO_SL; top]);
-        for (&sl, now) in sls.iter().zip(moved) {
-            let Some(entry) = now.and_then(|l| row.get_mut(usize::from(l.raw()))) else {
+        for (&sl, current) in sls.iter().zip(lid_map) {
+            let Some(entry) = current.and_then(|l| row.get_mut(usize::from(l.raw()))) else {
                 continue;
             };
             if sl == GuidTables::NO_SL || *entry == sl {
@@ -187,7 +187,7 @@ mod tests {
     use super::super::{GuidHints, resolve};
     use super::*;
 
-    /// The owner of LID 2 in the dump has LIDs 4 and 5 now; the owner of LID 3 is absent.
+    /// The owner of LID 2 in the dump has the current LIDs 4 and 5; the owner of LID 3 is absent.
     #[test]
     fn dump_entries_follow_port_guids() {
         let guid_hints = GuidHints {

@@ -80,7 +80,7 @@ pub(crate) struct Discovery {
     contested: Vec<(PortRef, NodeInfo)>,
     /// Nodes that this sweep added.
     added: BTreeSet<NodeIdx>,
-    /// Nodes were added since the last SMInfo scan.
+    /// Nodes have been added since the last SMInfo scan.
     has_unscanned_nodes: bool,
     /// Ports whose known link must be verified by a NodeInfo query.
     unverified: BTreeSet<PortRef>,
@@ -119,7 +119,7 @@ impl Discovery {
         self.neighbours.contains_key(&p)
     }
 
-    /// Whether nodes were added since the last SMInfo scan: another SM may have configured them.
+    /// Whether nodes have been added since the last SMInfo scan: another SM may have configured them.
     pub(crate) const fn has_unscanned_nodes(&self) -> bool {
         self.has_unscanned_nodes
     }
@@ -271,7 +271,7 @@ impl Discovery {
                 read_node(ctx, idx);
                 return Some(idx);
             }
-            // Another node has the GUID since the last sweep.
+            // Since the last sweep another node has taken the GUID.
             remove_node(ctx, idx);
         }
         Some(self.add_node(ctx, info, path))
