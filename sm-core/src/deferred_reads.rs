@@ -169,7 +169,7 @@ impl DeferredReads {
         }
     }
 
-    /// A block of alias GUIDs was written. If it was not accepted, it is written again in the next rounds, then after the next sweep.
+    /// The write of a block of alias GUIDs succeeded or failed. A failed one is written again in the next rounds, then after the next sweep.
     pub(crate) fn on_guid_info_set(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -237,7 +237,7 @@ fn read_op(fabric: &Subnet, (node, table): (NodeGuid, VlTableId)) -> Option<SmpO
     })
 }
 
-/// The table that a read reads, and where.
+/// The port and the table that an op reads.
 fn table_of(op: SmpOp) -> Option<(PortRef, VlTableId)> {
     if let SmpOp::SlToVl(p, at) = op {
         let (input, output) = at.ports();

@@ -85,7 +85,7 @@ pub enum Event {
     RoleChanged {
         /// The new state.
         state: SmState,
-        /// Why.
+        /// The reason.
         why: AboutSm<RoleChangeReason>,
     },
     /// A trap was received.

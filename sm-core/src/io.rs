@@ -75,7 +75,7 @@ pub enum PeerEvent {
     Leaving {
         /// The master.
         guid: PortGuid,
-        /// Why. If it stops, it counts as silent.
+        /// The reason. A master that stops counts as silent.
         reason: StepDownReason,
         /// The replica has all that the master acknowledged.
         in_sync: bool,
@@ -84,7 +84,7 @@ pub enum PeerEvent {
     Stalled,
     /// The master's lease is lost, and another SM may acquire it: nothing is written before an SMInfo scan.
     LeaseLost,
-    /// That SM acquired the master's lease: if this SM is master, it starts discovery again.
+    /// The given SM acquired the master's lease: if this SM is master, it starts discovery again.
     Deposed(PortGuid),
 }
 

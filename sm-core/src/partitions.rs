@@ -289,7 +289,7 @@ pub(crate) fn read(ctx: &mut Ctx<'_>, scope: &SweepScope) {
     }
 }
 
-/// A block was read, or could not be.
+/// The read of a block succeeded or failed.
 pub(crate) fn on_block_read(ctx: &mut Ctx<'_>, p: PortRef, block: u16, outcome: &SmpOutcome) {
     let Some(data) = outcome.data() else {
         let attr = id::PKEY_TABLE;

@@ -23,7 +23,7 @@ use crate::sa::aliases::AliasTables;
 use crate::sa::view::persist::{ViewIdentity, ViewSnapshot};
 use crate::subnet::{PortRef, Subnet};
 
-/// End ports that may have changed their LIDs; with more of them the view is not used any more.
+/// Most end ports that may have changed their LIDs; with more, the view is withdrawn.
 const MOVED_PORTS_MAX: usize = 16;
 
 /// A view of an earlier run or another master.

@@ -18,14 +18,14 @@ use crate::sweep::quarantine::is_in_fabric;
 #[derive(Debug)]
 pub(crate) struct Step<'a> {
     pub(crate) origin: Origin<'a>,
-    /// What precedes the decisions.
+    /// Actions that precede the decisions.
     pub(crate) actions: Vec<MastershipAction>,
     pub(crate) decisions: Vec<Decision>,
     /// The decisions end with a full sweep that reads everything again.
     pub(crate) needs_sweep: bool,
 }
 
-/// What a step began with.
+/// The state before a step, and its request.
 #[derive(Debug)]
 pub(crate) struct Origin<'a> {
     /// The SM state before the step.
@@ -100,7 +100,7 @@ impl Mastership {
                 self.request_replica(ctx);
                 Vec::new()
             }
-            // Part of the step.
+            // Carried out with the step ([`Step::needs_sweep`]).
             Decision::Sweep => Vec::new(),
             Decision::ScanSms => {
                 self.sm_scan_pending = true;

@@ -91,7 +91,7 @@ pub(super) struct StandbyReplica {
     store_differs: bool,
     /// Records are missing: a restart must not use the view as complete.
     records_incomplete: bool,
-    /// A standby must not be handed the subnet.
+    /// The replica is incomplete: a standby must not be handed the subnet.
     is_incomplete: bool,
     /// What [`Self::take_change`] last returned.
     reported_incomplete: bool,

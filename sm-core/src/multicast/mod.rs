@@ -128,7 +128,7 @@ impl MulticastTables {
         MftUpdate::new(self.compare(ctx.fabric, None))
     }
 
-    /// When an update between sweeps is due that was postponed.
+    /// When a postponed update between sweeps is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         self.next_update.filter(|_| !self.changed.is_empty())
     }

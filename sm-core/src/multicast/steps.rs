@@ -8,7 +8,7 @@
 //! * Its tree changes shape otherwise: the intersection of both trees first, then the new tree. Members may lose packets for the
 //!   duration of a write, but no packet can loop: whichever Sets took effect, the entries of an MLID are part of its old tree or of its
 //!   new one. Trees of one forest cannot deadlock with each other.
-//! * Its old entries are not a tree of the forest, because a previous routing made them: entries that the new tree lacks are removed in a
+//! * Its old entries are not a tree of the forest, because they are of a previous routing: entries that the new tree lacks are removed in a
 //!   pass of their own, before any entry gains a port. They are safe beside the routes ([`crate::plan::installed_groups`]), but not
 //!   beside the new trees of other MLIDs.
 //! * Some switch has a block of it with unknown contents: such blocks are emptied in the first step, and no entry gains a port before
@@ -174,7 +174,7 @@ pub(super) fn plan(
     steps
 }
 
-/// Removes what the new trees lack of the entries of `stale` MLIDs.
+/// Removes ports that the new trees lack from the entries of `stale` MLIDs.
 fn removal_pass(differences: &[BlockDifference], stale: BTreeSet<MftEntryIdx>) -> MftSteps {
     let mut first = Vec::new();
     for d in differences {

@@ -1,7 +1,7 @@
 //! Adoption of the routing that an earlier run or another SM installed.
 //!
 //! First the LFTs read from the switches are tried, with the persisted VLs and tree constraint; these need no write. If they are
-//! rejected, the persisted LFTs are rerouted around the links lost since: the result is the one of the last master, so an update that it
+//! rejected, the persisted LFTs are rerouted around the links lost since: the result is that of the last master, so an update that it
 //! did not finish is completed. Both are verified like the tables of an engine. Pure.
 
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use crate::subnet::NodeIdx;
 /// The change between two VL plans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VlChange {
-    /// Nothing.
+    /// No change.
     None,
     /// Only SLtoVL tables of SLs that no path has used.
     UnusedSls,

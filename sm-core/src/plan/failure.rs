@@ -35,7 +35,7 @@ impl Describe for AdoptionRejection {
 /// Why the installed routing was not adopted, and why each engine was rejected. `Display` formats it as one line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RoutingFailure {
-    /// Why the installed routing was not adopted, if it was verified.
+    /// Why the installed routing was not adopted, if its adoption was tried.
     pub adoption: Option<WithSwitchNames<AdoptionRejection>>,
     /// The rejected engines, in the order in which they were tried.
     pub engines: Vec<WithSwitchNames<EngineRejection>>,

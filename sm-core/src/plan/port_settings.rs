@@ -63,7 +63,7 @@ fn link_values(info: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (Mtu
 }
 
 /// Whether the two ends of a link have, or would get, different NeighborMTU or OperationalVLs: both are Armed or Active and differ, or one
-/// is, and differs from the values planned for the other one, which is in Initialize.
+/// is and differs from the values planned for the other end, which is in Initialize.
 #[must_use]
 pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
     let values = |p: &PortInfo| (p.neighbor_mtu, p.operational_vls);

@@ -23,7 +23,7 @@ const ARBITRATION_ENTRIES: usize = 32;
 /// The VLs of a routing, by node.
 #[derive(Debug, Clone)]
 pub struct FabricVlPlan {
-    /// Different for each plan.
+    /// Unique for each plan.
     id: u64,
     pub(super) run: Arc<VerifiedRun>,
     /// By node index.
@@ -190,7 +190,7 @@ fn table(map: [u8; 16]) -> [u8; 64] {
     SlToVl { vls: map.map(Vl) }.encode()
 }
 
-/// Whether a node's port has SLtoVLMappingTables (PortInfo.CapabilityMask; of a switch port 0's counts for all).
+/// Whether a node's port has SLtoVLMappingTables (PortInfo.CapabilityMask; for a switch, that of port 0).
 fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())

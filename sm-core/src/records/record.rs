@@ -80,8 +80,8 @@ impl RecordUpdate {
         }
     }
 
-    /// Whether the change must be durable before devices are written. Otherwise, if this SM fails meanwhile, its successor would take the
-    /// devices for unchanged.
+    /// Whether the change must be durable before devices are written. Otherwise, if this SM fails meanwhile, its successor would
+    /// assume that the devices are unchanged.
     #[must_use]
     pub const fn precedes_device_writes(&self) -> bool {
         matches!(

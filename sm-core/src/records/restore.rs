@@ -22,7 +22,7 @@ use crate::sa::view::persist::{self, ViewSnapshot};
 pub struct SkippedRecord {
     /// Its key.
     pub key: RecordKey,
-    /// Why; one line that contains the key.
+    /// The reason, as one line that contains the key.
     pub reason: String,
 }
 

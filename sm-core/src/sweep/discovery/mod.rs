@@ -66,11 +66,11 @@ pub(crate) enum NodeInfoOutcome {
     LinkMoved(PortRef),
 }
 
-/// What a sweep learned about links, until its routes are computed.
+/// What a sweep found about links, until its routes are computed.
 #[derive(Debug)]
 pub(crate) struct Discovery {
     scope: ScopeKind,
-    /// A sweep is complete: what is added to the fabric is an event.
+    /// An earlier sweep is complete: additions to the fabric are reported as events.
     reports_changes: bool,
     /// The port behind each port, as reported by NodeInfo in this sweep.
     neighbours: BTreeMap<PortRef, PortRef>,
