@@ -169,7 +169,7 @@ impl DeferredReads {
         }
     }
 
-    /// The write of a block of alias GUIDs succeeded or failed. A failed one is written again in the next rounds, then after the next sweep.
+    /// The write of a block of alias GUIDs succeeded or failed. A failed write is repeated in the next rounds, then after the next sweep.
     pub(crate) fn on_guid_info_set(
         &mut self,
         ctx: &mut Ctx<'_>,
