@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_is_extended_for_replication() {
+    fn the_limit_is_extended_for_replication() {
         let mut gate = Gate::default();
         gate.set_extra_wait(Duration::from_secs(4));
         for n in 1..=2 {
