@@ -76,7 +76,7 @@ pub enum CliCommand {
     ///
     /// The other SM needs a priority of at least 1. This SM reports priority 0 from then on, until it is master again or restarts.
     Handover(ServiceArgs),
-    /// Have the running service configure a subnet that `refuse-managed-subnet` keeps it from, or resume after it was disabled.
+    /// Have the running service take over a subnet despite `refuse-managed-subnet`, or run again after an SMInfo DISABLE.
     Takeover(ServiceArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
@@ -89,7 +89,7 @@ pub enum CliCommand {
     },
 }
 
-/// The local port: the only one with a link if none is named; if several have one, the command exits with status 78.
+/// The local port: the only one with a link if none is named. If several have one, `run` exits with status 78.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PortArgs {
     /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, the only port with a link is used.
@@ -116,8 +116,8 @@ pub struct SmArgs {
     /// Print a JSON report of each sweep to standard output, one per line.
     #[arg(long)]
     pub json: bool,
-    /// Routing engines in the order of trial: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp, dmodc,
-    /// nue, file; `no_fallback` disables the fallback engines.
+    /// Routing engines in the order of trial: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp,
+    /// dmodc, nue, file; `no_fallback` disables the fallback engines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub engine: Option<Vec<EngineName>>,
     /// Data VLs that routing may use [default: as many as the links have].
@@ -339,7 +339,7 @@ impl RunArgs {
 }
 
 impl PortArgs {
-    /// Overrides the keys of the file by these flags.
+    /// Overrides keys of the configuration file with these flags.
     pub fn apply(&self, raw: &mut RawConfig) {
         if self.ca.is_none() && self.port.is_none() && self.port_guid.is_none() {
             return;
@@ -352,7 +352,7 @@ impl PortArgs {
 }
 
 impl SmArgs {
-    /// Overrides the keys of the file by these flags.
+    /// Overrides keys of the configuration file with these flags.
     pub fn apply(&self, raw: &mut RawConfig) {
         if let Some(engines) = &self.engine {
             raw.routing.engines.clone_from(engines);

@@ -1,7 +1,7 @@
 //! The loop that owns a [`SubnetManager`] and executes its outputs.
 //!
-//! One per fabric, on one thread. It passes received MADs, timers, results and commands to the SM, sends MADs, runs routing jobs on a thread
-//! pool, and passes events and records to the [`Shell`]. It makes no decision about the fabric.
+//! One per fabric, on one thread. It passes received MADs, timers, results and commands to the SM, sends MADs, runs routing jobs on a
+//! thread pool, and passes events and records to the [`Shell`]. It makes no decision about the fabric.
 
 mod commands;
 
@@ -34,7 +34,7 @@ use commands::{CommandClients, ResultSender};
 
 /// Most MADs received before outputs are executed, so that the SMP window stays full.
 const BATCH: usize = 64;
-/// Replies that wait for durable state; beyond that, requests wait in the queues of their clients.
+/// Most replies that wait for durable state; while so many wait, requests stay in the queue of the SA server.
 const WAITING_REPLIES_MAX: usize = 4096;
 /// Rounds before the loop yields to other tasks of the runtime.
 const ROUNDS: u32 = 32;
@@ -279,7 +279,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         Ok(true)
     }
 
-    /// Takes an input of replication, and reports to it that this loop runs.
+    /// Takes an input of replication, and reports to replication that this loop runs.
     fn take_replication_input(&mut self) -> bool {
         let stalled = self.has_stalled();
         let Some(replication) = &mut self.replication else {
@@ -306,7 +306,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         self.sm.handle(stalled, self.clock.now());
     }
 
-    /// Whether this process stalled since this iteration began, for longer than the limit.
+    /// Whether this process stalled for longer than the limit since the iteration began.
     fn has_stalled(&mut self) -> bool {
         let now = since_boot();
         let limit = self.replication.as_ref().map(ReplicationLink::stall_limit);
@@ -459,7 +459,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         }
     }
 
-    /// Persists the last batches when the driver ends. MADs are not sent any more.
+    /// Persists the last batches when the driver ends. No more MADs are sent.
     fn persist_last_batches(&mut self) {
         while let Some(output) = self.sm.poll_output() {
             match output {
@@ -549,18 +549,18 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
 
     /// Waits for the next input or deadline.
     async fn wait(&mut self) -> ControlFlow<S::End> {
-        let pulse = self
+        let liveness_due = self
             .replication
             .as_ref()
             .map(|_| self.clock.now() + LIVENESS_INTERVAL);
         let server = self.sa_server.as_ref();
-        let due = [
+        let deadlines = [
             self.sm.poll_timeout(),
             self.stop_deadline,
-            pulse,
+            liveness_due,
             server.and_then(SaServer::snapshot_due),
         ];
-        let deadline = due
+        let deadline = deadlines
             .into_iter()
             .flatten()
             .min()
@@ -656,12 +656,12 @@ mod tests {
 
     /// Ends with the first sweep report, or with `None` when stopped.
     #[derive(Default)]
-    struct First {
-        kept: usize,
+    struct FirstSweep {
+        lids_persisted: usize,
         reloads: usize,
     }
 
-    impl Shell for First {
+    impl Shell for FirstSweep {
         type End = Option<SweepReport>;
         fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<Self::End> {
             if let Event::SweepCompleted(report) = event
@@ -674,7 +674,7 @@ mod tests {
         fn persist(&mut self, request: PersistRequest) -> Option<u64> {
             if let PersistRequest::Updates(updates) = request {
                 let put = |u: &&RecordUpdate| matches!(u, RecordUpdate::Put(Record::Lid { .. }));
-                self.kept += updates.iter().filter(put).count();
+                self.lids_persisted += updates.iter().filter(put).count();
             }
             None
         }
@@ -707,7 +707,7 @@ mod tests {
         runtime.enable_all().build().unwrap()
     }
 
-    fn drive(shell: First, events: &[Control]) -> (Option<SweepReport>, First) {
+    fn drive(shell: FirstSweep, events: &[Control]) -> (Option<SweepReport>, FirstSweep) {
         runtime().block_on(async {
             let (control, inbox) = mpsc::channel(4);
             for event in events {
@@ -721,16 +721,16 @@ mod tests {
 
     #[test]
     fn fabric_comes_up_and_its_lids_are_persisted() {
-        let (report, shell) = drive(First::default(), &[]);
+        let (report, shell) = drive(FirstSweep::default(), &[]);
         let report = report.unwrap();
         assert!(report.is_clean(), "{:?}", report.problems);
         assert_eq!((report.switches, report.cas), (9, 18));
-        assert_eq!(shell.kept, 27);
+        assert_eq!(shell.lids_persisted, 27);
     }
 
     #[test]
     fn control_events_are_executed_in_order() {
-        let (result, shell) = drive(First::default(), &[Control::Reload, Control::Stop]);
+        let (result, shell) = drive(FirstSweep::default(), &[Control::Reload, Control::Stop]);
         assert!(result.is_none());
         assert_eq!(shell.reloads, 1);
     }

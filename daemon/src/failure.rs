@@ -1,7 +1,7 @@
 //! Failures of commands: a message, a hint, and an exit status.
 //!
-//! Exit status: 0 success, 1 failure, 2 usage, 78 configuration; `attach` exits with the status of its program, or 126 or 127 if it cannot be
-//! executed (docs/operations.md).
+//! Exit status: 0 success, 1 failure, 2 usage, 78 configuration; `attach` exits with the status of its program, or 126 or 127 if it cannot
+//! be executed (docs/operations.md).
 
 use core::fmt;
 use std::process::ExitCode;
@@ -29,8 +29,8 @@ pub enum Failure {
     Usage(String),
     /// Invalid configuration (exit status 78).
     Config(ConfigErrors),
-    /// The operator must configure something, such as one of several ports. Exit status 78 prevents a restart by systemd, at which
-    /// another number of usable ports would select one by accident.
+    /// The operator must configure something, such as one of several ports. Exit status 78 prevents a restart by systemd: if only one
+    /// of the ports had a link then, it would be selected by accident.
     Unconfigured {
         /// The message, without full stop.
         message: String,

@@ -1,7 +1,7 @@
 //! Ports of the driver: one interface for real and simulated ports.
 //!
-//! Sending is direct. Receiving does not block; the driver waits in [`MadPort::ready`]. [`ThreadedPort`] runs a blocking receiver in a thread
-//! with a bounded queue; `SimulatedPort` has the response before `send` returns.
+//! Sending is direct. Receiving does not block; the driver waits in [`MadPort::ready`]. [`ThreadedPort`] runs a blocking receiver in a
+//! thread with a bounded queue; `SimulatedPort` has the response before `send` returns.
 
 #[cfg(feature = "simulator")]
 mod simulated;
@@ -31,7 +31,7 @@ pub trait MadPort {
     /// The device rejects the MAD or was removed.
     fn send(&mut self, mad: &MadOut) -> Result<(), TransportError>;
 
-    /// The next received MAD; `Nothing` if there is none.
+    /// The next received MAD; [`Received::TimedOut`] if there is none.
     ///
     /// # Errors
     /// The device was removed.
@@ -61,8 +61,8 @@ struct Shared {
 }
 
 impl ThreadedPort {
-    /// Starts the thread. `capacity` bounds the queue; if it exceeds all send windows together, only a flood of traps can fill it. MADs that
-    /// do not fit are dropped and counted; their senders repeat them.
+    /// Starts the thread. `capacity` bounds the queue; if it exceeds all send windows together, only a flood of traps can fill it. MADs
+    /// that do not fit are dropped and counted: the SM retries its requests, and traps are repeated.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -99,7 +99,7 @@ fn receive_all(
             continue;
         }
         if has_ended {
-            // The error waits for room, because the driver must get it.
+            // Blocks until the queue has space, because the driver must get the error.
             let _ = outbox.blocking_send(received);
             return;
         }

@@ -73,7 +73,7 @@ fn library() -> Result<PathBuf, Failure> {
     ))
 }
 
-/// Value of `LD_PRELOAD`: this library before those of the user.
+/// Value of `LD_PRELOAD`: the library, followed by the inherited value.
 fn preload(library: &Path) -> OsString {
     let mut preload_list = library.as_os_str().to_owned();
     if let Some(inherited) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {

@@ -1,4 +1,4 @@
-//! `ferrosm sweep`, `handover` and `takeover`: commands that a running service executes, given through its control socket.
+//! `ferrosm sweep`, `handover` and `takeover`: commands that a running service executes, sent through its control socket.
 
 use std::path::{Path, PathBuf};
 

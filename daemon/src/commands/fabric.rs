@@ -57,7 +57,6 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
     let message = if text.trim().is_empty() {
         "the name of the fabric is empty".to_owned()
     } else if is_path(text) {
-        // It looks like a file name.
         format!("there is no file {text}")
     } else if !matches!(error.problem, SpecProblem::UnknownShape(_)) {
         error.to_string()

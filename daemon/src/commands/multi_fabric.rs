@@ -106,17 +106,17 @@ async fn supervise(
         match report {
             None => return result,
             Some(FabricReport::Served) => served = true,
-            Some(FabricReport::Failed(name, why)) => {
+            Some(FabricReport::Failed(name, failure)) => {
                 failed.retain(|(other, _)| *other != name);
-                failed.push((name, why));
+                failed.push((name, failure));
                 if !served && failed.len() == names.len() {
                     signal_sender.send_modify(|counts| counts.add(Control::Stop));
                     let (name, error) = failed.swap_remove(0);
                     result = Err(add_fabric(&name, error));
                 }
             }
-            Some(FabricReport::Ended(name, Err(why))) if result.is_ok() => {
-                result = Err(add_fabric(&name, why))
+            Some(FabricReport::Ended(name, Err(failure))) if result.is_ok() => {
+                result = Err(add_fabric(&name, failure))
             }
             Some(FabricReport::Ended(..)) => {}
         }
@@ -161,8 +161,8 @@ impl FabricThread {
     fn serve(mut self, mut source: ConfigSource, mut settings: Settings) {
         loop {
             let failure = match self.serve_now(source.clone(), settings.clone()) {
-                Err(why) if !self.args.sm.once && !self.relay.is_stopping() => why,
-                end => return self.report(FabricReport::Ended(self.name.clone(), end)),
+                Err(failure) if !self.args.sm.once && !self.relay.is_stopping() => failure,
+                result => return self.report(FabricReport::Ended(self.name.clone(), result)),
             };
             self.relay.mark_rerouted();
             error!(

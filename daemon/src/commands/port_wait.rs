@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 /// Interval between two enumerations.
 const POLL: Duration = Duration::from_millis(500);
-/// Time for the links of a host to train. After a wait, the first link does not decide which port an SM without a named port serves.
+/// Time for all links of a host to train before a port is selected; otherwise the first link to come up would select it.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// How long a command waits for its port.
@@ -69,7 +69,7 @@ pub async fn wait_for_port(choice: &PortChoice, limits: WaitLimits) -> Result<Lo
             Ok(port) => match limits.link.filter(|_| !port.has_link()) {
                 Some(link) => (ports::no_link(&port, link), link),
                 None if !waited => return Ok(port),
-                // The kernel lists a device before ib_umad has made its files.
+                // The kernel lists a device before ib_umad has created its files.
                 None if !ports::has_umad(&port) && started.elapsed() < limits.device => {
                     sleep(POLL).await;
                     continue;

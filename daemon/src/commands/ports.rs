@@ -75,8 +75,8 @@ fn render(rows: &[json::ports::Port]) -> String {
     table::right(&mut out, &[5, 6]);
     for row in rows {
         let serve = match &row.reason {
-            Some(why) if row.chosen => {
-                format!("no: {why} (`ferrosm run` waits for the link)")
+            Some(reason) if row.chosen => {
+                format!("no: {reason} (`ferrosm run` waits for the link)")
             }
             Some(reason) => format!("no: {reason}"),
             None if row.chosen => "yes (selected by `ferrosm run`)".to_owned(),
@@ -135,7 +135,7 @@ pub fn selection(choice: &PortChoice) -> PortSelection {
     }
 }
 
-/// The port to serve; the inner error if there is none now.
+/// The port to serve; the inner error if none can be served now.
 ///
 /// # Errors
 /// The ports cannot be listed.
@@ -218,7 +218,7 @@ pub fn open_failure(error: &UmadError, port: Option<&LocalPort>) -> Failure {
         | UmadError::Open { .. }
         | UmadError::Register { .. } => device_file("umad", p),
     });
-    // libibumad reports EIO for any error of `open`: try again if the device is known.
+    // libibumad reports EIO for any error of `open`; opening the device file directly yields the cause.
     let kind = device.as_ref().and_then(|path| {
         std::fs::OpenOptions::new()
             .read(true)

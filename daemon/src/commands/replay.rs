@@ -64,15 +64,15 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
     })
 }
 
-/// A line for an event; with `all`, for every output.
-fn describe(text: &mut String, now: Instant, output: &Output, with_requests: bool) {
+/// Appends a line for an event; with `all_outputs`, for every output.
+fn describe(text: &mut String, now: Instant, output: &Output, all_outputs: bool) {
     let _written = match output {
         Output::Event(event) => {
             let event = event.to_string();
             let lines: Vec<&str> = event.lines().collect();
             writeln!(text, "{now:?} {}", lines.join(" "))
         }
-        _ if !with_requests => Ok(()),
+        _ if !all_outputs => Ok(()),
         Output::Send(out) => {
             let mad = hex::encode(out.mad.as_bytes());
             writeln!(text, "{now:?} send to {:?}: {mad}", out.to)

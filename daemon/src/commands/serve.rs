@@ -41,11 +41,11 @@ use ferrosm_opensm_compat::view::FabricView;
 /// Options of a service.
 #[derive(Debug, Clone, Copy)]
 pub struct ServeOptions {
-    /// Ends with the first sweep.
+    /// End with the first sweep.
     pub once: bool,
-    /// Reports as JSON on standard output.
+    /// Report as JSON on standard output.
     pub json: bool,
-    /// Reports as tables on standard output.
+    /// Report as tables on standard output.
     pub tables: bool,
     /// Most outstanding SMPs that the port supports.
     pub window_limit: Option<usize>,
@@ -120,15 +120,15 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         is_all,
     } = process;
     log_warnings(&settings.warnings);
-    let (writer, mut restored, may_lack) = match &settings.state_dir {
+    let (writer, mut restored, may_be_incomplete) = match &settings.state_dir {
         Some(path) => {
             let mut dir = StateDir::open(path)?;
             let restored = dir.restored();
-            let may_lack = dir.may_be_incomplete();
+            let may_be_incomplete = dir.may_be_incomplete();
             let writer = dir.writer().map_err(|e| {
                 Failure::runtime(format!("cannot start the thread for state files: {e}"))
             })?;
-            (Some(Arc::new(writer)), restored, may_lack)
+            (Some(Arc::new(writer)), restored, may_be_incomplete)
         }
         None => (None, RestoredState::default(), false),
     };
@@ -147,7 +147,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         counts.map(Arc::downgrade),
         replication.map(Arc::downgrade),
     ));
-    let shell = Operator {
+    let shell = ServiceShell {
         capture,
         options,
         writer,
@@ -181,7 +181,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
                 )
                 .ok()
         });
-        if may_lack
+        if may_be_incomplete
             && let Some(link) = &link
             && let Some(newest) = link.load_at_startup().await
         {
@@ -264,8 +264,8 @@ fn limited(mut cfg: SmConfig, window_limit: Option<usize>) -> SmConfig {
     cfg
 }
 
-/// The shell of a service.
-struct Operator {
+/// The environment of the SM in a service.
+struct ServiceShell {
     capture: Option<Capture>,
     options: ServeOptions,
     writer: Option<Arc<StateWriter>>,
@@ -293,7 +293,7 @@ struct Operator {
 /// The result of a service.
 type End = Result<(), Failure>;
 
-impl Shell for Operator {
+impl Shell for ServiceShell {
     type End = End;
 
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
@@ -434,17 +434,17 @@ impl Shell for Operator {
     }
 }
 
-impl Operator {
+impl ServiceShell {
     /// Applies new settings, and logs what changed.
     fn adopt(&mut self, mut settings: Settings) -> Reload {
         let changes = config::changes(&self.running, &settings.raw);
-        let other_hints = settings.sm.hints != self.hints;
-        if other_hints {
+        let hints_changed = settings.sm.hints != self.hints;
+        if hints_changed {
             info!("routing input files changed");
             self.hints = Arc::clone(&settings.sm.hints);
         }
-        let other_partitions = settings.sm.partitions != self.partitions;
-        if other_partitions {
+        let partitions_changed = settings.sm.partitions != self.partitions;
+        if partitions_changed {
             info!(
                 partitions = settings.sm.partitions.list().len(),
                 "partition configuration changed"
@@ -455,14 +455,14 @@ impl Operator {
             settings.sm.qos.clone(),
             Arc::clone(&settings.sm.prefix_routes),
         );
-        let other_paths = paths != self.paths;
-        if other_paths {
+        let paths_changed = paths != self.paths;
+        if paths_changed {
             info!("QoS policy or prefix routes changed");
             self.paths = paths;
         }
         log_warnings(&settings.warnings);
         let is_unchanged = changes.live.is_empty() && changes.restart.is_empty();
-        if is_unchanged && !other_hints && !other_partitions && !other_paths {
+        if is_unchanged && !hints_changed && !partitions_changed && !paths_changed {
             info!("configuration unchanged");
             return Reload::Unchanged;
         }
@@ -476,7 +476,7 @@ impl Operator {
             );
         }
         self.running = config::in_force(&self.running, settings.raw);
-        // This key may wait for a restart as well.
+        // With replication, a changed prefix takes effect at a restart.
         settings.sm.subnet_prefix = GidPrefix(self.running.subnet.prefix.0);
         self.dump_dir = settings.dump_dir;
         self.log.set_level(&settings.log.level);
@@ -547,7 +547,7 @@ fn once_result(report: &SweepReport, role: SmState) -> Result<(), Failure> {
     if report.is_clean() {
         return Ok(());
     }
-    let grave = report
+    let severe = report
         .problems
         .iter()
         .filter(|p| p.kind.is_severe())
@@ -555,7 +555,7 @@ fn once_result(report: &SweepReport, role: SmState) -> Result<(), Failure> {
     Err(Failure::with_hint(
         format!(
             "the subnet is not fully up: {}",
-            output::table::count(grave, "problem", "problems")
+            output::table::count(severe, "problem", "problems")
         ),
         report::problems(report).join("\n  "),
     ))

@@ -109,7 +109,7 @@ impl Listener {
         } else if fs::symlink_metadata(&dir).is_ok() {
             return Err(Failure::with_hint(
                 format!(
-                    "{} is there already, and was not created by a server: it is not removed",
+                    "{} exists and was not created by a server: it is not removed",
                     dir.display()
                 ),
                 "Name another socket with --socket, or remove it.",

@@ -16,7 +16,7 @@ use crate::output::progress::Terminal;
 use crate::output::{self, json, log, state, table};
 use crate::state::{StateDir, StateInspection, export, restore, unix_s};
 
-/// Errors that are reported at once.
+/// Most errors of a file that are reported.
 const ERRORS_MAX: usize = 20;
 
 /// Runs the command.
@@ -52,7 +52,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
         } => {
             // Read all files before any change.
             let (batch, from) = read_import_files(files, opensm_dir)?;
-            // Opening logs as at a start.
+            // Opening the directory logs as at a start of the SM.
             let settings = LogSettings {
                 format: LogFormat::Compact,
                 level: "info".to_owned(),
@@ -63,10 +63,10 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
     }
 }
 
-fn show(dir: &StateInspection, as_json: bool) -> Result<(), Failure> {
+fn show(inspection: &StateInspection, as_json: bool) -> Result<(), Failure> {
     let now = SystemTime::now();
-    let (sequence, written) = dir.last_batch();
-    let (restored, invalid) = restore(dir.records(), now);
+    let (sequence, written) = inspection.last_batch();
+    let (restored, invalid) = restore(inspection.records(), now);
     let age_s = unix_s(now).saturating_sub(written);
     let document = state::Document::new(sequence, age_s, &restored, &invalid);
     if as_json {
@@ -76,18 +76,18 @@ fn show(dir: &StateInspection, as_json: bool) -> Result<(), Failure> {
     }
 }
 
-fn export(dir: &StateInspection, file: Option<&Path>) -> Result<(), Failure> {
-    let records = dir.records();
+fn export(inspection: &StateInspection, file: Option<&Path>) -> Result<(), Failure> {
+    let records = inspection.records();
     if let Some(path) = file {
         let write = |out: &mut dyn std::io::Write| {
-            export::write(records, dir.last_batch(), &mut BufWriter::new(out))
+            export::write(records, inspection.last_batch(), &mut BufWriter::new(out))
         };
         // It may hold M_Keys.
         return atomic::write_private(path, write)
             .map_err(|e| Failure::runtime(format!("cannot write {}: {e}", path.display())));
     }
     let mut lines = Vec::new();
-    export::write(records, dir.last_batch(), &mut lines).map_err(Failure::runtime)?;
+    export::write(records, inspection.last_batch(), &mut lines).map_err(Failure::runtime)?;
     output::print(&String::from_utf8_lossy(&lines))
 }
 

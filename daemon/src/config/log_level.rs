@@ -2,11 +2,11 @@
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
-/// Modules that have levels of their own.
+/// Prefix of the modules whose level can be set.
 const PROGRAM: &str = "ferrosm";
 
-/// Parses a value of `log.level`: a level, or a comma-separated list of a level and `MODULE=LEVEL`. Unlike the parser of [`Targets`] it
-/// rejects a misspelt level, which that parser takes for the name of a module, so that nothing else is logged.
+/// Parses a value of `log.level`: a level, or a comma-separated list of a level and `MODULE=LEVEL`. A misspelt level is rejected; the
+/// parser of [`Targets`] would take it for a module and log nothing else.
 #[must_use]
 pub fn parse_log_level(text: &str) -> Option<Targets> {
     let is_valid = |directive: &str| {

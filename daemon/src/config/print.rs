@@ -51,7 +51,7 @@ pub(super) fn keys() -> Vec<String> {
 pub(super) fn entries(raw: &RawConfig) -> Vec<(String, String)> {
     let text = toml::to_string(raw).unwrap_or_default();
     let mut section = "";
-    let mut comments = Vec::new();
+    let mut listed = Vec::new();
     for line in text.lines() {
         if line.starts_with("[[") {
             // Partitions are listed separately.
@@ -60,10 +60,10 @@ pub(super) fn entries(raw: &RawConfig) -> Vec<(String, String)> {
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
             section = name;
         } else if let Some((name, value)) = line.split_once(" = ") {
-            comments.push((format!("{section}.{name}"), value.to_owned()));
+            listed.push((format!("{section}.{name}"), value.to_owned()));
         }
     }
-    comments
+    listed
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ pub struct SubnetKeys {
     pub m_key_protect_bits: Bounded<0, 3>,
     /// SubnetTimeout.
     pub timeout: Bounded<0, 31>,
-    /// Whether ClientReregister is set after a start.
+    /// Whether ClientReregister is set on hosts whose registrations may be missing.
     pub client_reregister: bool,
 }
 
@@ -114,11 +114,11 @@ pub struct SubnetKeys {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LidKeys {
-    /// 2^LMC LIDs per CA and router port.
+    /// LMC of CA and router ports.
     pub lmc: Bounded<0, 7>,
     /// Whether the LMC applies to enhanced switch ports 0.
     pub lmc_esp0: bool,
-    /// Whether LIDs are assigned anew.
+    /// Whether a process that starts as master ignores present and persisted LIDs in its first sweep.
     pub reassign: bool,
 }
 

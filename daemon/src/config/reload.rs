@@ -63,7 +63,7 @@ pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
         if before == after {
             continue;
         }
-        if restart_keys(old).any(|pending| pending == key) {
+        if restart_keys(old).any(|restart_key| restart_key == key) {
             all_changes.restart.push(key);
         } else {
             all_changes.live.push(key);

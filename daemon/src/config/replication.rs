@@ -139,7 +139,7 @@ pub(super) fn check_keys(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static
     if limit < lease.saturating_mul(2).saturating_add(heartbeat) {
         report(
             "replication.limit",
-            "must be more than twice replication.lease, so that a standby knows whether its replica is complete",
+            "must be at least twice replication.lease plus replication.heartbeat, so that a standby knows whether its replica is complete",
         );
     }
     if !(Duration::from_millis(100)..=max).contains(&keys.hang.0) {
@@ -207,7 +207,7 @@ fn check_etcd(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static str, &str)
     if !keys.etcd_prefix.starts_with('/') || keys.etcd_prefix.len() > 200 {
         report(
             "replication.etcd-prefix",
-            "must begin with a slash and have at most 200 characters",
+            "must begin with a slash and have at most 200 bytes",
         );
     }
     if keys.etcd.is_empty() {
@@ -295,7 +295,7 @@ mod tests {
         }
         assert_eq!(keys.len(), 5);
         let errors = error_lines("[replication]\nlease = \"500ms\"\n");
-        assert!(errors[0].starts_with("limit: must be more than twice replication.lease"));
+        assert!(errors[0].starts_with("limit: must be at least twice replication.lease"));
         let errors = error_lines("[replication]\npeers = [\"sm1:7471\"]\n");
         assert!(errors[0].starts_with("peers: has no effect without"));
     }

@@ -1,4 +1,4 @@
-//! Checked settings, grouped by user.
+//! Checked settings, grouped by the component that uses them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

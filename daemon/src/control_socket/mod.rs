@@ -1,4 +1,4 @@
-//! The control socket: how `ferrosm sweep`, `handover` and `takeover` give commands to a running service.
+//! The control socket: `ferrosm sweep`, `handover` and `takeover` send commands to a running service.
 //!
 //! `control` in the state directory is a Unix stream socket that only its owner and root can connect to. A client sends requests, one JSON
 //! object a line, and gets one JSON object a line for each, when the command ends or its `wait-s` is over:
@@ -36,7 +36,7 @@ pub const WAIT_MAX: u64 = 86_400;
 /// `wait-s` of a request that has none, in seconds.
 pub const WAIT_DEFAULT: u64 = 30;
 
-/// A command that clients may give.
+/// A command that clients may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientCommand {
@@ -85,7 +85,7 @@ pub enum ControlReply {
         /// Human-readable result.
         message: String,
     },
-    /// The command failed, or was not begun.
+    /// The command failed, or was not started.
     Failed {
         /// Why.
         reason: Reason,

@@ -116,8 +116,8 @@ async fn serve_client(stream: UnixStream, requests: mpsc::Sender<CommandRequest>
         let Ok(Ok(1..)) = received else {
             return;
         };
-        let is_whole = line.ends_with(b"\n");
-        let reply = if is_whole {
+        let is_complete = line.ends_with(b"\n");
+        let reply = if is_complete {
             match serde_json::from_slice(&line) {
                 Ok(request) => execute(request, &requests).await,
                 Err(e) => {
@@ -130,7 +130,7 @@ async fn serve_client(stream: UnixStream, requests: mpsc::Sender<CommandRequest>
         };
         let line = to_line(&reply);
         let sent = timeout(TRANSFER_TIMEOUT, write.write_all(line.as_bytes())).await;
-        if !is_whole || !matches!(sent, Ok(Ok(()))) {
+        if !is_complete || !matches!(sent, Ok(Ok(()))) {
             return;
         }
     }

@@ -18,7 +18,7 @@ pub enum Extent {
     /// Every file, of any size: for a command that writes them once.
     Full,
     /// Without files of more than [`PAIRS_MAX`] entries, whose size grows with sources x LIDs: for a service that writes dumps after each
-    /// sweep (the matrix of 1,620 switches has 390 MB).
+    /// sweep (the LID matrix of 1,620 switches has 390 MB).
     Bounded,
 }
 
@@ -127,14 +127,10 @@ mod tests {
 
     #[test]
     fn ca_order_pads_leaves_and_exists_for_tree_engines_only() {
-        let mut partitioned = routed("fat-tree:4", "ftree");
-        let host = partitioned
-            .nodes
-            .iter()
-            .position(|n| !n.is_switch())
-            .unwrap();
-        partitioned.nodes[host].kind = NodeType::Router;
-        let text = ca_order(&partitioned);
+        let mut view = routed("fat-tree:4", "ftree");
+        let host = view.nodes.iter().position(|n| !n.is_switch()).unwrap();
+        view.nodes[host].kind = NodeType::Router;
+        let text = ca_order(&view);
         assert_eq!(text.lines().count(), 16);
         assert_eq!(text.matches("0xFFFF\tDUMMY\n").count(), 1, "{text}");
         assert!(!applies(&routed("ring:5,1", "updn")));

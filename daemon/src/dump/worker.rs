@@ -19,7 +19,7 @@ enum State {
     /// No thread runs.
     #[default]
     Idle,
-    /// A thread writes; the pending job.
+    /// A thread writes; with the pending job.
     Busy(Option<DumpJob>),
 }
 

@@ -1,8 +1,8 @@
 //! Metrics of each fabric that this process serves, in OpenMetrics format (ADR 0015).
 //!
 //! One [`Metrics`] per process. Each service updates its [`FabricMetrics`]; all series of a named fabric have the label `fabric`. Counters
-//! of other threads ([`MetricsSource`]) are read at each scrape. [`server`] serves the text over HTTP; docs/metrics.md describes the metrics.
-//! Updates never wait for a scrape.
+//! of other threads ([`MetricsSource`]) are read at each scrape. [`server`] serves the text over HTTP; docs/metrics.md describes the
+//! metrics. Updates never wait for a scrape.
 
 mod families;
 pub mod server;
@@ -314,12 +314,12 @@ impl ServiceMetrics {
         families.absent.set(&fabric.labels, Some(report.absent));
         if !report.local {
             // A local sweep finds only problems of its part.
-            let grave = report
+            let severe = report
                 .problems
                 .iter()
                 .filter(|p| p.kind.is_severe())
                 .count();
-            let counts = [grave, report.problems.len() - grave];
+            let counts = [severe, report.problems.len() - severe];
             for (severity, count) in SEVERITIES.into_iter().zip(counts) {
                 let labels = fabric.labels_with([("severity", severity.into())]);
                 families.problems.set(&labels, Some(count));
@@ -396,14 +396,11 @@ mod tests {
     use crate::sa_server::SaCounters;
 
     fn role(state: SmState) -> Event {
-        let standby_lost = AboutSm {
+        let reason = AboutSm {
             what: RoleChangeReason::OperatorRequest,
             location: None,
         };
-        Event::RoleChanged {
-            state,
-            why: standby_lost,
-        }
+        Event::RoleChanged { state, why: reason }
     }
 
     fn swept(local: bool, engine: &'static str) -> Event {
@@ -416,12 +413,12 @@ mod tests {
         }))
     }
 
-    /// Lines that contain `text`, without comments.
-    fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
+    /// Lines that contain `pattern`, without comments.
+    fn lines(metrics: &Metrics, pattern: &str) -> Vec<String> {
         let text = metrics.text().unwrap();
         let lines = text.lines().filter(|l| !l.starts_with('#'));
         let mut lines: Vec<String> = lines
-            .filter(|l| l.contains(prefix))
+            .filter(|l| l.contains(pattern))
             .map(str::to_owned)
             .collect();
         lines.sort();
@@ -537,19 +534,19 @@ mod tests {
         let series = || lines(&metrics, "outcome=\"answered\"");
         let expected =
             |n| format!("ferrosm_sa_requests_total{{fabric=\"a\",outcome=\"answered\"}} {n}");
-        for life in 0..3 {
+        for run in 0..3 {
             // Each server counts from 0; the metric continues.
             let counters = Arc::new(SaCounters::default());
             let source = MetricsSource::new(Some(Arc::downgrade(&counters)), None);
             let fabric = metrics.for_fabric(Some("a")).start_service(source);
             counters.answered.store(5, Ordering::Relaxed);
-            assert_eq!(series(), [expected(5 + 7 * life)]);
+            assert_eq!(series(), [expected(5 + 7 * run)]);
             counters.answered.store(7, Ordering::Relaxed);
-            assert_eq!(series(), [expected(7 + 7 * life)]);
+            assert_eq!(series(), [expected(7 + 7 * run)]);
             drop(counters);
-            assert_eq!(series(), [expected(7 + 7 * life)]);
+            assert_eq!(series(), [expected(7 + 7 * run)]);
             drop(fabric);
-            assert_eq!(series(), [expected(7 + 7 * life)]);
+            assert_eq!(series(), [expected(7 + 7 * run)]);
         }
     }
 }

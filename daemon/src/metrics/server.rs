@@ -222,7 +222,7 @@ mod tests {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let at = listener.local_addr().unwrap();
             let metrics = Metrics::default();
-            let _of = metrics.for_fabric(Some("a"));
+            let _fabric = metrics.for_fabric(Some("a"));
             tokio::spawn(serve_connections(listener, metrics));
             let mut idle = Vec::new();
             for _ in 0..CONNECTIONS_MAX - 1 {

@@ -1,4 +1,4 @@
-//! SaCounters and states that are read at each scrape.
+//! Counters and states that are read at each scrape.
 //!
 //! The metrics thread reads a source, which ends with its service: weak references do not extend the lifetime of what they count.
 
@@ -21,10 +21,10 @@ const OUTCOMES: [&str; 6] = [
     "dropped",
 ];
 
-/// SaCounters of the SA server and state of replication; either may end at any time.
+/// Counters of the SA server and state of replication; either may end at any time.
 #[derive(Debug, Default)]
 pub struct MetricsSource {
-    administration: Option<Weak<SaCounters>>,
+    sa_counters: Option<Weak<SaCounters>>,
     replication: Option<Weak<dyn Replication>>,
     /// Requests that were added to the metrics: each server counts from 0.
     exported: [u64; OUTCOMES.len()],
@@ -34,11 +34,11 @@ impl MetricsSource {
     /// A source for the SA server and replication, if the service has them.
     #[must_use]
     pub fn new(
-        administration: Option<Weak<SaCounters>>,
+        sa_counters: Option<Weak<SaCounters>>,
         replication: Option<Weak<dyn Replication>>,
     ) -> Self {
         Self {
-            administration,
+            sa_counters,
             replication,
             exported: [0; OUTCOMES.len()],
         }
@@ -88,7 +88,7 @@ impl MetricsSource {
     }
 
     fn requests(&self) -> Option<[u64; OUTCOMES.len()]> {
-        let counters = self.administration.as_ref()?.upgrade()?;
+        let counters = self.sa_counters.as_ref()?.upgrade()?;
         let values = [
             &counters.answered,
             &counters.forwarded,

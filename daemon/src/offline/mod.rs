@@ -226,9 +226,9 @@ fn select_component(
         Some(text) => {
             let at = trace::find_unaddressed(&view, text)
                 .map_err(|e| Failure::Usage(format!("--node: {e}")))?;
-            let is_local = |p: &&ConnectedComponent| p.nodes.binary_search(&at.node).is_ok();
+            let has_node = |p: &&ConnectedComponent| p.nodes.binary_search(&at.node).is_ok();
             let with_port = components.iter().find(|p| view.component_contains(p, at));
-            with_port.or_else(|| components.iter().find(is_local))
+            with_port.or_else(|| components.iter().find(has_node))
         }
     };
     let Some(component) = selected.filter(|_| components.len() > 1) else {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use ferrosm_routing::{CancelToken, SelectionStep};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Redraws of the bar.
+/// Interval between redraws of the bar.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Cancels the comparison of engines when the budget is used up, and shows the current stage. Dropping it stops the thread.
@@ -74,7 +74,7 @@ impl RoutingProgress {
     pub(super) fn show(&self, step: SelectionStep<'_>) {
         match step {
             SelectionStep::Engine(name) => self.bar.set_message(format!("routing: {name}")),
-            SelectionStep::Verification => self.bar.set_message("proof"),
+            SelectionStep::Verification => self.bar.set_message("verification"),
             SelectionStep::Comparison => self.bar.set_message("comparison"),
         }
     }

@@ -142,7 +142,8 @@ fn end_port(
     matching.next().map(|e| PortLocation { node, port: e.port })
 }
 
-/// Follows the tables from one end port to another; `None` if they do not reach it, which verified tables do.
+/// Follows the tables from one end port to another; `None` if they are connected without a switch. Verified tables reach all other
+/// ports.
 #[must_use]
 pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option<Trace> {
     let routing = view.routing.as_ref()?;
@@ -206,11 +207,11 @@ pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option
                 (at, input) = (next, port);
             }
             None => {
-                let neighbor = neighbour(view, PortLocation { node, port: output })
+                let peer = neighbour(view, PortLocation { node, port: output })
                     .filter(|p| p.node == to.node)?;
                 hops.push(Hop {
-                    node: neighbor.node,
-                    input: Some(neighbor.port),
+                    node: peer.node,
+                    input: Some(peer.port),
                     output: None,
                 });
                 return Some(finish(hops, length));

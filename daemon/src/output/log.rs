@@ -1,7 +1,7 @@
 //! The log, and the log events of the subnet manager.
 //!
-//! Events are constant, lower case, with data in fields; docs/operations.md lists them. Levels: `error` needs an operator, `warn` a
-//! deviation, `info` a few lines per sweep, `debug` details per phase.
+//! Events are constant, lower case, with data in fields; docs/operations.md lists them. Levels: `error` requires an operator, `warn` is a
+//! deviation, `info` has a few lines per sweep, `debug` has details per phase.
 
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::event::{AboutSm, Notice, SmLocation};
@@ -81,7 +81,7 @@ pub fn event(event: &Event, role: SmState) {
         Event::Notice(Notice::Election(about))
         | Event::HandoverFailed(about)
         | Event::Alarm(about) => election_notice(about),
-        Event::Notice(of) => notice(of),
+        Event::Notice(other) => notice(other),
         Event::Stopped {
             handed_to: Some(to),
             ..
@@ -208,16 +208,16 @@ fn sweep(r: &SweepReport, role: SmState) {
         took_ms = super::json::sweep::ms(r.took),
         "sweep complete"
     );
-    // A sweep that computed no routes repeats the messages about those in force.
+    // The report of a sweep without routing repeats the messages about the routing in force.
     let has_routed = r.phases.iter().any(|(phase, _)| *phase == Phase::Route);
     for message in r.engine_messages.iter().filter(|_| has_routed) {
         let (kind, detail) = (message.kind(), message.to_string());
         info!(engine = r.engine, kind, detail, "engine message");
     }
-    let room = r.fullest_pkey_table.as_ref().filter(|_| !r.local);
-    if let Some(room) = room.filter(|room| room.free() < usize::from(room.capacity / 4)) {
-        let (used, capacity, free) = (room.used, room.capacity, room.free());
-        info!(location = %room.location, used, capacity, free, "fullest P_Key table");
+    let table = r.fullest_pkey_table.as_ref().filter(|_| !r.local);
+    if let Some(table) = table.filter(|table| table.free() < usize::from(table.capacity / 4)) {
+        let (used, capacity, free) = (table.used, table.capacity, table.free());
+        info!(location = %table.location, used, capacity, free, "fullest P_Key table");
     }
     for (attr, count) in &r.smps {
         let name = ferrosm_mad::attr::id::name(*attr).unwrap_or("?");

@@ -8,7 +8,7 @@ use super::report::duration;
 use super::table::{self, count};
 use crate::offline::{OfflineRouting, SelectedRouting};
 
-/// Slow links that are listed one by one.
+/// Most slow links that are listed.
 const SLOW_LINKS_MAX: usize = 10;
 
 /// Renders the result of offline routing.
@@ -57,11 +57,11 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
                 row("", message.to_string());
             }
             row("LIDs", routed.lids.to_string());
-            verified(selected, routed.vls_allowed, &mut row);
+            add_proof(selected, routed.vls_allowed, &mut row);
         }
     }
     if let Some((quality, _)) = quality {
-        measured(quality, &mut row);
+        add_quality(quality, &mut row);
     }
     row("computed in", times(routed, quality));
     if let Some(bytes) = crate::offline::peak_memory_bytes() {
@@ -71,7 +71,7 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
     format!("{out}\n")
 }
 
-fn verified(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, String)) {
+fn add_proof(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, String)) {
     let proof = &selected.proof;
     let responses = if proof.reversible {
         "responses may use the SL of their request"
@@ -137,7 +137,7 @@ fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
     }
 }
 
-fn measured(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
+fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
     if quality.pairs == 0 || quality.channels == 0 {
         return;
     }

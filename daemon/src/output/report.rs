@@ -9,7 +9,7 @@ use ferrosm_mad::attr::{SmState, id};
 
 use super::table::{self, count};
 
-/// Problems that are listed.
+/// Most problems that are listed.
 pub const PROBLEMS_MAX: usize = 20;
 
 /// Results of the sweep, as names and values.
@@ -47,10 +47,10 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
     if !report.engine.is_empty() {
         facts.push(("engine", report.engine.to_owned()));
     }
-    if let Some(room) = &report.fullest_pkey_table {
+    if let Some(pkey_table) = &report.fullest_pkey_table {
         let text = format!(
             "{} of {} in the fullest table, {}",
-            room.used, room.capacity, room.location
+            pkey_table.used, pkey_table.capacity, pkey_table.location
         );
         facts.push(("P_Keys", text));
     }

@@ -42,7 +42,7 @@ pub struct OwnLids {
     pub port: PortGuid,
     /// Base LID.
     pub lid: u16,
-    /// 2^LMC LIDs.
+    /// LMC: the port has 2^LMC LIDs.
     pub lmc: u8,
 }
 
@@ -179,13 +179,13 @@ impl Document {
         ];
         let mut text = match self.sequence {
             0 => "no persisted state\n".to_owned(),
-            n => format!("batch {n}, written {} ago\n", ago(self.age_s)),
+            n => format!("batch {n}, written {} ago\n", duration(self.age_s)),
         };
         text.push_str(&format!("{}\n", sums.join(", ")));
         text.push_str(&match &self.view {
             Some(view) => format!(
                 "view saved {} ago: {}\n",
-                ago(view.age_s),
+                duration(view.age_s),
                 count(view.nodes, "node", "nodes")
             ),
             None => "no view: SA replies start after the first sweep\n".to_owned(),
@@ -224,7 +224,9 @@ impl Document {
         if !self.services.is_empty() {
             let mut table = table::new(["Service", "Owner", "Lease"]);
             for service in &self.services {
-                let lease = service.lease_left_s.map_or_else(|| "none".to_owned(), ago);
+                let lease = service
+                    .lease_left_s
+                    .map_or_else(|| "none".to_owned(), duration);
                 table.add_row([
                     service.description.clone(),
                     service.owner.to_string(),
@@ -259,7 +261,7 @@ impl Document {
     }
 }
 
-/// `1h 2m 3s`.
-fn ago(seconds: u64) -> String {
+/// A duration such as `1h 2m 3s`.
+fn duration(seconds: u64) -> String {
     humantime::format_duration(Duration::from_secs(seconds)).to_string()
 }

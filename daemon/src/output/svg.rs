@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricView};
 
-/// Largest number of nodes with which hosts are drawn.
+/// Largest number of nodes of a fabric whose hosts are drawn.
 pub const HOSTS_MAX: usize = 300;
-/// Largest number of hosts of a switch with which they have names.
+/// Largest number of hosts of a switch that are drawn with names.
 const NAMES_MAX: usize = 20;
 
 const BOX_W: f64 = 108.0;
@@ -330,7 +330,7 @@ fn switch(
     }
     let bottom = at.y + BOX_H / 2.0;
     for (i, h) in hosts.iter().enumerate() {
-        let place_host = if hosts.len() <= NAMES_MAX {
+        let position = if hosts.len() <= NAMES_MAX {
             Point {
                 x: x + DOT,
                 y: bottom + HOST_H * (to_f64(i) + 0.5) + 2.0,
@@ -342,7 +342,7 @@ fn switch(
                 y: bottom + (DOT + 2.0) * (to_f64(line) + 0.5) + 2.0,
             }
         };
-        host(view, *h, place_host, hosts.len() <= NAMES_MAX, out)?;
+        host(view, *h, position, hosts.len() <= NAMES_MAX, out)?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use serde::Serialize;
 /// The document.
 #[derive(Debug, Serialize)]
 pub struct Document {
-    /// Version of the form.
+    /// Version of the document.
     pub schema: u32,
     /// In the order of the kernel.
     pub ports: Vec<Port>,
@@ -56,7 +56,7 @@ pub struct Port {
     pub rate_gbps: u32,
     /// Base LID; 0 is none.
     pub lid: u16,
-    /// 2^LMC LIDs.
+    /// LMC: the port has 2^LMC LIDs.
     pub lmc: u8,
     /// MasterSMLID of the port; 0 is none.
     pub sm_lid: u16,

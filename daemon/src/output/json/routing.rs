@@ -32,7 +32,7 @@
 //! | `messages`, `warnings` | see [`super::message`]; warnings such as GUIDs of input files that are not in the fabric |
 //! | `nodes_outside` | nodes of other connected components, which are not routed |
 //! | `bisection` | share of a link's bandwidth per pair (method of ORCS) |
-//! | `shift`, `shift_by_leaf` | flows on the busiest channel if each host sends to the one N LIDs, or N places in leaf order, further |
+//! | `shift`, `shift_by_leaf` | flows on the busiest channel if each host sends to the host N positions later, by LID or in leaf order |
 //! | `slow_links` | links between switches that run slower than other links of both switches |
 //! | `max_load_by_rate` | most routes over a channel, weighted with its rate relative to the fastest link; `null` if a rate is unknown |
 //! | `compute_ms` | time of all engines that were tried, with verification |
@@ -40,8 +40,7 @@
 //!
 //! If every engine is rejected, `error` is set, `engine` is empty, `rejections` has the reasons, `proof`, `vl_usage` and `quality` are
 //! `null`, no dumps are written, and the exit status is 1. Without switches they are `null` without an `error`. `peak_memory_bytes` is
-//! `null` if the system does not report it. If a fabric or input file cannot be read, nothing is printed to standard output, and the
-//! exit status is another one.
+//! `null` if the system does not report it. If a fabric or input file cannot be read, nothing is printed to standard output.
 
 use core::time::Duration;
 
@@ -73,7 +72,7 @@ pub struct Document<'a> {
     slow_links: &'a [SlowLink],
     proof: Option<ProofMembers<'a>>,
     vl_usage: Option<VlUsage<'a>>,
-    quality: Option<QualityOf<'a>>,
+    quality: Option<QualityMembers<'a>>,
     compute_ms: f64,
     engine_ms: Option<f64>,
     proof_ms: Option<f64>,
@@ -90,7 +89,7 @@ struct VlUsage<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct QualityOf<'a> {
+struct QualityMembers<'a> {
     hosts: usize,
     channels: usize,
     pairs: u64,
@@ -151,7 +150,7 @@ pub fn document<'a>(
         slow_links: &routed.slow_links,
         proof: selected.map(|c| ProofMembers::new(&c.proof)),
         vl_usage: selected.map(|c| vl_usage(c, quality)),
-        quality: quality.map(|(q, _)| quality_of(q)),
+        quality: quality.map(|(q, _)| quality_members(q)),
         compute_ms: ms(routed.took),
         engine_ms: selected.map(|c| ms(c.engine_took)),
         proof_ms: selected.map(|c| ms(c.proof_took)),
@@ -172,14 +171,14 @@ fn vl_usage<'a>(
     }
 }
 
-fn quality_of(q: &Quality) -> QualityOf<'_> {
+fn quality_members(q: &Quality) -> QualityMembers<'_> {
     let shift = |s: quality::ShiftCongestion| Shift {
         stages: s.stages,
         worst: s.worst,
         worst_by: s.worst_by,
         mean: s.mean,
     };
-    QualityOf {
+    QualityMembers {
         hosts: q.hosts,
         channels: q.channels,
         pairs: q.pairs,
