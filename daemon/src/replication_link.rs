@@ -1,7 +1,7 @@
 //! Connects replication to the SM: executes the SM's outputs about replication, and converts replication events to inputs.
 //!
-//! Owned by the driver. The election decides which SM is master, the SM which records a takeover starts from, [`ferrosm_replication`]
-//! maintains the replicas, and the state writer reads the records.
+//! Owned by the driver. The election decides which SM is master; the SM decides which records a takeover starts from;
+//! [`ferrosm_replication`] maintains the replicas; the state writer reads the records.
 
 use core::time::Duration;
 use std::collections::hash_map::RandomState;
@@ -175,7 +175,7 @@ impl ReplicationLink {
                 Role::Master { epoch }
             }
             ReplicationRole::Standby => {
-                // The SM now clears its records, but the store is to hold the master's.
+                // The SM clears its records; the store receives those of the master instead.
                 self.writer.set_accepting(false);
                 self.writer.mark_superseded();
                 Role::Standby
@@ -190,7 +190,7 @@ impl ReplicationLink {
         self.replication.set_role(role);
     }
 
-    /// Before the SM starts: loads what other nodes (etcd) have. Returns `None` if there is no such state. Takes about a second at most.
+    /// Loads the state of other nodes (etcd) before the SM starts; `None` if there is none. Takes about a second at most.
     pub async fn load_at_startup(&self) -> Option<RestoredState> {
         // The store is about to receive another node's records.
         self.writer.set_accepting(false);

@@ -17,14 +17,14 @@ pub struct Signals {
     interrupt: Signal,
     hangup: Signal,
     reroute: Signal,
-    /// SIGUSR1, by which OpenSM reopens its log: without a handler, a log rotation that was written for it would end the process.
+    /// SIGUSR1 makes OpenSM reopen its log. Without a handler, a log rotation written for OpenSM would end this process.
     _reopen_log: Signal,
 }
 
 /// Creates a runtime for this thread and registers the signal handlers.
 ///
 /// # Errors
-/// The system rejects either.
+/// The runtime cannot be created, or a handler cannot be registered.
 pub fn install() -> Result<(Runtime, Signals), Failure> {
     let runtime = runtime()?;
     let signals = {
@@ -64,7 +64,7 @@ impl Signals {
         })
     }
 
-    /// The meaning of the next signal: SIGTERM and SIGINT, SIGHUP, SIGUSR2. May be cancelled.
+    /// The next signal: SIGTERM and SIGINT stop, SIGHUP reloads, SIGUSR2 reroutes. May be cancelled.
     pub async fn next(&mut self) -> Control {
         tokio::select! {
             // A process that stops needs no new configuration.
@@ -122,8 +122,8 @@ impl SignalCounts {
         self.stops > 0
     }
 
-    /// The next signal for a service that has processed these counts, to catch up with `all`. Each stop counts; several pending reloads or
-    /// reroutes are one.
+    /// The next signal for a service that has processed these counts, to catch up with `received`. Each stop counts; several pending
+    /// reloads or reroutes are combined into one.
     const fn next(&mut self, received: &Self) -> Option<Control> {
         if self.stops < received.stops {
             self.stops += 1;

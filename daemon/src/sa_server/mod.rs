@@ -103,8 +103,8 @@ enum Revision {
 #[derive(Clone)]
 struct Registrations {
     snapshot: Arc<RegistrySnapshot>,
-    owner_time: Instant,
-    own_time: Instant,
+    driver_time: Instant,
+    server_time: Instant,
 }
 
 struct Queue {
@@ -223,7 +223,7 @@ impl SaServer {
         Some(message)
     }
 
-    /// Waits for a forwarded request, if `takes_requests`, or for the need of a snapshot. May be cancelled.
+    /// Waits for a forwarded request, if `takes_requests`, or until a snapshot is wanted. May be cancelled.
     pub async fn ready(&self, takes_requests: bool) {
         if !takes_requests || self.shared.forwarded().is_empty() {
             self.shared.wake.notified().await;
@@ -366,14 +366,14 @@ mod tests {
         for _ in 0..50 {
             to_server.send(request(9)).unwrap();
         }
-        let is_complete = || {
+        let num_counted = || {
             server
                 .clients()
                 .values()
                 .map(RequestCounts::total)
                 .sum::<u64>()
         };
-        while is_complete() < 52 {
+        while num_counted() < 52 {
             std::thread::yield_now();
         }
         let clients = server.clients();

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 
 /// Minimum interval between snapshots; the interval is also at least [`SNAPSHOT_SHARE`] times the duration of the last one.
 const SNAPSHOT_INTERVAL_MIN: Duration = Duration::from_millis(2);
-/// Snapshots take at most one part in this many of the driver's time.
+/// Divisor: snapshots take at most one twentieth of the driver's time.
 const SNAPSHOT_SHARE: u32 = 20;
 
 impl SaServer {
@@ -57,14 +57,14 @@ impl SaServer {
     }
 
     /// Publishes a snapshot and readmits the reads that waited for it.
-    pub fn publish_registrations(&self, snapshot: RegistrySnapshot, owner_time: Instant) {
+    pub fn publish_registrations(&self, snapshot: RegistrySnapshot, driver_time: Instant) {
         let shared = &self.shared;
         shared.snapshot_wanted.store(false, Ordering::Release);
-        let own_time = shared.clock.now();
+        let server_time = shared.clock.now();
         let registrations = Registrations {
             snapshot: Arc::new(snapshot),
-            owner_time,
-            own_time,
+            driver_time,
+            server_time,
         };
         let before = {
             let published = shared.registrations.write();
@@ -80,7 +80,7 @@ impl SaServer {
                 if let Some(class) = class {
                     queue
                         .admission
-                        .readmit(lid, class, Work::Parked(message), own_time);
+                        .readmit(lid, class, Work::Parked(message), server_time);
                 }
             }
         }

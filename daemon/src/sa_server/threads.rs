@@ -46,7 +46,7 @@ const RETAINED_BUFFER_MAX: usize = 1 << 16;
 
 /// Receives requests and queues them.
 pub(super) fn run_receiver(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) {
-    let mut turn = WorkBatch::new(shared);
+    let mut inline = WorkBatch::new(shared);
     let mut last_tidy = shared.clock.now();
     let mut logged = BTreeMap::new();
     let mut batch: Vec<Message> = Vec::with_capacity(BATCH);
@@ -56,9 +56,9 @@ pub(super) fn run_receiver(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) 
         }
         let now = shared.clock.now();
         if !batch.is_empty() {
-            admit(shared, &mut batch, &mut turn);
-            if turn.reply() {
-                turn.account(&mut shared.queue(), now);
+            admit(shared, &mut batch, &mut inline);
+            if inline.reply() {
+                inline.account(&mut shared.queue(), now);
             }
         }
         if now.since(last_tidy) > TIDY_INTERVAL {
@@ -101,9 +101,9 @@ fn receive_batch(
     Ok(())
 }
 
-/// Queues requests and drops those beyond a limit. `turn` takes them again if at most [`INLINE_MAX`] wait; for more, and for tables and
+/// Queues requests and drops those beyond a limit. If at most [`INLINE_MAX`] wait, `inline` takes them; otherwise, and for tables and
 /// scans, wakes workers.
-fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut WorkBatch<'_>) {
+fn admit(shared: &Shared, batch: &mut Vec<Message>, inline: &mut WorkBatch<'_>) {
     let now = shared.clock.now();
     let mut counts = RequestCounts::default();
     let mut queue = shared.queue();
@@ -121,7 +121,7 @@ fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut WorkBatch<'_>) {
         }
     }
     if queue.admission.len() <= INLINE_MAX {
-        turn.take_requests(&mut queue, INLINE_MAX, AllowedClasses::NONE);
+        inline.take_requests(&mut queue, INLINE_MAX, AllowedClasses::NONE);
     }
     let (idle, waiting) = (queue.idle, queue.admission.len());
     drop(queue);
@@ -164,12 +164,12 @@ fn log_overload(shared: &Shared, counts: &[(Lid, RequestCounts)], logged: &mut B
 
 /// Replies to queued requests.
 pub(super) fn run_worker(shared: &Shared) {
-    let mut turn = WorkBatch::new(shared);
+    let mut work = WorkBatch::new(shared);
     while !shared.is_stopped() {
         let now = shared.clock.now();
         {
             let mut queue = shared.queue();
-            turn.account(&mut queue, now);
+            work.account(&mut queue, now);
             let mut allowed = expensive_allowed(&queue, shared, now);
             if !queue.admission.has_next(allowed) {
                 queue.idle += 1;
@@ -178,9 +178,9 @@ pub(super) fn run_worker(shared: &Shared) {
                 queue.idle -= 1;
                 allowed = expensive_allowed(&queue, shared, shared.clock.now());
             }
-            turn.take_requests(&mut queue, BATCH, allowed);
+            work.take_requests(&mut queue, BATCH, allowed);
         }
-        turn.reply();
+        work.reply();
     }
 }
 
@@ -190,7 +190,7 @@ struct WorkBatch<'a> {
     batch: Vec<Work>,
     /// Outcomes that are not yet counted for their clients.
     completed: Vec<(Lid, RequestOutcome)>,
-    /// The last request is a table or scan of this client.
+    /// Class and client of the last request, if it is a table or scan.
     expensive: Option<(RequestClass, Lid)>,
     /// A scan with further slices.
     unfinished: Option<Box<RunningScan>>,
@@ -351,7 +351,7 @@ impl Work {
     }
 }
 
-/// Expensive requests that may run now: not on all workers, and scans on a quarter of them.
+/// Expensive requests that may start now. Of several workers, one remains free of them, and scans take at most a quarter.
 fn expensive_allowed(queue: &Queue, shared: &Shared, now: Instant) -> AllowedClasses {
     let threads = shared.workers.saturating_sub(1).max(1);
     let has_free_thread = queue.building_tables + queue.scanning < threads;
@@ -440,8 +440,8 @@ fn reply_to(
                 parked.push((from, message));
                 return None;
             };
-            let age = shared.clock.now().since(registrations.own_time);
-            let now = registrations.owner_time + age;
+            let age = shared.clock.now().since(registrations.server_time);
+            let now = registrations.driver_time + age;
             registrations.snapshot.answer(view, &request, now)
         }
         Disposition::ForwardToSm => {

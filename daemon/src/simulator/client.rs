@@ -22,8 +22,8 @@ pub fn list_files(
         program: "ferrosm attach".to_owned(),
     };
     let reply = exchange(server, &hello)?;
-    if let ServerReply::Refused(why) = reply {
-        return Err(Failure::runtime(why));
+    if let ServerReply::Refused(reason) = reply {
+        return Err(Failure::runtime(reason));
     }
     if reply != ServerReply::Done {
         return Err(unexpected_reply(&reply));
@@ -43,9 +43,9 @@ fn exchange(server: &UnixStream, request: &ClientRequest) -> Result<ServerReply,
 }
 
 fn connection_failure(error: impl std::fmt::Display) -> Failure {
-    Failure::runtime(format!("connection to the server: {error}"))
+    Failure::runtime(format!("connection to the server failed: {error}"))
 }
 
 fn unexpected_reply(reply: &ServerReply) -> Failure {
-    Failure::runtime(format!("unexpected reply of the server: {reply:?}"))
+    Failure::runtime(format!("unexpected reply from the server: {reply:?}"))
 }

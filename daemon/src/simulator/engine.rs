@@ -2,7 +2,7 @@
 //!
 //! Takes MADs from the rings of attached programs, passes them through the MAD layers of the hosts and the fabric, and puts deliveries
 //! into the rings. Other requests come as [`EngineRequest`]s from the threads of [`super::listener`]. While MADs flow, it makes no system
-//! calls; when idle for a while, it sleeps until a program rings or a timer expires.
+//! calls; when idle for a while, it sleeps until a program rings the doorbell or a timer expires.
 
 pub mod console;
 pub mod datagrams;
@@ -175,9 +175,10 @@ impl SimulatorEngine {
 
     /// Sleeps until a request, a MAD or a timer.
     fn sleep(&self) {
-        let due = [self.net.next_time(), self.umad.poll_timeout()];
+        let deadlines = [self.net.next_time(), self.umad.poll_timeout()];
         let now = self.now();
-        let timeout = due.into_iter().flatten().min().map(|due| due.since(now));
+        let deadline = deadlines.into_iter().flatten().min();
+        let timeout = deadline.map(|due| due.since(now));
         if let Err(error) = self.doorbell.sleep(timeout, || !self.has_work()) {
             warn!(%error, "cannot wait for requests");
         }
@@ -308,7 +309,7 @@ impl SimulatorEngine {
             }
             EngineRequest::Open(conn, index, reply) => reply_to(&reply, self.open(conn, index)),
             EngineRequest::Ioctl(conn, command, mut arg, reply) => {
-                // MADs that the program wrote before come first.
+                // MADs that the program wrote before the ioctl come first.
                 self.take_mads();
                 let device = self.devices.iter().find(|d| d.conn == conn);
                 let result = device.map_or(Err(Errno::ENXIO), |device| {

@@ -3,10 +3,10 @@
 use ferrosm_mad::attr::NodeType;
 use ferrosm_sim::spec::{FabricSpec, NodeIdx};
 
-/// Channel adapters of a host at most.
+/// Most channel adapters of a host.
 const CAS_MAX: usize = 64;
 
-/// The named nodes, in order; without names the first channel adapter, otherwise the first node.
+/// The named nodes, in order. Without names: the first channel adapter or, in a fabric without one, the first node.
 ///
 /// # Errors
 /// A name matches no node or several.

@@ -53,7 +53,7 @@ impl StateInspection {
     fn from_contents(contents: StoreContents) -> Self {
         let mut records = contents.records;
         if !contents.damage.is_empty() {
-            // As at a start.
+            // As at a start: records of the view are only valid together.
             records.retain(|(key, _)| !is_view_record(key));
         }
         Self {

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | this | the directory: lock, recovery |
+//! | this module | the directory: lock, recovery |
 //! | `store` | the file: commits batches, reads all records |
 //! | [`inspect`] | read-only access |
 //! | [`writer`] | the writer thread; `request` has its requests |
@@ -143,7 +143,7 @@ impl StateDir {
             }
         }
         if !changes.is_empty() && !restored.complete {
-            // The next start does not find the invalid records any more. Without its head, the view does not count as complete then.
+            // The next start finds no invalid records. Without the head of the view, it still treats the records as incomplete.
             changes.push(RecordChange::Clear(RecordKind::ViewHead));
         }
         if !changes.is_empty()
@@ -253,13 +253,13 @@ impl StateDir {
 
     fn rename_unreadable(&self, file: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(file);
-        let free_suffix = (1..u32::MAX)
+        let renamed_to = (1..u32::MAX)
             .map(|n| self.path.join(format!("{file}.broken-{n}")))
             .find(|path| !path.exists())
             .unwrap_or_else(|| self.path.join(format!("{file}.broken")));
-        std::fs::rename(&path, &free_suffix)
+        std::fs::rename(&path, &renamed_to)
             .with_context(|| format!("cannot rename the unreadable file {}", path.display()))?;
-        Ok(free_suffix)
+        Ok(renamed_to)
     }
 
     fn store_failure(&self, e: &StoreError) -> Failure {

@@ -176,7 +176,7 @@ impl Store {
         self.commit_each(|apply| batch.changes.iter().try_for_each(apply), at, now)
     }
 
-    /// The same for changes that `produce` passes on one by one.
+    /// [`Self::commit`] for changes that `produce` passes one by one.
     pub(super) fn commit_each(
         &mut self,
         produce: impl FnOnce(&mut ApplyChange<'_>) -> Result<(), StoreError>,
@@ -202,7 +202,7 @@ impl Store {
         let result = if marker.as_ref().is_some_and(CrashMarker::arm) {
             unreadable(PANICKED)
         } else {
-            // With unwinding panics, the first one is caught.
+            // In builds whose panics unwind, the panic is caught here.
             catch_unwind(AssertUnwindSafe(|| using(self)))
                 .unwrap_or_else(|_| Err(StoreError::Unreadable(format!("it cannot be {action}"))))
         };
@@ -279,9 +279,8 @@ pub(super) fn read_only(dir: &Path) -> Result<StoreContents, StoreError> {
         Err(TryLockError::Error(e)) => return Err(StoreError::Io(e)),
     }
     let backend = in_memory(&mut file).map_err(StoreError::Io)?;
-    let looked =
-        AssertUnwindSafe(|| open_in(backend).and_then(|database| read_contents(&database)));
-    catch_unwind(looked).unwrap_or_else(|_| unreadable("it cannot be read"))
+    let read = AssertUnwindSafe(|| open_in(backend).and_then(|database| read_contents(&database)));
+    catch_unwind(read).unwrap_or_else(|_| unreadable("it cannot be read"))
 }
 
 fn in_memory(file: &mut File) -> io::Result<InMemoryBackend> {
@@ -289,16 +288,16 @@ fn in_memory(file: &mut File) -> io::Result<InMemoryBackend> {
     let mut chunk = vec![0; CHUNK];
     let mut len = 0;
     loop {
-        let count = match file.read(&mut chunk) {
+        let bytes = match file.read(&mut chunk) {
             Ok(0) => return Ok(backend),
             Ok(count) => &chunk[..count],
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => return Err(e),
         };
         let at = len;
-        len += u64::try_from(count.len()).unwrap_or(0);
+        len += u64::try_from(bytes.len()).unwrap_or(0);
         backend.set_len(len)?;
-        backend.write(at, count)?;
+        backend.write(at, bytes)?;
     }
 }
 

@@ -133,7 +133,7 @@ fn invalid_records_are_removed() {
     assert_eq!(state.records().len(), 2);
 }
 
-/// Removing an invalid record does not make a replica the own state.
+/// A replica from which an invalid record was removed does not count as records of this node.
 #[test]
 fn replica_with_an_invalid_record_remains_a_replica() {
     let dir = TempDir::new("state-copy");

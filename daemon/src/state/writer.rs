@@ -89,10 +89,7 @@ impl StateWriter {
         ReplicaStore::new(self.requests.clone(), Arc::clone(&self.durable))
     }
 
-    /// Reads all records after all requests submitted before, for a takeover.
-    ///
-    /// # Errors
-    /// They cannot be read.
+    /// Reads all records after all requests submitted before, for a takeover. `on_done` gets an error if they cannot be read.
     pub fn read_all(&self, on_done: impl FnOnce(io::Result<StoreSnapshot>) + Send + 'static) {
         self.send(StoreRequest::ReadAll(Box::new(on_done)));
     }
@@ -107,7 +104,7 @@ impl StateWriter {
         self.send(StoreRequest::MarkSuperseded);
     }
 
-    /// Sets whether requests of the own SM are accepted: not while the records are a replica of the master.
+    /// Sets whether requests of the local SM are accepted: not while the records are a replica of the master.
     pub fn set_accepting(&self, is_accepting: bool) {
         self.send(StoreRequest::SetAccepting(is_accepting));
     }
@@ -133,7 +130,7 @@ struct StoreThread {
     durable: Arc<DurabilityTracker>,
     /// All records except those of the view, to rewrite the store.
     records: BTreeMap<RecordKey, Box<[u8]>>,
-    keeper: ViewPersister,
+    view_persister: ViewPersister,
     /// Pending changes.
     changes: Vec<RecordChange>,
     /// Pending view.
@@ -144,7 +141,7 @@ struct StoreThread {
     tickets: (u64, u64),
     /// Whether the store may differ from `records` and must be rewritten.
     needs_rewrite: bool,
-    /// Whether requests of the own SM are accepted.
+    /// Whether requests of the local SM are accepted.
     is_accepting: bool,
     /// Whether the last write failed; logged once.
     write_failed: bool,
@@ -158,7 +155,7 @@ impl StoreThread {
             records: records.collect(),
             dir,
             durable,
-            keeper: ViewPersister::default(),
+            view_persister: ViewPersister::default(),
             changes: Vec::new(),
             view: None,
             last_view: None,
@@ -245,7 +242,7 @@ impl StoreThread {
             StoreRequest::Apply(at, batch, done) => {
                 // The persisted view is that of the master from now on.
                 self.last_view = None;
-                self.keeper.forget();
+                self.view_persister.forget();
                 done(self.commit_replica(&batch.compacted(), at));
             }
             StoreRequest::ReadAll(done) => {
@@ -294,10 +291,10 @@ impl StoreThread {
         if is_direct {
             let at = self.dir.contents.next();
             let mut in_memory = Vec::new();
-            let keeper = &mut self.keeper;
+            let view_persister = &mut self.view_persister;
             let written = self.dir.store.commit_each(
                 |apply| {
-                    keeper.save(view, unix_s(now), &mut |change| {
+                    view_persister.save(view, unix_s(now), &mut |change| {
                         apply(&change)?;
                         in_memory.extend(Some(change).filter(is_kept_in_memory));
                         Ok(())
@@ -313,9 +310,9 @@ impl StoreThread {
                 return Ok(());
             }
             // The batch below reports the error, or rewrites the store.
-            self.keeper.forget();
+            self.view_persister.forget();
         }
-        let batch = self.keeper.batch(view, unix_s(now));
+        let batch = self.view_persister.batch(view, unix_s(now));
         self.commit_next(batch)
     }
 
@@ -339,7 +336,7 @@ impl StoreThread {
         result
     }
 
-    /// Writes the history of the records, and whether they are its last ones.
+    /// Writes the epochs, without records: that of the store's position, and the last one that this node led.
     fn write_history(&mut self) -> Result<(), StoreError> {
         let at = Position {
             epoch: self.dir.contents.epoch,
@@ -392,12 +389,12 @@ impl StoreThread {
             self.flush();
             contents = load(&mut self.dir)?;
         }
-        // A part of the records must not pass for all of them.
+        // An incomplete set of records must not be used as the complete one.
         if !contents.damage.is_empty() {
             return Err(io::Error::other(contents.damage.join(", ")));
         }
         Ok(StoreSnapshot {
-            // A history is on disk from its first batch on.
+            // The epoch of a new history may not be on disk yet.
             at: self.dir.contents.position(),
             records: contents.records,
         })
@@ -447,7 +444,7 @@ impl StoreThread {
         result.map_err(|e| io::Error::other(e.to_string()))?;
         self.report_commit(at, &everything);
         // The view was not rewritten: write the next one completely.
-        self.keeper.forget();
+        self.view_persister.forget();
         if self.view.is_none() {
             self.view = self.last_view.clone().map(Some);
         }
@@ -593,20 +590,20 @@ mod tests {
         let other = StateDir::open(remote_dir.path()).unwrap().writer().unwrap();
         other.set_accepting(false);
         let sent = other.submit(PersistRequest::Updates(vec![lid(9)])).unwrap();
-        let warm = other.replica_store();
-        warm.replace(at, records).unwrap();
-        assert_eq!(warm.position(), Some(at));
+        let replica = other.replica_store();
+        replica.replace(at, records).unwrap();
+        assert_eq!(replica.position(), Some(at));
         let changes = vec![lid(4).to_change(0)];
         let next = Position { seq: 4, ..at };
-        warm.apply(next, &[RecordBatch { changes }]).unwrap();
+        replica.apply(next, &[RecordBatch { changes }]).unwrap();
         wait_for(&other, sent);
         drop(other);
-        assert!(warm.read_all().is_err(), "the thread has ended");
-        let there_now = ports(remote_dir.path());
+        assert!(replica.read_all().is_err(), "the thread has ended");
+        let remote_ports = ports(remote_dir.path());
         assert_eq!(
-            there_now,
+            remote_ports,
             [1, 2, 3, 4],
-            "records of the own SM are not accepted"
+            "records of the local SM are not accepted"
         );
         let numbers = |dir: &TempDir| StateDir::open(dir.path()).unwrap().last_batch().0;
         assert_eq!((numbers(&local_dir), numbers(&remote_dir)), (3, 4));

@@ -1,4 +1,4 @@
-//! VerbsDevice attributes, and asynchronous events of the SM's port, through rdma-core's verbs (feature `verbs`).
+//! Device attributes, and asynchronous events of the SM's port, through rdma-core's verbs (feature `verbs`).
 //!
 //! Optional: with events, the SM detects changes of its own port at once instead of at the next light sweep. `sys` has the C calls;
 //! [`local_event`] translates events.
@@ -57,7 +57,7 @@ pub struct VerbsPort {
     pub sm_lid: u16,
     /// Base LID.
     pub lid: u16,
-    /// 2^LMC LIDs.
+    /// LMC: the port has 2^LMC LIDs.
     pub lmc: u8,
     /// Link layer: 1 InfiniBand, 2 Ethernet.
     pub link_layer: u8,

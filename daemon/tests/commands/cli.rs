@@ -581,7 +581,7 @@ fn paths_are_explained() {
 }
 
 #[test]
-fn partitioned_fabric_is_reported() {
+fn disconnected_fabric_is_reported() {
     let (code, out, err) = run_ferrosm(&["demo", "ring:3,2;islands=2", "--once"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(
@@ -616,7 +616,7 @@ fn one_plane_is_routed_with_a_warning() {
     assert_eq!(document["nodes_outside"], 20);
     assert_eq!(document["warnings"][0]["kind"], "disconnected-components");
     // The other plane is selected by a port.
-    let guid = |plane: &str, document: &serde_json::Value| {
+    let hop_of = |plane: &str, document: &serde_json::Value| {
         let hops = document["paths"][0]["hops"].as_array().unwrap().clone();
         (
             hops[1]["guid"].to_string(),
@@ -629,7 +629,7 @@ fn one_plane_is_routed_with_a_warning() {
         let (code, out, err) =
             run_ferrosm(&[&["explain", "--json"][..], &from, &arguments].concat());
         assert_eq!(code, Some(0), "{err}");
-        guid(port, &serde_json::from_str(&out).unwrap())
+        hop_of(port, &serde_json::from_str(&out).unwrap())
     };
     let (one, two) = (first_hop("host-0-0-0/1"), first_hop("host-0-0-0/2"));
     assert_eq!((one.1.as_str(), two.1.as_str()), ("1", "2"));

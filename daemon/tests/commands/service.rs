@@ -40,7 +40,7 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// Reads standard error until a line contains `wanted`.
+/// Reads standard error until a line contains `expected`; returns that line.
 fn wait_for(lines: &mut impl BufRead, expected: &str) -> String {
     let mut output = String::new();
     loop {
