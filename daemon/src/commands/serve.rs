@@ -87,7 +87,7 @@ pub struct Process {
     pub signal_listener: SignalListener,
     /// Called when everything that the service needs at its start is available.
     pub on_serving: Box<dyn FnOnce()>,
-    /// All fabrics of the file are served, and this is the only one: fabrics added to the file are logged.
+    /// The configuration file has no other fabric: fabrics that are added to it are logged.
     pub is_all: bool,
 }
 

@@ -84,7 +84,7 @@ pub struct SmKeys {
     pub master_priority: Bounded<0, 15>,
     /// Number of HANDOVERs to an SM that does not respond.
     pub handover_tries: Bounded<1, 100>,
-    /// Polls for which another SM may stay in a transient state.
+    /// Polls of a higher-ranked standby before this SM becomes master, or of a lower-ranked master before this SM hands over to it.
     pub patience: Bounded<1, 200>,
     /// Port GUIDs of SMs on the allow-list; empty for all.
     pub allowed_guids: Vec<Hex64>,

@@ -145,8 +145,13 @@ pub(super) fn check_keys(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static
     if !(Duration::from_millis(100)..=max).contains(&keys.hang.0) {
         report("replication.hang", "must be from \"100ms\" to \"1m\"");
     }
-    if keys.fabric.len() > FABRIC_NAME_MAX - 17 {
-        report("replication.fabric", "is too long");
+    // The name is preceded by the subnet prefix and a blank.
+    let name_max = FABRIC_NAME_MAX - 17;
+    if keys.fabric.len() > name_max {
+        report(
+            "replication.fabric",
+            &format!("must have at most {name_max} bytes"),
+        );
     }
     if keys.peers.iter().any(|peer| !has_port(peer)) {
         report(

@@ -45,7 +45,7 @@ pub struct OfflineRouting {
     pub selected: Option<SelectedRouting>,
     /// Messages of the engine about its result.
     pub messages: Vec<EngineMessage>,
-    /// Engines that were rejected before, with the reasons.
+    /// Engines that were rejected, with the reasons.
     pub rejected: Vec<WithSwitchNames<EngineRejection>>,
     /// Warnings, such as GUIDs of input files that are not in the fabric, and components that are not routed.
     pub warnings: Vec<OfflineWarning>,

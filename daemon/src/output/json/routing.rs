@@ -28,7 +28,7 @@
 //! | `vls` | VLs for which SLtoVL tables were computed |
 //! | `vl_usage.used` | VLs that carry routes between switches |
 //! | `vls_allowed` | VLs that could be used: `--vls`, at most those of the links |
-//! | `rejections` | engines that were rejected before |
+//! | `rejections` | engines that were rejected |
 //! | `messages`, `warnings` | see [`super::message`]; warnings such as GUIDs of input files that are not in the fabric |
 //! | `nodes_outside` | nodes of other connected components, which are not routed |
 //! | `bisection` | share of a link's bandwidth per pair (method of ORCS) |
