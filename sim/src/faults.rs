@@ -1,6 +1,6 @@
 //! Faults of a fabric, a node or a link, and actions that can be scheduled.
 //!
-//! Plain data. [`crate::net::Net`] draws the random numbers and applies it.
+//! Plain data. [`crate::net::Net`] draws the random numbers and applies faults and actions.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::spec::{LinkSpec, NodeIdx, PortAt};
 /// Faults of the whole fabric, or of one node.
 ///
 /// Loss, duplication, jitter and latency of a node affect every MAD that starts, ends or passes there, in addition
-/// to those of the fabric. For the fields from `service` on, a node with its own faults uses its own values, other
-/// nodes those of the fabric. Probabilities range from 0 to 1 and are drawn from the net's seed.
+/// to those of the fabric. The fields from `service` on concern the agent: a node with its own faults uses its own
+/// values, other nodes use those of the fabric. Probabilities range from 0 to 1 and are drawn from the net's seed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
     /// Probability that a MAD is lost, per direction.
@@ -200,7 +200,7 @@ pub enum TransportFault {
     Duplicate(f64),
     /// Maximum jitter.
     Jitter(Duration),
-    /// Latency: of a link its own, of the fabric that of links without their own, of a node the addition.
+    /// Latency: for a link, its own; for the fabric, the default of links; for a node, an addition.
     Latency(Duration),
 }
 
@@ -215,9 +215,9 @@ pub enum AgentFault {
     Delay(Duration),
     /// Whether the agent hangs.
     Hung(bool),
-    /// Status with which Sets are rejected; `None`: processed.
+    /// Status with which Sets are rejected; `None`: Sets are processed.
     Refuse(Option<Status>),
-    /// Corruption of replies and its probability; `None`: none.
+    /// Corruption of replies and its probability; `None`: no corruption.
     Garbage(Option<Garbage>, f64),
 }
 
@@ -305,7 +305,7 @@ pub enum FabricAction {
     Drain(LinkDirection, Duration),
     /// Changes an agent fault of a node, or of all nodes.
     Agent(Option<NodeIdx>, AgentFault),
-    /// Sets the loss of MADs with an attribute; 0 ends it.
+    /// Sets the loss of MADs with an attribute; 0 ends the loss.
     AttrLoss(FaultScope, AttrId, f64),
     /// [`Fabric::add_errors`].
     Count {

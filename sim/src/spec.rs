@@ -229,8 +229,8 @@ mod tests {
     fn two_links_between_four_hosts_are_two_components() {
         let text = "back-to-back";
         let mut spec = crate::generate::from_spec(text).unwrap();
-        let again = spec.clone();
-        for link in again.links {
+        let copy = spec.clone();
+        for link in copy.links {
             let (a, b) = (
                 PortAt {
                     node: link.a.node + 2,
@@ -243,7 +243,7 @@ mod tests {
             );
             spec.links.push(LinkSpec { a, b, ..link });
         }
-        spec.nodes.extend(again.nodes);
+        spec.nodes.extend(copy.nodes);
         assert_eq!(connected_components(&spec), [vec![0, 1], vec![2, 3]]);
     }
 }

@@ -50,7 +50,7 @@ pub struct QpId {
     pub qpn: Qpn,
 }
 
-/// States of a queue pair that differ for datagrams.
+/// State of a queue pair. SQD and SQE are not simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum QpState {
     /// After creation.
@@ -171,7 +171,7 @@ impl Datagrams {
     /// Creates a queue pair. A QPN is reused only after all others.
     ///
     /// # Errors
-    /// ENXIO if the node does not exist, ENOMEM with [`MAX_QPS`].
+    /// ENXIO if the node does not exist, ENOMEM if [`MAX_QPS`] queue pairs exist.
     pub fn create(&mut self, fabric: &Fabric, node: NodeIdx) -> Result<QpId, Errno> {
         if node >= fabric.num_nodes() {
             return Err(Errno::ENXIO);
@@ -234,7 +234,7 @@ impl Datagrams {
     /// Attaches to a multicast group on this adapter; the program joins the group at the SA.
     ///
     /// # Errors
-    /// EBADF, EINVAL if an address is not multicast, ENOMEM with [`MAX_GROUPS`].
+    /// EBADF if the queue pair does not exist, EINVAL if an address is not multicast, ENOMEM beyond [`MAX_GROUPS`].
     pub fn attach(&mut self, id: QpId, mgid: Gid, mlid: Lid) -> Result<(), Errno> {
         let qp = self.qps.get_mut(&id).ok_or(Errno::EBADF)?;
         if mgid.0[0] != 0xFF || mlid.0 <= Lid::UNICAST_MAX.0 || mlid == Lid::PERMISSIVE {

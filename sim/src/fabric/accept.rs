@@ -25,7 +25,7 @@ pub enum AcceptOutcome {
 }
 
 impl Fabric {
-    /// Lets the node that a packet reached process it. For [`AcceptOutcome::Reply`], `packet` becomes the reply.
+    /// Processes a packet at the node that it reached. For [`AcceptOutcome::Reply`], `packet` becomes the reply.
     pub fn accept(&mut self, packet: &mut Packet, now: Instant) -> AcceptOutcome {
         self.now = self.now.max(now);
         let node = &self.nodes[packet.at.node];

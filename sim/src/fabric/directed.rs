@@ -1,8 +1,8 @@
 //! Directed-route SMPs (IBA 14.2.2).
 //!
 //! A directed route may have a LID-routed part before it (DrSLID is the sender) and after it (DrDLID is the
-//! receiver); a switch must be where such a part ends or starts. The hop pointer is 0 in a request when sent and
-//! HopCount + 1 when received; in the reply it is reversed. A switch that starts a LID-routed part puts its own
+//! receiver); the node that joins the two parts must be a switch. The hop pointer of a request is 0 at the sender and
+//! HopCount + 1 at the receiver; that of a reply is the reverse. A switch that starts a LID-routed part puts its own
 //! LID into the LRH, so that the reply returns to it. Forwarding tables are used in the LID-routed parts only.
 
 use ferrosm_mad::ids::Lid;
@@ -50,7 +50,7 @@ impl Fabric {
         };
         let (from, to) = (lid_at(packet, from), lid_at(packet, to));
         let by_lid_first = from != Lid::PERMISSIVE;
-        // Only a packet that starts with a LID-routed part has another LID in the LRH.
+        // The DLID in the LRH is permissive unless the packet starts with a LID-routed part.
         if by_lid_first == (packet.dlid == Lid::PERMISSIVE) {
             return Err(DropReason::Malformed);
         }
@@ -69,8 +69,8 @@ impl Fabric {
             let hop = if returning { count + 1 - step } else { step };
             let egress = packet.mad.as_bytes()[path + hop];
             let node = &self.nodes[packet.at.node];
-            let sends_own = step == 1 && !by_lid_first && egress == packet.at.port;
-            if !sends_own && !node.is_switch() {
+            let is_originator = step == 1 && !by_lid_first && egress == packet.at.port;
+            if !is_originator && !node.is_switch() {
                 return Err(DropReason::NotASwitch);
             }
             self.cross_link(packet, egress, VL15)?;
@@ -81,8 +81,8 @@ impl Fabric {
         }
         if to != Lid::PERMISSIVE {
             // The replying agent sends the packet itself; any other node on the route must be a switch.
-            let sends_own = count == 0 && !by_lid_first;
-            if !sends_own && !self.nodes[packet.at.node].is_switch() {
+            let is_originator = count == 0 && !by_lid_first;
+            if !is_originator && !self.nodes[packet.at.node].is_switch() {
                 return Err(DropReason::NotASwitch);
             }
             packet.dlid = to;

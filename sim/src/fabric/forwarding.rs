@@ -53,7 +53,7 @@ impl Fabric {
         self.forward_by_lid(packet, &mut seen)
     }
 
-    /// Prepares any packet at the sender's port.
+    /// Checks a packet at the sender's port and sets its source LID.
     fn prepare_departure(&self, packet: &mut Packet) -> Result<(), DropReason> {
         packet.hops = 0;
         if self.slot(packet.at).is_none() {
@@ -145,7 +145,7 @@ impl Fabric {
         }
         for _ in 0..=self.switches {
             let node = &self.nodes[packet.at.node];
-            let mine = |slot: usize| {
+            let deliver_if_owned = |slot: usize| {
                 if self.ports[slot].owns(dlid) {
                     Ok(())
                 } else {
@@ -153,11 +153,11 @@ impl Fabric {
                 }
             };
             let Some(switch) = &node.switch else {
-                return mine(node.base + usize::from(packet.at.port));
+                return deliver_if_owned(node.base + usize::from(packet.at.port));
             };
             let egress = switch.egress(dlid);
             if egress == 0 {
-                return mine(node.base);
+                return deliver_if_owned(node.base);
             }
             if egress > node.num_ports {
                 self.add_errors(packet.at, PortCounter::DlidMappingErrors, 1);
@@ -246,8 +246,8 @@ impl Fabric {
     /// in breadth-first order, ports ascending. The sender's port receives none.
     ///
     /// In tables with a loop, a copy that enters a switch by a port where a copy entered before is dropped; nodes
-    /// behind the loop receive more than one copy. MLIDs beyond the table (above MulticastFDBTop, or never written
-    /// without it) leave by DefaultMulticastPrimaryPort, or if they entered there, by
+    /// behind the loop receive more than one copy. Packets to MLIDs beyond the table (above MulticastFDBTop, if it is
+    /// set, or MulticastFDBCap) leave by DefaultMulticastPrimaryPort; those that entered by that port leave by
     /// DefaultMulticastNotPrimaryPort. Drops are counted in [`super::Totals`].
     ///
     /// # Errors
@@ -325,7 +325,7 @@ impl Fabric {
 }
 
 impl super::Switch {
-    /// Whether the MFT sends a multicast packet from `input` to `output`, disregarding that it must not return.
+    /// Whether the MFT forwards a multicast packet from `input` to `output`, which can be the same port.
     fn is_multicast_egress(&self, mlid: Lid, input: u8, output: u8) -> bool {
         let top = self.info.multicast_fdb_top;
         let index = usize::from(mlid.0 & 0x3FFF);

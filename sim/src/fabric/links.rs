@@ -140,7 +140,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// Takes the link down and retrains it, as a bad cable does.
+    /// Takes the link down and retrains it, which simulates a bad cable.
     ///
     /// # Errors
     /// If the port has no cable.

@@ -42,7 +42,7 @@ use traps::PendingTrap;
 
 use crate::spec::{FabricSpec, LinkSpec, NodeIdx, NodeSpec, PortAt};
 
-/// A description of a fabric or a change that is not possible.
+/// Why a description of a fabric is invalid or a change is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// The fabric has no nodes.

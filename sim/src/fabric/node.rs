@@ -148,7 +148,7 @@ pub(crate) struct PortTables {
     pub(crate) fec: Option<[u16; 4]>,
 }
 
-/// SL n on VL n modulo 8.
+/// Power-on default: SL n maps to VL n modulo 8.
 pub(crate) const POWER_ON_SL_TO_VL: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67];
 
 /// One low and one high priority entry for each of eight VLs.

@@ -77,8 +77,8 @@ impl Fabric {
             let mut new = node::power_on_port(&spec, port, max, widths);
             new.guid = old.guid;
             new.clients = old.clients;
-            let kept = PortInfo::decode(&old.info).capability_mask.0 & CapMask::IS_SM;
-            new.update(|info| info.capability_mask.0 |= kept);
+            let is_sm_bit = PortInfo::decode(&old.info).capability_mask.0 & CapMask::IS_SM;
+            new.update(|info| info.capability_mask.0 |= is_sm_bit);
             self.ports[slot] = new;
             self.clear_tally(slot);
         }
@@ -88,7 +88,7 @@ impl Fabric {
         }
     }
 
-    /// Opens an end port for a program, which then receives what the agents do not process.
+    /// Opens an end port for a program, which then receives the MADs that the agents do not process.
     ///
     /// # Errors
     /// If the end port does not exist.
@@ -139,18 +139,18 @@ impl Fabric {
         }
     }
 
-    /// The port where an SM attaches by default: at the first node, port 0 of a switch, otherwise the first port
-    /// with a cable.
+    /// The port where an SM attaches by default: port 0 of the first node if it is a switch, otherwise its first port
+    /// with a link.
     #[must_use]
     pub fn default_port(&self) -> PortAt {
         let node = &self.nodes[0];
         if node.is_switch() {
             return PortAt { node: 0, port: 0 };
         }
-        let cabled = (1..=node.num_ports).find(|p| self.wires[node.base + usize::from(*p)].up);
+        let linked = (1..=node.num_ports).find(|p| self.wires[node.base + usize::from(*p)].up);
         PortAt {
             node: 0,
-            port: cabled.unwrap_or(1),
+            port: linked.unwrap_or(1),
         }
     }
 

@@ -198,7 +198,7 @@ pub(crate) struct Sampler {
     pub(crate) ends: ferrosm_mad::time::Instant,
     /// Counters at the start of the sample.
     pub(crate) before: PortCounters,
-    /// Result, once it was read after the end.
+    /// Result, fixed by the first read after the end.
     pub(crate) result: Option<[u32; 15]>,
 }
 
@@ -248,6 +248,7 @@ impl PortTally {
         }
     }
 
+    /// Counts unicast MADs without GRH.
     const fn sent_plain(&mut self, packets: u64) {
         self.traffic[0] = self.traffic[0].wrapping_add(packets.wrapping_mul(MAD_WORDS));
         self.traffic[2] = self.traffic[2].wrapping_add(packets);
@@ -258,7 +259,7 @@ impl PortTally {
         self.traffic[3] = self.traffic[3].wrapping_add(packets);
     }
 
-    /// Adds to a counter, not for a forwarded packet; additions to packet sums count as unicast.
+    /// Adds to a counter without a packet; additions to a packet sum count as unicast.
     pub(crate) fn add(&mut self, which: PortCounter, n: u64) {
         let cell = match which as usize {
             data @ 0..=1 => &mut self.traffic[data],
@@ -287,20 +288,20 @@ impl PortTally {
         }
     }
 
-    /// The value in a view.
-    pub(crate) fn read(&self, which: PortCounter, view: CounterWidth) -> u64 {
-        let base = self.rare.as_ref().map_or(0, |r| match view {
+    /// The value at a width.
+    pub(crate) fn read(&self, which: PortCounter, width: CounterWidth) -> u64 {
+        let base = self.rare.as_ref().map_or(0, |r| match width {
             CounterWidth::Narrow => r.narrow[which as usize],
             CounterWidth::Extended => r.extended.get(which as usize).copied().unwrap_or(0),
         });
         self.raw(which).wrapping_sub(base)
     }
 
-    /// Sets the value in a view.
-    pub(crate) fn write(&mut self, which: PortCounter, view: CounterWidth, value: u64) {
+    /// Sets the value at a width.
+    pub(crate) fn write(&mut self, which: PortCounter, width: CounterWidth, value: u64) {
         let raw = self.raw(which);
         let rare = self.rare_mut();
-        let base = match view {
+        let base = match width {
             CounterWidth::Narrow => Some(&mut rare.narrow[which as usize]),
             CounterWidth::Extended => rare.extended.get_mut(which as usize),
         };
@@ -334,14 +335,14 @@ impl Fabric {
         if !plain || self.wires[to].counts_each {
             return self.count_in_tally(packet, from, to, vl);
         }
-        let (sent, full) = self.wires[from].sent.overflowing_add(1);
+        let (sent, sent_wrapped) = self.wires[from].sent.overflowing_add(1);
         self.wires[from].sent = sent;
-        let (received, also_full) = self.wires[to].received.overflowing_add(1);
+        let (received, received_wrapped) = self.wires[to].received.overflowing_add(1);
         self.wires[to].received = received;
-        if full {
+        if sent_wrapped {
             self.tallies[from].sent_plain(1 << 32);
         }
-        if also_full {
+        if received_wrapped {
             self.tallies[to].received_plain(1 << 32);
         }
     }
@@ -425,7 +426,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writing_one_view_does_not_change_the_other() {
+    fn writing_at_one_width_does_not_change_the_other() {
         let mut tally = PortTally::default();
         tally.sent(72, false);
         tally.write(PortCounter::XmitData, CounterWidth::Narrow, 0);

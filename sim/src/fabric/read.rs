@@ -53,7 +53,7 @@ impl Fabric {
         self.nodes[node].system_image_guid
     }
 
-    /// GUID of the end port of a port (for any port of a switch that of port 0).
+    /// GUID of the end port of a port (for a switch: of port 0).
     #[must_use]
     pub fn port_guid(&self, at: PortAt) -> PortGuid {
         self.ports[self.end_slot(at)].guid
@@ -221,13 +221,13 @@ impl Fabric {
         self.ports[self.end_slot(at)].reregisters
     }
 
-    /// Requests to a node.
+    /// Counts of the requests to a node.
     #[must_use]
     pub fn counters(&self, node: NodeIdx) -> &NodeCounters {
         &self.nodes[node].counters
     }
 
-    /// Requests to all nodes.
+    /// Counts of the requests to all nodes.
     #[must_use]
     pub fn all_counters(&self) -> NodeCounters {
         let mut sum = NodeCounters::default();

@@ -104,8 +104,8 @@ impl Fabric {
         let hops = if directed { mad.as_bytes()[7] } else { 0 };
         let mut path = [0; DR_PATH_LEN as usize];
         if directed {
-            let kept = usize::from(hops.min(DR_PATH_LEN));
-            path[..kept].copy_from_slice(&smp::return_path(mad)[1..=kept]);
+            let len = usize::from(hops.min(DR_PATH_LEN));
+            path[..len].copy_from_slice(&smp::return_path(mad)[1..=len]);
         }
         let details = MKeyViolationDetails {
             lid: self.ports[self.end_slot(end_port)].lid(),
@@ -272,14 +272,14 @@ impl Fabric {
         let slot = self.end_slot(trap.end_port);
         let port = &mut self.ports[slot];
         let info = PortInfo::decode(&port.info);
-        let addressed = info.lid != Lid::NONE && info.master_sm_lid != Lid::NONE;
-        if !addressed || !self.nodes[trap.end_port.node].powered {
+        let has_lids = info.lid != Lid::NONE && info.master_sm_lid != Lid::NONE;
+        if !has_lids || !self.nodes[trap.end_port.node].powered {
             self.traps.remove(&(node, tid));
             return;
         }
-        let again = now + trap_spacing(&info);
-        port.trap_gate = port.trap_gate.max(again);
-        let due = self.set_timer(again, Timer::Trap { node, tid });
+        let repeat_at = now + trap_spacing(&info);
+        port.trap_gate = port.trap_gate.max(repeat_at);
+        let due = self.set_timer(repeat_at, Timer::Trap { node, tid });
         if let Some(pending) = self.traps.get_mut(&(node, tid)) {
             pending.due = due;
         }
@@ -315,9 +315,9 @@ impl Fabric {
 
     /// The notice at the head of an end port's queue, for Get(Notice); the empty notice if there is none.
     pub(crate) fn head_notice(&self, end_port: PortAt) -> [u8; 64] {
-        let mut of_port = self.notices_of(end_port);
+        let mut notices = self.notices_of(end_port);
         let toggle = self.ports[self.end_slot(end_port)].notice_toggle;
-        let Some((_, head)) = of_port.next() else {
+        let Some((_, head)) = notices.next() else {
             return Notice {
                 notice_type: NoticeType::Empty,
                 notice_toggle: toggle,
@@ -327,7 +327,7 @@ impl Fabric {
         };
         Notice {
             notice_toggle: toggle,
-            notice_count: u16::try_from(1 + of_port.count()).unwrap_or(u16::MAX),
+            notice_count: u16::try_from(1 + notices.count()).unwrap_or(u16::MAX),
             ..Notice::decode(&head.notice)
         }
         .encode()
@@ -401,7 +401,7 @@ mod tests {
     use super::*;
     use crate::fabric::GlobalRouteHeader;
 
-    /// Three nodes with LIDs, the switch second, all ports Active, SM at host 0.
+    /// Two hosts and a switch with LIDs 1 to 3 and Active end ports; the SM is at host 0.
     fn fabric() -> Fabric {
         let spec = crate::generate::from_spec("star:2").unwrap();
         let mut fabric = Fabric::new(&spec).unwrap();

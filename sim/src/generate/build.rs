@@ -91,21 +91,21 @@ fn record_rank(node: &PlanNode) -> u8 {
 
 fn node_spec(plan: &Plan, node: usize, speed: LinkSpeed, guid: &dyn Fn(usize) -> u64) -> NodeSpec {
     let n = &plan.nodes[node];
-    let own = guid(node);
+    let base_guid = guid(node);
     let num_ports = u8::try_from(n.ports).unwrap_or(u8::MAX);
     let port_guids: Vec<PortGuid> = if n.kind == NodeType::Switch {
-        vec![PortGuid(own)]
+        vec![PortGuid(base_guid)]
     } else {
         (1..=u64::from(num_ports))
-            .map(|p| PortGuid(own + p))
+            .map(|p| PortGuid(base_guid + p))
             .collect()
     };
     NodeSpec {
         kind: n.kind,
         description: n.name.clone(),
-        node_guid: NodeGuid(own),
+        node_guid: NodeGuid(base_guid),
         // An aggregation CA has the system image GUID of its switch.
-        system_image_guid: SystemImageGuid(n.inside.map_or(own, guid)),
+        system_image_guid: SystemImageGuid(n.inside.map_or(base_guid, guid)),
         num_ports,
         lids: vec![(Lid::NONE, Lmc(0)); port_guids.len()],
         port_guids,

@@ -80,7 +80,7 @@ impl TopologyOptions {
         Ok(o)
     }
 
-    /// A random stream per purpose, so that one option does not change the numbers of another.
+    /// A random stream per purpose, so that one option does not change the random numbers of another.
     pub(super) fn rng(&self, purpose: &str) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(
@@ -148,7 +148,7 @@ fn planes(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     if plan.nodes.len().saturating_mul(count) > MAX_NODES {
         return Err(SpecProblem::Lids(plan.nodes.len() * count));
     }
-    let one = plan.clone();
+    let original = plan.clone();
     for node in &mut plan.nodes {
         if node.is_host() {
             node.used *= count;
@@ -161,9 +161,9 @@ fn planes(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
         }
     }
     for plane in 1..count {
-        let place: Vec<usize> = (0..one.nodes.len())
+        let copy_of: Vec<usize> = (0..original.nodes.len())
             .map(|i| {
-                let node = &one.nodes[i];
+                let node = &original.nodes[i];
                 if node.is_host() {
                     i
                 } else {
@@ -175,14 +175,14 @@ fn planes(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
             })
             .collect();
         let moved = |port: &PlanPort| {
-            let node = &one.nodes[port.node];
+            let node = &original.nodes[port.node];
             let before = if node.is_host() { plane * node.used } else { 0 };
             PlanPort {
-                node: place[port.node],
+                node: copy_of[port.node],
                 port: port.port + before,
             }
         };
-        let copies: Vec<_> = one
+        let copies: Vec<_> = original
             .links
             .iter()
             .map(|(a, b)| (moved(a), moved(b)))
@@ -232,9 +232,9 @@ fn drop_cables(plan: &mut Plan, o: &TopologyOptions) {
 }
 
 fn spine_hosts(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
-    let on = plan.hosts_on();
+    let host_counts = plan.hosts_on();
     let bare: Vec<usize> = (0..plan.nodes.len())
-        .filter(|n| plan.is_switch(*n) && on[*n] == 0)
+        .filter(|n| plan.is_switch(*n) && host_counts[*n] == 0)
         .collect();
     if count > 0 && bare.is_empty() {
         return Err(SpecProblem::Rule(
@@ -253,9 +253,9 @@ fn second_ports(plan: &mut Plan) -> Result<(), SpecProblem> {
     let hosts: Vec<usize> = (0..plan.nodes.len())
         .filter(|n| plan.nodes[*n].is_host())
         .collect();
-    let on = plan.hosts_on();
+    let host_counts = plan.hosts_on();
     let leaves: Vec<usize> = (0..plan.nodes.len())
-        .filter(|n| plan.is_switch(*n) && on[*n] > 0)
+        .filter(|n| plan.is_switch(*n) && host_counts[*n] > 0)
         .collect();
     let mut home = vec![None; plan.nodes.len()];
     for (a, b) in &plan.links {
@@ -308,8 +308,8 @@ fn routers(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-/// Adds loopback cables (2 ports) or plugs (1 port) to switches in turn, as long as possible to switches with free
-/// ports.
+/// Adds loopback cables (2 ports) or plugs (1 port) to switches in turn; ports are added only if no switch has free
+/// ones.
 fn loopbacks(plan: &mut Plan, count: usize, ports_each: usize) -> Result<(), SpecProblem> {
     if count == 0 {
         return Ok(());
@@ -347,7 +347,7 @@ fn aggregation_nodes(plan: &mut Plan) -> Result<(), SpecProblem> {
     for switch in switches(plan, "sharp requires a switch")? {
         let port = plan.nodes[switch].ports + 1;
         plan.nodes[switch].ports = port;
-        // With no free port below, the extra port is the last one, as in hardware.
+        // The extra port follows all other ports, used or free, as in hardware.
         let node = plan.add(NodeType::Ca, hardware::AGGREGATION_NAME.to_owned(), 1);
         plan.nodes[node].inside = Some(switch);
         plan.nodes[node].used = 1;
@@ -358,19 +358,19 @@ fn aggregation_nodes(plan: &mut Plan) -> Result<(), SpecProblem> {
 }
 
 fn add_islands(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
-    let one = plan.clone();
-    if one.nodes.len().saturating_mul(count) > MAX_NODES {
-        return Err(SpecProblem::Lids(one.nodes.len() * count));
+    let original = plan.clone();
+    if original.nodes.len().saturating_mul(count) > MAX_NODES {
+        return Err(SpecProblem::Lids(original.nodes.len() * count));
     }
     for island in 1..count {
         let offset = plan.nodes.len();
-        for node in &one.nodes {
+        for node in &original.nodes {
             let mut node = node.clone();
             node.name = format!("island-{island} {}", node.name);
             node.inside = node.inside.map(|s| s + offset);
             plan.nodes.push(node);
         }
-        for (a, b) in &one.links {
+        for (a, b) in &original.links {
             let moved = |port: &PlanPort| PlanPort {
                 node: port.node + offset,
                 port: port.port,

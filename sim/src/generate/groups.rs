@@ -88,18 +88,18 @@ pub(super) fn dragonfly_plus(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-/// Connects each pair of groups by as many links as all pairs can have; a group uses the ports of its switches in
-/// turn.
+/// Connects all pairs of groups by the same number of links, the largest possible; a group uses the ports of its
+/// switches in turn.
 fn global_cables(
     plan: &mut Plan,
     groups: usize,
-    of_a_group: usize,
+    links_per_group: usize,
     switch: impl Fn(usize, usize) -> usize,
 ) {
     if groups < 2 {
         return;
     }
-    let each = of_a_group / (groups - 1);
+    let each = links_per_group / (groups - 1);
     let mut used = vec![0; groups];
     for i in 0..groups {
         for j in i + 1..groups {

@@ -31,32 +31,32 @@ impl SwitchGraph {
     }
 
     fn distances(&self, from: NodeIdx) -> BTreeMap<NodeIdx, usize> {
-        let mut results = BTreeMap::from([(from, 0)]);
+        let mut distances = BTreeMap::from([(from, 0)]);
         let mut queue = VecDeque::from([from]);
         while let Some(at) = queue.pop_front() {
-            let far = results[&at] + 1;
+            let distance = distances[&at] + 1;
             for next in &self.next[&at] {
-                if !results.contains_key(next) {
-                    results.insert(*next, far);
+                if !distances.contains_key(next) {
+                    distances.insert(*next, distance);
                     queue.push_back(*next);
                 }
             }
         }
-        results
+        distances
     }
 
-    /// The largest distance between the switches that `of` selects.
-    fn diameter(&self, value_of: impl Fn(&str) -> bool) -> usize {
-        let picked: BTreeSet<_> = self
+    /// The largest distance between the switches whose names `selects` accepts.
+    fn diameter(&self, selects: impl Fn(&str) -> bool) -> usize {
+        let selected: BTreeSet<_> = self
             .next
             .keys()
-            .filter(|n| value_of(self.name(**n)))
+            .filter(|n| selects(self.name(**n)))
             .collect();
-        let far = |from: &NodeIdx| {
+        let eccentricity = |from: &NodeIdx| {
             let found = self.distances(*from);
-            picked.iter().map(|to| found[to]).max().unwrap()
+            selected.iter().map(|to| found[to]).max().unwrap()
         };
-        picked.iter().map(|n| far(n)).max().unwrap()
+        selected.iter().map(|n| eccentricity(n)).max().unwrap()
     }
 
     fn name(&self, node: NodeIdx) -> &str {
@@ -154,7 +154,7 @@ fn leaves_of_a_dragonfly_plus_are_two_hops_apart_in_a_group_and_three_between_gr
 }
 
 #[test]
-fn grids_have_the_diameter_of_their_sides() {
+fn diameter_of_a_grid_follows_from_its_sides() {
     for (text, diameter) in [
         ("torus:5,4,3,1", 2 + 2 + 1),
         ("torus:2,2", 2),
@@ -177,8 +177,8 @@ fn diameter_of_a_fat_tree_is_four_and_all_ports_are_used() {
     }
     assert!(graph.next.keys().all(|n| cables[*n] == 6));
     // Every core is a common ancestor of two leaves in different pods: (K/2)^2 paths.
-    let two = (graph.named("leaf-0-0")[0], graph.named("leaf-5-2")[0]);
-    let (from, to) = (graph.distances(two.0), graph.distances(two.1));
+    let pair = (graph.named("leaf-0-0")[0], graph.named("leaf-5-2")[0]);
+    let (from, to) = (graph.distances(pair.0), graph.distances(pair.1));
     let cores = graph.named("core-");
     let between = cores.iter().filter(|c| from[c] == 2 && to[c] == 2);
     assert_eq!(between.count(), 9);
@@ -215,7 +215,7 @@ fn common_ancestors_of_pgft_leaves_follow_from_its_widths() {
         for (i, a) in leaves.iter().enumerate() {
             for b in &leaves[i + 1..] {
                 let (of_a, of_b) = (ancestors(&graph, *a, 3), ancestors(&graph, *b, 3));
-                let met = (1..=3)
+                let common_level = (1..=3)
                     .find(|l| !of_a[l - 1].is_disjoint(&of_b[l - 1]))
                     .unwrap();
                 // The highest label digit in which they differ determines the level of their common ancestors.
@@ -229,9 +229,11 @@ fn common_ancestors_of_pgft_leaves_follow_from_its_widths() {
                 };
                 let (da, db) = (digits(a), digits(b));
                 let expected = if da[0] == db[0] { 2 } else { 3 };
-                assert_eq!(met, expected);
-                let common = of_a[met - 1].intersection(&of_b[met - 1]).count();
-                assert_eq!(common, w[1..met].iter().product::<usize>());
+                assert_eq!(common_level, expected);
+                let common = of_a[common_level - 1]
+                    .intersection(&of_b[common_level - 1])
+                    .count();
+                assert_eq!(common, w[1..common_level].iter().product::<usize>());
             }
         }
         // Links between two nodes of adjacent levels: exactly Pi, or none.

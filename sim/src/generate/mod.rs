@@ -107,7 +107,7 @@ pub enum SpecProblem {
     /// More ports than a switch can have.
     #[error("a switch needs {0} ports, the maximum is 254")]
     Ports(usize),
-    /// More ports than a host can have here.
+    /// More ports than a host can have.
     #[error("a host needs {0} ports, the maximum is 15")]
     HostPorts(usize),
     /// No McKay-Miller-Širáň graph of this size.
@@ -180,7 +180,7 @@ fn plan_shape(name: &str, text: &str) -> Result<Plan, SpecProblem> {
     }
 }
 
-/// Generation of switches with that many ports.
+/// Default generation: NDR if a node has more than 41 ports, otherwise HDR.
 fn default_speed(plan: &Plan) -> LinkSpeed {
     if plan.nodes.iter().any(|n| n.ports > 41) {
         LinkSpeed::Ndr

@@ -211,9 +211,9 @@ fn any_case() -> impl Strategy<Value = (String, ExpectedSize, usize)> {
                 + routers
                 + if flag("sharp") { size.switches } else { 0 };
             let size = ExpectedSize { hosts: size.hosts + spine_hosts, ..size };
-            let words: String = flags.iter().map(|f| format!(";{f}")).collect();
+            let extra: String = flags.iter().map(|f| format!(";{f}")).collect();
             let text = format!(
-                "{shape};drop=0.{drop};spine-hosts={spine_hosts};loopbacks={loops};parallel={parallel};routers={routers};seed={seed}{words}"
+                "{shape};drop=0.{drop};spine-hosts={spine_hosts};loopbacks={loops};parallel={parallel};routers={routers};seed={seed}{extra}"
             );
             (text, size, other_links)
         },
@@ -289,8 +289,8 @@ proptest! {
         }
         prop_assert_eq!(parts, size.parts);
 
-        let mut again = spec.clone();
-        again.normalise();
-        prop_assert_eq!(again, spec);
+        let mut normalised = spec.clone();
+        normalised.normalise();
+        prop_assert_eq!(normalised, spec);
     }
 }

@@ -1,4 +1,4 @@
-//! Regular shapes: links between switches, and hosts.
+//! Plans of fat trees, grids, HyperX, random graphs and fabrics with at most one switch.
 
 use ferrosm_mad::attr::NodeType;
 use rand::SeedableRng;
@@ -103,7 +103,7 @@ pub(super) fn fat_tree2(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         for host in 0..hosts {
             plan.host(&format!("host-{leaf}-{host}"), at);
         }
-        // Distributed over all leaves in turn, so that no spine exceeds its radix.
+        // The uplinks of all leaves use the spines in turn, so that no spine exceeds its radix.
         for u in 0..up {
             plan.link(at, spines[(leaf * up + u) % spines.len()]);
         }

@@ -44,21 +44,21 @@ fn parse_lists<const N: usize>(
     form: &'static str,
 ) -> Result<[Vec<usize>; N], SpecProblem> {
     let parts: Vec<&str> = text.split('/').collect();
-    let mut parse_lists: [Vec<usize>; N] = core::array::from_fn(|_| Vec::new());
+    let mut lists: [Vec<usize>; N] = core::array::from_fn(|_| Vec::new());
     if parts.len() != N {
         return Err(SpecProblem::Form(form));
     }
-    for ((list, part), name) in parse_lists.iter_mut().zip(parts).zip(["M", "W", "P"]) {
+    for ((list, part), name) in lists.iter_mut().zip(parts).zip(["M", "W", "P"]) {
         for text in split_at_commas(part) {
             let max = if name == "M" { MAX_SWITCHES } else { MAX_PORTS };
             list.push(number(name, text, 1, max)?);
         }
     }
-    let levels = parse_lists.first().map_or(0, Vec::len);
-    if levels == 0 || levels > MAX_LEVELS || parse_lists.iter().any(|l| l.len() != levels) {
+    let levels = lists.first().map_or(0, Vec::len);
+    if levels == 0 || levels > MAX_LEVELS || lists.iter().any(|l| l.len() != levels) {
         return Err(SpecProblem::Form(form));
     }
-    Ok(parse_lists)
+    Ok(lists)
 }
 
 fn tree(m: &[usize], w: &[usize], p: &[usize]) -> Result<Plan, SpecProblem> {
@@ -103,8 +103,8 @@ fn tree(m: &[usize], w: &[usize], p: &[usize]) -> Result<Plan, SpecProblem> {
                 plan.switch(name, DEFAULT_RADIX)
             })
             .collect();
-        // A node's number is its label read from the highest level down, so the digits above and below that of
-        // this level are a quotient and a remainder.
+        // A node's index is its label as a mixed-radix number: `h` are the digits above that of this level, `l` those
+        // below.
         let low: usize = levels[..i].iter().map(|l| l.w).product();
         let high: usize = levels[i + 1..].iter().map(|l| l.m).product();
         for h in 0..high {
@@ -208,14 +208,14 @@ pub(super) fn rail_pods(text: &str) -> Result<Plan, SpecProblem> {
         .collect();
     let mut shared = Vec::new();
     for pod in 0..pods {
-        let in_pod = if groups == 1 && pods > 1 {
+        let prefix = if groups == 1 && pods > 1 {
             String::new()
         } else {
             format!("pod{pod:02}-")
         };
         if shared.is_empty() || groups > 1 {
             shared = (0..spines)
-                .map(|s| plan.switch(format!("{in_pod}spine{s:02}"), POD_RADIX))
+                .map(|s| plan.switch(format!("{prefix}spine{s:02}"), POD_RADIX))
                 .collect();
         }
         let leaves: Vec<usize> = (0..gpus)

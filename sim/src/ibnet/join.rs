@@ -58,30 +58,30 @@ impl Joiner<'_, '_> {
     fn links(&self, diagnostics: &mut Diagnostics) -> Vec<LinkSpec> {
         let mut links = Vec::new();
         // Ports without a line of their own that a link leads to, with the position of that link.
-        let mut silent: BTreeMap<PortAt, SourceLine> = BTreeMap::new();
+        let mut undescribed: BTreeMap<PortAt, SourceLine> = BTreeMap::new();
         for (node, record) in self.records.list.iter().enumerate() {
-            for (end, peers) in record.ports.iter().zip(&self.peers[node]) {
+            for (end, peer) in record.ports.iter().zip(&self.peers[node]) {
                 let local = PortAt {
                     node,
                     port: end.port,
                 };
-                match self.other_end(local, end, *peers) {
-                    Ok((peers, Some(back))) => {
-                        if local <= peers {
-                            links.push(self.link(local, end, peers, Some(back)));
+                match self.other_end(local, end, *peer) {
+                    Ok((peer, Some(back))) => {
+                        if local <= peer {
+                            links.push(self.link(local, end, peer, Some(back)));
                         }
                     }
-                    Ok((peers, None)) => {
-                        let (id, port) = (self.id(peers), peers.port);
-                        if let Some(first) = silent.insert(peers, end.at) {
+                    Ok((peer, None)) => {
+                        let (id, port) = (self.id(peer), peer.port);
+                        if let Some(first) = undescribed.insert(peer, end.at) {
                             let first = first.line();
                             diagnostics.error(end.at, ReadErrorKind::PortTaken { id, port, first });
                         } else {
                             diagnostics.warn(end.at, WarningKind::OneSided { id, port });
-                            links.push(self.link(local, end, peers, None));
+                            links.push(self.link(local, end, peer, None));
                         }
                     }
-                    Err(ReadErrorKind::UnknownPeer(_)) if self.records.lost => {}
+                    Err(ReadErrorKind::UnknownPeer(_)) if self.records.has_skipped_record => {}
                     Err(kind) => diagnostics.error(end.at, kind),
                 }
             }
@@ -98,30 +98,30 @@ impl Joiner<'_, '_> {
         &self,
         local: PortAt,
         line: &PortLine<'_>,
-        peers: Option<PortAt>,
+        peer: Option<PortAt>,
     ) -> Result<(PortAt, Option<&PortLine<'_>>), ReadErrorKind> {
-        let Some(peers) = peers else {
+        let Some(peer) = peer else {
             return Err(ReadErrorKind::UnknownPeer(line.peer.clone().into_owned()));
         };
-        let record = &self.records.list[peers.node];
+        let record = &self.records.list[peer.node];
         let ports = record.spec.num_ports;
-        if peers.port == 0 || peers.port > ports {
+        if peer.port == 0 || peer.port > ports {
             return Err(ReadErrorKind::NoSuchPort {
-                id: self.id(peers),
-                port: peers.port,
+                id: self.id(peer),
+                port: peer.port,
                 ports,
             });
         }
-        let Ok(at) = record.ports.binary_search_by_key(&peers.port, |p| p.port) else {
-            return Ok((peers, None));
+        let Ok(at) = record.ports.binary_search_by_key(&peer.port, |p| p.port) else {
+            return Ok((peer, None));
         };
         let back = &record.ports[at];
-        if self.peers[peers.node][at] == Some(local) {
-            return Ok((peers, Some(back)));
+        if self.peers[peer.node][at] == Some(local) {
+            return Ok((peer, Some(back)));
         }
         Err(ReadErrorKind::Contradiction {
-            id: self.id(peers),
-            port: peers.port,
+            id: self.id(peer),
+            port: peer.port,
             line: back.at.line(),
             other: back.peer.clone().into_owned(),
             other_port: back.peer_port,
@@ -132,7 +132,7 @@ impl Joiner<'_, '_> {
         &self,
         local: PortAt,
         line: &PortLine<'_>,
-        peers: PortAt,
+        peer: PortAt,
         back: Option<&PortLine<'_>>,
     ) -> LinkSpec {
         // Each port has the rate of its own line, its record's default, or ibsim's default; an unknown rate is
@@ -148,11 +148,11 @@ impl Joiner<'_, '_> {
                 (width.or(Some(narrow)), speed.or(Some(slow)))
             }
         };
-        let link_ends = [Some(rate(local, line)), back.map(|back| rate(peers, back))];
+        let link_ends = [Some(rate(local, line)), back.map(|back| rate(peer, back))];
         let rates = link_ends.into_iter().flatten();
         LinkSpec {
             a: local,
-            b: peers,
+            b: peer,
             width: rates
                 .clone()
                 .filter_map(|r| r.0)

@@ -110,7 +110,7 @@ const KEYS: &[(&str, KeyParser)] = &[
     ("pdebug", |_| Ok(IbnetLine::Other)),
 ];
 
-/// Parses a line without surrounding blanks and comments.
+/// Parses a line that has no surrounding blanks.
 pub(super) fn parse(text: &str) -> Parsed<'_> {
     if text.is_empty() || text.starts_with('#') {
         return Ok(IbnetLine::Other);
@@ -210,7 +210,7 @@ fn node_line<'a>(word: &'static str, kind: NodeType, rest: &'a str) -> Parsed<'a
     })
 }
 
-/// `rest` follows the opening bracket.
+/// Parses a port line; `remaining` follows the opening bracket.
 fn port_line(remaining: &str) -> Parsed<'_> {
     let parse_error = || ReadErrorKind::BadPortLine;
     let (port, remaining) = bracketed(remaining).ok_or_else(parse_error)?;
@@ -236,7 +236,7 @@ fn port_line(remaining: &str) -> Parsed<'_> {
     let mut rate = rate_options(options)?;
     let (tail_rate, unknown_rate) = match rate_tail(tail) {
         Ok(found) => found,
-        // Without a node ID it is a comment.
+        // Without a quoted name, the text is an ordinary comment.
         Err(_) if name.is_none() => (Rate::default(), None),
         Err(kind) => return Err(kind),
     };
@@ -342,9 +342,9 @@ fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
 /// text.
 fn rate_tail(tail: &str) -> Result<(Rate, Option<&str>), ReadErrorKind> {
     for word in tail.split_whitespace() {
-        let lanes = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '?');
-        let digits = &word[..word.len() - lanes.len()];
-        let Some(name) = lanes
+        let suffix = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '?');
+        let digits = &word[..word.len() - suffix.len()];
+        let Some(name) = suffix
             .strip_prefix(['x', 'X'])
             .filter(|_| !digits.is_empty())
         else {
@@ -392,7 +392,7 @@ fn rate_options(text: &str) -> Result<Rate, ReadErrorKind> {
     Ok(rate)
 }
 
-/// Bits of an Enabled component.
+/// An Enabled bit mask, at most `max`.
 fn bits(description: &'static str, text: &str, max: u8) -> Result<u8, ReadErrorKind> {
     match number::<u8>(description, text)? {
         n if n > max => Err(ReadErrorKind::BadNumber {

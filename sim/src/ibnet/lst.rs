@@ -108,38 +108,38 @@ impl ListReader {
         Ok(())
     }
 
-    fn end(&mut self, at: SourceLine, half: &ListPort<'_>) -> Result<PortAt, ReadErrorKind> {
-        let index = match self.by_guid.get(&half.node_guid) {
+    fn end(&mut self, at: SourceLine, listed: &ListPort<'_>) -> Result<PortAt, ReadErrorKind> {
+        let index = match self.by_guid.get(&listed.node_guid) {
             Some(index) => *index,
             None => {
-                self.by_guid.insert(half.node_guid, self.spec.nodes.len());
-                self.spec.nodes.push(half.node());
+                self.by_guid.insert(listed.node_guid, self.spec.nodes.len());
+                self.spec.nodes.push(listed.node());
                 self.source_lines.push(at);
                 self.spec.nodes.len() - 1
             }
         };
         let node = &mut self.spec.nodes[index];
-        if node.kind != half.kind || node.num_ports != half.ports {
+        if node.kind != listed.kind || node.num_ports != listed.ports {
             let (id, first) = (node.description.clone(), self.source_lines[index].line());
             return Err(ReadErrorKind::InconsistentNode { id, first });
         }
-        if half.port == 0 || half.port > half.ports {
+        if listed.port == 0 || listed.port > listed.ports {
             return Err(ReadErrorKind::NoSuchPort {
                 id: node.description.clone(),
-                port: half.port,
-                ports: half.ports,
+                port: listed.port,
+                ports: listed.ports,
             });
         }
-        let end = if half.kind == NodeType::Switch {
+        let end = if listed.kind == NodeType::Switch {
             0
         } else {
-            usize::from(half.port - 1)
+            usize::from(listed.port - 1)
         };
-        node.port_guids[end] = PortGuid(half.port_guid);
-        node.lids[end] = (half.lid, Lmc(0));
+        node.port_guids[end] = PortGuid(listed.port_guid);
+        node.lids[end] = (listed.lid, Lmc(0));
         Ok(PortAt {
             node: index,
-            port: half.port,
+            port: listed.port,
         })
     }
 }
@@ -172,8 +172,8 @@ impl ListPort<'_> {
 }
 
 fn parse(text: &str) -> Result<ListLine<'_>, ReadErrorKind> {
-    let (a, remaining) = half(text)?;
-    let (b, remaining) = half(remaining)?;
+    let (a, remaining) = parse_list_port(text)?;
+    let (b, remaining) = parse_list_port(remaining)?;
     let (mut width, mut speed) = (None, None);
     for word in remaining.split_whitespace() {
         if let Some(text) = word.strip_prefix("PHY=") {
@@ -194,7 +194,7 @@ fn parse(text: &str) -> Result<ListLine<'_>, ReadErrorKind> {
     Ok((a, b, width, speed))
 }
 
-/// A speed by its Gb/s or its name.
+/// A speed by its rate per lane in Gb/s, or by its name.
 fn speed_of(text: &str) -> Option<LinkSpeed> {
     Some(match text {
         "2.5" => LinkSpeed::Sdr,
@@ -209,8 +209,8 @@ fn speed_of(text: &str) -> Option<LinkSpeed> {
     })
 }
 
-/// The text between two braces, and the rest. Names contain no braces.
-fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
+/// Parses the port between the first two braces; returns it and the text after it. Names contain no braces.
+fn parse_list_port(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
     let parse_error = ReadErrorKind::BadListLine;
     let text = text
         .trim_start()
@@ -250,11 +250,11 @@ fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
         }
     }
     let [ports, system, node, port_guid, vendor, device, lid, port] = fields;
-    let port_of = |n: Option<u64>| n.and_then(|n| u8::try_from(n).ok());
-    let (Some(node_guid), Some(port)) = (node, port_of(port)) else {
+    let as_u8 = |n: Option<u64>| n.and_then(|n| u8::try_from(n).ok());
+    let (Some(node_guid), Some(port)) = (node, as_u8(port)) else {
         return Err(parse_error("missing NodeGUID or PN"));
     };
-    let ports = port_of(ports)
+    let ports = as_u8(ports)
         .filter(|n| (1..=254).contains(n))
         .ok_or_else(|| parse_error("Ports is not a number from 01 to FE"))?;
     // For the other port, OpenSM prints the device ID in the upper half.
@@ -262,7 +262,7 @@ fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
         n if n > 0xFFFF => n >> 16,
         n => n,
     };
-    let half = ListPort {
+    let listed = ListPort {
         kind,
         ports,
         system_image: system.unwrap_or(node_guid),
@@ -277,7 +277,7 @@ fn half(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
         },
         port,
     };
-    Ok((half, remaining))
+    Ok((listed, remaining))
 }
 
 /// Number fields and their descriptions.

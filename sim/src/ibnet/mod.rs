@@ -47,8 +47,8 @@ pub struct ParsedFabric {
 /// # Errors
 /// [`ReadErrors`].
 pub fn read(text: &str) -> Result<FabricSpec, ReadErrors> {
-    let alone = &mut |_: &str| Err("includes are not supported here".to_owned());
-    read_file(text.as_bytes(), alone).map(|reading| reading.spec)
+    let no_includes = &mut |_: &str| Err("includes are not supported here".to_owned());
+    read_file(text.as_bytes(), no_includes).map(|reading| reading.spec)
 }
 
 /// Reads a fabric from a file in any of the formats. `load` returns the contents of an included file by name.

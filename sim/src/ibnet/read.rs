@@ -18,7 +18,7 @@ pub(super) struct IbnetRecord<'a> {
     pub(super) at: SourceLine,
     pub(super) id: Cow<'a, str>,
     pub(super) spec: NodeSpec,
-    /// ibsim's defaults at this record.
+    /// ibsim's default rate at this record.
     pub(super) rate: Rate,
     /// By port.
     pub(super) ports: Vec<PortLine<'a>>,
@@ -45,7 +45,7 @@ pub(super) struct IbnetRecords<'a> {
     /// Aliases of ports, without the leading `@`.
     pub(super) aliases: BTreeMap<&'a str, (usize, u8)>,
     /// Whether a record was invalid, so that links to it are not errors.
-    pub(super) lost: bool,
+    pub(super) has_skipped_record: bool,
 }
 
 /// The next GUID of a node type, and the base of relative GUIDs.
@@ -146,7 +146,7 @@ impl<'a> Reader<'a, '_> {
 
     fn skip(&mut self) {
         self.current = Current::Skipped;
-        self.records.lost = true;
+        self.records.has_skipped_record = true;
     }
 
     fn line(
@@ -164,11 +164,11 @@ impl<'a> Reader<'a, '_> {
                 lid,
                 enhanced,
             } => {
-                let done = self.node(at, kind, ports, id, description, lid, enhanced);
-                if done.is_err() {
+                let result = self.node(at, kind, ports, id, description, lid, enhanced);
+                if result.is_err() {
                     self.skip();
                 }
-                done?;
+                result?;
             }
             IbnetLine::Port {
                 port,
@@ -370,8 +370,8 @@ impl<'a> Reader<'a, '_> {
             Current::Again(index) => (index, true),
         };
         let peer = peer.map(|(id, peer_port)| {
-            let whole = id.starts_with('@').then_some(Cow::Borrowed(id));
-            (whole.unwrap_or_else(|| self.full_id(id)), peer_port)
+            let alias = id.starts_with('@').then_some(Cow::Borrowed(id));
+            (alias.unwrap_or_else(|| self.full_id(id)), peer_port)
         });
         let record = &mut self.records.list[index];
         let ports = record.spec.num_ports;

@@ -72,8 +72,8 @@ impl Sources {
 /// Decodes UTF-8, UTF-16 with a byte-order mark (as PowerShell writes it), or bytes, with invalid UTF-8 replaced
 /// by U+FFFD.
 fn decode(bytes: &[u8]) -> Cow<'_, str> {
-    let wide = |of: fn([u8; 2]) -> u16| {
-        let units = bytes[2..].chunks_exact(2).map(|c| of([c[0], c[1]]));
+    let wide = |to_unit: fn([u8; 2]) -> u16| {
+        let units = bytes[2..].chunks_exact(2).map(|c| to_unit([c[0], c[1]]));
         let text = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
         Cow::Owned(text.collect())
     };
@@ -90,7 +90,7 @@ pub(super) fn bare(line: &str) -> &str {
         line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');
     while let Some(escaped) = remaining.strip_prefix('\u{1b}') {
         let end = match escaped.chars().next() {
-            // A control sequence ends at its first letter, a window command at BEL.
+            // A control sequence ends at its first letter, an operating system command at BEL.
             Some('[') => escaped[1..]
                 .find(|c: char| c.is_ascii_alphabetic() || c == '~')
                 .map(|n| n + 2),

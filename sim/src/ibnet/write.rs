@@ -15,7 +15,7 @@ use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 /// and LID of unconnected CA ports become node GUID + port and unset.
 ///
 /// Debian's ibsim 0.10 reads NDR and XDR as SDR with a warning, and routers without extended speeds; nodes and
-/// links are the same. Its options start with `=`, so descriptions should not contain it.
+/// links are the same. It recognises options by `=`, so descriptions should not contain it.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -31,14 +31,14 @@ pub fn write(spec: &FabricSpec, out: &mut impl fmt::Write) -> fmt::Result {
             writeln!(out)?;
         }
         header(node, &ids[index], out)?;
-        let mine = PortAt {
+        let own_ports = PortAt {
             node: index,
             port: 0,
         }..=PortAt {
             node: index,
             port: u8::MAX,
         };
-        for (here, (there, link)) in ends.range(mine) {
+        for (here, (there, link)) in ends.range(own_ports) {
             let peer = &spec.nodes[there.node];
             write!(out, "[{}]", here.port)?;
             if node.kind != NodeType::Switch {

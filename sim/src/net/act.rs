@@ -25,19 +25,17 @@ impl Net {
                 self.set_node_faults(node, faults);
             }
             FabricAction::LinkLoss(at, loss) => self.set_link_loss(at, loss),
-            FabricAction::Wire(scope, apply_to_devices) => {
-                self.set_transport_fault(scope, apply_to_devices)?
-            }
-            FabricAction::Drain(cable, time) => {
-                for location in self.existing_fault_locations(FaultScope::Link(cable))? {
+            FabricAction::Wire(scope, fault) => self.set_transport_fault(scope, fault)?,
+            FabricAction::Drain(direction, time) => {
+                for location in self.existing_fault_locations(FaultScope::Link(direction))? {
                     if let super::FaultLocation::Into(at) = location {
                         self.table.link_mut(at).drain = time;
                     }
                 }
             }
-            FabricAction::Agent(node, apply_to_devices) => {
+            FabricAction::Agent(node, fault) => {
                 node.map_or(Ok(()), |node| self.check_node(node))?;
-                self.table.set_agent_fault(node, apply_to_devices);
+                self.table.set_agent_fault(node, fault);
             }
             FabricAction::AttrLoss(scope, attr, loss) => {
                 for location in self.existing_fault_locations(scope)? {
@@ -103,8 +101,8 @@ impl Net {
         match scope {
             FaultScope::Fabric => {}
             FaultScope::Node(node) => self.check_node(node)?,
-            FaultScope::Link(cable) => {
-                let at = cable.port();
+            FaultScope::Link(direction) => {
+                let at = direction.port();
                 self.fabric.port_info(at).ok_or(SpecError::NoSuchPort(at))?;
             }
         }
@@ -114,15 +112,15 @@ impl Net {
     fn set_transport_fault(
         &mut self,
         scope: FaultScope,
-        apply_to_devices: TransportFault,
+        fault: TransportFault,
     ) -> Result<(), SpecError> {
         for location in self.existing_fault_locations(scope)? {
-            self.table.set_transport_fault(location, apply_to_devices);
+            self.table.set_transport_fault(location, fault);
         }
         Ok(())
     }
 
-    /// Cuts a cable and schedules the rest of the flaps.
+    /// Cuts a cable and schedules its repair and the further cuts.
     fn flap(
         &mut self,
         at: PortAt,
@@ -143,7 +141,7 @@ impl Net {
     }
 }
 
-/// Actions on the devices alone.
+/// Applies an action that changes only the devices.
 fn apply_to_devices(fabric: &mut Fabric, action: FabricAction) -> Result<(), SpecError> {
     match action {
         FabricAction::Cut(at) => fabric.cut(at),
@@ -200,8 +198,8 @@ fn apply_to_devices(fabric: &mut Fabric, action: FabricAction) -> Result<(), Spe
         }
         FabricAction::SetCounter { at, counter, value } => {
             fabric.port_info(at).ok_or(SpecError::NoSuchPort(at))?;
-            let now = fabric.port_counters(at).get(counter);
-            fabric.add_errors(at, counter, value.wrapping_sub(now));
+            let current = fabric.port_counters(at).get(counter);
+            fabric.add_errors(at, counter, value.wrapping_sub(current));
             Ok(())
         }
         FabricAction::Call(call) => {

@@ -15,9 +15,9 @@ use crate::spec::PortAt;
 /// An SM that replies to SMInfo and sends only the MADs of its script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignSm {
-    /// Its SMInfo; ActCount is incremented by each request.
+    /// Its SMInfo; each SMInfo request increments ActCount.
     pub info: SmInfo,
-    /// Whether it changes its state on Set(SMInfo): HANDOVER to master, DISABLE to not active, STANDBY to standby.
+    /// Whether Set(SMInfo) changes its state; if not, it only replies.
     pub obeys: bool,
     /// Controls that it rejects.
     pub refuses: Vec<SmControl>,
@@ -32,7 +32,7 @@ impl ForeignSm {
     /// Size of the log; older entries are dropped.
     pub const LOG_LEN: usize = 4096;
 
-    /// An SM with this GUID, priority and state that obeys controls.
+    /// An SM with this GUID, priority and state that obeys all controls.
     #[must_use]
     pub fn new(guid: PortGuid, priority: u8, state: SmState) -> Self {
         let info = SmInfo {

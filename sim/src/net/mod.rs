@@ -232,7 +232,7 @@ impl Net {
         None
     }
 
-    /// Schedules an action; immediately if the time is past.
+    /// Schedules an action; a past time means now.
     pub fn schedule(&mut self, at: Instant, action: FabricAction) {
         self.queue.push_action(at.max(self.now), action);
     }
@@ -387,9 +387,9 @@ impl Net {
                 .into_iter()
                 .collect(),
             FaultScope::Link(LinkDirection::Both(at)) => {
-                let mut fault_locations = vec![FaultLocation::Into(at)];
-                fault_locations.extend(self.fabric.peer(at).map(FaultLocation::Into));
-                fault_locations
+                let mut locations = vec![FaultLocation::Into(at)];
+                locations.extend(self.fabric.peer(at).map(FaultLocation::Into));
+                locations
             }
         }
     }

@@ -54,13 +54,13 @@ pub(super) struct EventQueue {
 }
 
 impl EventQueue {
-    pub(super) fn push(&mut self, at: Instant, key: QueuedEvent) {
+    pub(super) fn push(&mut self, at: Instant, event: QueuedEvent) {
         self.seq += 1;
         self.sm_changes += usize::from(matches!(
-            key,
+            event,
             QueuedEvent::Notice(OwnerNotice::SmProcess(..))
         ));
-        self.heap.push(Reverse((at, self.seq, key)));
+        self.heap.push(Reverse((at, self.seq, event)));
     }
 
     pub(super) fn next_time(&self) -> Option<Instant> {
@@ -68,12 +68,12 @@ impl EventQueue {
     }
 
     pub(super) fn pop(&mut self) -> Option<QueuedEvent> {
-        let Reverse((_, _, key)) = self.heap.pop()?;
+        let Reverse((_, _, event)) = self.heap.pop()?;
         self.sm_changes -= usize::from(matches!(
-            key,
+            event,
             QueuedEvent::Notice(OwnerNotice::SmProcess(..))
         ));
-        Some(key)
+        Some(event)
     }
 
     pub(super) fn insert(&mut self, packet: Packet) -> u32 {

@@ -67,7 +67,7 @@ pub(super) struct FaultTable {
     attrs: Vec<AttrLoss>,
     /// By receiving port of a link with drain time: when it can receive the next MAD.
     drained: BTreeMap<PortAt, Instant>,
-    /// Waits for credits, by receiving port, since the last [`super::Net`] query.
+    /// Waits for credits, by receiving port, that [`super::Net`] has not counted yet.
     pub(super) credit_waits: Vec<(PortAt, Duration)>,
 }
 
@@ -181,7 +181,7 @@ impl FaultTable {
         };
         match change {
             AgentFault::Service(time) => faults.service = time,
-            AgentFault::Backlog(most) => faults.backlog = most,
+            AgentFault::Backlog(limit) => faults.backlog = limit,
             AgentFault::Delay(time) => faults.delay = time,
             AgentFault::Hung(hung) => faults.hung = hung,
             AgentFault::Refuse(status) => faults.refuse_sets = status,
@@ -248,7 +248,7 @@ impl FaultTable {
             duplicate: self.everywhere.duplicate,
             latency: self.everywhere.latency,
         };
-        self.at_node(node, attr, &mut flight_state, rng);
+        self.apply_node_faults(node, attr, &mut flight_state, rng);
         for a in &self.attrs {
             if a.location == FaultLocation::Fabric && a.attr == attr {
                 flight_state.lost |= chance(rng, a.loss);
@@ -266,17 +266,17 @@ impl FaultTable {
         flight_state: &mut Flight,
         rng: &mut ChaCha8Rng,
     ) {
-        self.at_node(at.node, attr, flight_state, rng);
+        self.apply_node_faults(at.node, attr, flight_state, rng);
         let mut latency = self.hop_time;
         if let Some(link) = self.links.get(&at) {
             flight_state.lost |= chance(rng, link.loss);
             flight_state.duplicate = flight_state.duplicate.max(link.duplicate);
             latency = link.latency.unwrap_or(latency) + up_to(rng, link.jitter);
             if !link.drain.is_zero() {
-                let here = now + flight_state.latency;
+                let arrival = now + flight_state.latency;
                 let free = self.drained.entry(at).or_default();
-                *free = (*free).max(here) + link.drain;
-                let waited = free.since(here);
+                *free = (*free).max(arrival) + link.drain;
+                let waited = free.since(arrival);
                 latency += waited;
                 self.credit_waits.push((at, waited));
             }
@@ -289,7 +289,7 @@ impl FaultTable {
         }
     }
 
-    fn at_node(
+    fn apply_node_faults(
         &self,
         node: NodeIdx,
         attr: AttrId,

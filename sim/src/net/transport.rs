@@ -32,8 +32,8 @@ impl Net {
         let (result, flight) = if self.table.is_uniform() {
             let lost = chance(&mut self.rng, self.table.everywhere.loss);
             let result = self.fabric.forward_unicast(&mut packet);
-            let flight = self.table.uniform_flight_time(packet.hops);
-            (result, Flight::new(lost, flight))
+            let latency = self.table.uniform_flight_time(packet.hops);
+            (result, Flight::new(lost, latency))
         } else {
             let attr = packet.mad.attr_id();
             let Self {
@@ -77,7 +77,7 @@ impl Net {
             now,
             ..
         } = self;
-        let begin = table.start_flight(from.node, attr, rng);
+        let sender_flight = table.start_flight(from.node, attr, rng);
         let result = fabric.forward_multicast_with(packet, &mut copies, |at| {
             let mut flight = Flight::new(false, Duration::ZERO);
             table.enter_node(at, attr, *now, &mut flight, rng);
@@ -89,13 +89,13 @@ impl Net {
             return self.trace_event(MadEvent::Dropped(reason), from, packet);
         }
         for copy in copies {
-            if begin.lost {
+            if sender_flight.lost {
                 self.trace_event(MadEvent::Lost, copy.at, &copy);
             } else if self.is_instant_now {
                 self.serve(copy, out);
             } else {
-                let flight = self.table.uniform_flight_time(copy.hops);
-                self.schedule_arrival(&copy, from, &Flight::new(false, flight));
+                let latency = self.table.uniform_flight_time(copy.hops);
+                self.schedule_arrival(&copy, from, &Flight::new(false, latency));
             }
         }
     }
@@ -174,7 +174,7 @@ impl Net {
         }
     }
 
-    /// Lets the node process a packet.
+    /// Processes a packet at its node and sends the reply.
     pub(super) fn serve(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
         let faults = self.table.agent(packet.at.node);
         if let Some(status) = faults.refuse_sets
@@ -208,8 +208,8 @@ impl Net {
         self.trace_event(MadEvent::Delivered, delivery.at, packet);
         // An SM uses QP0 and QP1 only.
         let is_mad = delivery.datagram.is_none();
-        let here = |f: &super::ForeignSmSlot| is_mad && f.at == delivery.at && f.is_active();
-        let Some(index) = self.foreign_sms.iter().position(here) else {
+        let is_receiver = |f: &super::ForeignSmSlot| is_mad && f.at == delivery.at && f.is_active();
+        let Some(index) = self.foreign_sms.iter().position(is_receiver) else {
             out.push(delivery);
             return;
         };
@@ -244,17 +244,17 @@ impl Net {
             | Garbage::Modifier => kind,
         };
         let mut header = mad.header();
-        let noise = rng.next_u64();
+        let random = rng.next_u64();
         #[expect(clippy::cast_possible_truncation, reason = "random bits")]
         match kind {
             Garbage::Data => {
                 rng.fill_bytes(&mut mad.as_bytes_mut()[DATA_OFFSET..DATA_OFFSET + DATA_LEN]);
                 return;
             }
-            Garbage::Status => header.status |= 1 << (noise % 15),
-            Garbage::Tid => header.tid.0 ^= noise | 1,
-            Garbage::Attribute => header.attr_id = AttrId(header.attr_id.0 ^ (noise as u16 | 1)),
-            Garbage::Modifier | Garbage::Any => header.attr_mod.0 ^= noise as u32 | 1,
+            Garbage::Status => header.status |= 1 << (random % 15),
+            Garbage::Tid => header.tid.0 ^= random | 1,
+            Garbage::Attribute => header.attr_id = AttrId(header.attr_id.0 ^ (random as u16 | 1)),
+            Garbage::Modifier | Garbage::Any => header.attr_mod.0 ^= random as u32 | 1,
         }
         mad.set_header(&header);
     }

@@ -89,12 +89,12 @@ impl<'a, 's> ChannelDependencies<'a, 's> {
 
     /// The next channel on which `step`'s channel depends.
     fn next_dependency(&self, step: &mut SearchStep) -> Option<usize> {
-        let far = self.next_switch(step.channel)?;
+        let switch = self.next_switch(step.channel)?;
         while let Some((vl, ports)) = self.dependencies[step.channel].get(step.entry) {
             while let Some(port) = ports.first_from(step.from) {
                 step.from = u16::from(port) + 1;
                 // Packets to an end port depend on no further channel.
-                if let Some(next) = self.index(PortAt { node: far, port }, *vl) {
+                if let Some(next) = self.index(PortAt { node: switch, port }, *vl) {
                     return Some(next);
                 }
             }

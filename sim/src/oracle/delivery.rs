@@ -141,7 +141,7 @@ impl DeliveryTree<'_, '_> {
     fn follow(&mut self, start: NodeIdx) -> Delivery {
         let mut at = start;
         self.path.clear();
-        let end = loop {
+        let outcome = loop {
             let node_state = &mut self.tree[at];
             if node_state.lid == self.lid {
                 break match node_state.delivery {
@@ -166,10 +166,10 @@ impl DeliveryTree<'_, '_> {
             }
         };
         for node in &self.path {
-            self.tree[*node].delivery = end;
+            self.tree[*node].delivery = outcome;
         }
         self.order.extend(self.path.drain(..).rev());
-        end
+        outcome
     }
 
     /// Output port, and the input port of the next switch; `None` if the packet is delivered.
@@ -291,12 +291,12 @@ impl DeliveryTree<'_, '_> {
             let Some(next) = next.filter(|_| used_sls != 0) else {
                 continue;
             };
-            let far = &mut self.tree[next.node];
+            let next_node = &mut self.tree[next.node];
             let out = PortAt {
                 node: next.node,
-                port: far.egress.raw(),
+                port: next_node.egress.raw(),
             };
-            let Some(slot) = self.scope.slot(out).filter(|_| far.next.is_some()) else {
+            let Some(slot) = self.scope.slot(out).filter(|_| next_node.next.is_some()) else {
                 continue;
             };
             let table = self.vl_map.table_for(slot, next.port);
@@ -306,11 +306,11 @@ impl DeliveryTree<'_, '_> {
                 for from in bits(vls[sl]) {
                     channels.add(PortAt { node, port }, from, out.port, vl);
                 }
-                if far.used_sls >> sl & 1 == 0 {
-                    far.used_sls |= 1 << sl;
-                    far.vls[sl] = 0;
+                if next_node.used_sls >> sl & 1 == 0 {
+                    next_node.used_sls |= 1 << sl;
+                    next_node.vls[sl] = 0;
                 }
-                far.vls[sl] |= 1 << vl;
+                next_node.vls[sl] |= 1 << vl;
             }
         }
     }
@@ -353,7 +353,7 @@ pub(super) fn check(
         .filter(|s| scope.is_edge[*s])
         .collect();
     // Without hosts, packets between switches are checked.
-    let usual = if edges.is_empty() {
+    let default_sources = if edges.is_empty() {
         &scope.switches
     } else {
         &edges
@@ -381,7 +381,7 @@ pub(super) fn check(
         let sources = if expect.port0_traffic && !to_switch {
             &scope.switches
         } else {
-            usual
+            default_sources
         };
         let mut failing = Vec::new();
         for source in sources {
@@ -445,13 +445,13 @@ fn inject_from_switch(
             }
             Traffic::PerPath(table) => {
                 // Ports of one injector have equal tables, so one port per SL suffices.
-                let mut done = 0u16;
+                let mut done_sls = 0u16;
                 for (port, end) in injector.ports.iter().zip(&injector.ends) {
                     if *port != egress.raw()
                         && let Some(sl) = table.sl(*end, Lid(deliveries.lid))
-                        && done >> (sl.raw() & 0xF) & 1 == 0
+                        && done_sls >> (sl.raw() & 0xF) & 1 == 0
                     {
-                        done |= 1 << (sl.raw() & 0xF);
+                        done_sls |= 1 << (sl.raw() & 0xF);
                         let by = PortAt { node, port: *port };
                         inject_on_sl(deliveries, by, *end, sl, injector, findings);
                     }

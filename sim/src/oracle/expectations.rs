@@ -1,4 +1,4 @@
-//! The expected configuration and the point of view of a check.
+//! The expected configuration, and the SM whose part of the fabric is checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, MKey, PKey, Sl};
 
 use crate::spec::{NodeIdx, PortAt};
 
-/// The expected configuration and the point of view of a check.
+/// The expected configuration, and the SM whose part of the fabric is checked.
 #[derive(Debug, Clone)]
 pub struct Expectations {
     /// Port of the SM. Nodes that it cannot reach are outside of the scope.

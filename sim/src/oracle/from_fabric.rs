@@ -47,7 +47,7 @@ fn mft(fabric: &Fabric, node: NodeIdx) -> BTreeMap<Lid, PortSet> {
 }
 
 fn port(fabric: &Fabric, at: PortAt) -> PortSnapshot {
-    let mut facts = PortSnapshot {
+    let mut snapshot = PortSnapshot {
         peer: fabric.peer(at),
         info: fabric.port_info(at).unwrap_or_default(),
         reregisters: 0,
@@ -56,19 +56,19 @@ fn port(fabric: &Fabric, at: PortAt) -> PortSnapshot {
         vl_arb: None,
     };
     let Some(slot) = fabric.slot(at) else {
-        return facts;
+        return snapshot;
     };
-    facts.reregisters = fabric.ports[slot].reregisters;
+    snapshot.reregisters = fabric.ports[slot].reregisters;
     let Some(tables) = &fabric.ports[slot].tables else {
-        return facts;
+        return snapshot;
     };
     if !tables.pkeys.is_empty() {
         let mut keys = fabric.pkeys(at);
         let used = keys.iter().rposition(|k| *k != PKey(0));
         keys.truncate(used.map_or(0, |last| last + 1));
-        facts.pkeys = Some(keys);
+        snapshot.pkeys = Some(keys);
     }
-    facts.sl_to_vl.clone_from(&tables.sl_to_vl);
+    snapshot.sl_to_vl.clone_from(&tables.sl_to_vl);
     if tables.vl_arb.iter().any(Option::is_some) {
         let blocks = |blocks: [usize; 2], cap: u8| {
             let entries = blocks
@@ -76,10 +76,10 @@ fn port(fabric: &Fabric, at: PortAt) -> PortSnapshot {
                 .flat_map(|block| VlArb::decode(&fabric.ports[slot].vl_arb_block(block)).entries);
             entries.take(usize::from(cap)).collect()
         };
-        facts.vl_arb = Some(Box::new(VlArbTables {
-            low: blocks([0, 1], facts.info.vl_arbitration_low_cap),
-            high: blocks([2, 3], facts.info.vl_arbitration_high_cap),
+        snapshot.vl_arb = Some(Box::new(VlArbTables {
+            low: blocks([0, 1], snapshot.info.vl_arbitration_low_cap),
+            high: blocks([2, 3], snapshot.info.vl_arbitration_high_cap),
         }));
     }
-    facts
+    snapshot
 }

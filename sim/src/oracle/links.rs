@@ -16,8 +16,8 @@ pub(super) type LidOwners = Vec<Option<PortAt>>;
 pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> LidOwners {
     let mut owners: LidOwners = vec![None; usize::from(Lid::UNICAST_MAX.raw()) + 1];
     for at in &scope.end_ports {
-        let facts = scope.port(*at);
-        let (lid, lmc) = (facts.info.lid, facts.info.lmc);
+        let snapshot = scope.port(*at);
+        let (lid, lmc) = (snapshot.info.lid, snapshot.info.lmc);
         let port = || scope.state.name(*at);
         let first = usize::from(lid.raw());
         let Some(range) = owners

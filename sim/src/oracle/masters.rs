@@ -12,7 +12,11 @@ use crate::spec::PortAt;
 
 /// Checks MasterSMLID of every end port, and the SMs' states and IsSM bits if they are known.
 pub(super) fn check(scope: &Scope<'_>, expect: &Expectations, verdict: &mut Verdict) {
-    let Some(master) = scope.state.port(expect.master).map(|facts| facts.info.lid) else {
+    let Some(master) = scope
+        .state
+        .port(expect.master)
+        .map(|snapshot| snapshot.info.lid)
+    else {
         let PortAt { node, port } = expect.master;
         verdict
             .violations

@@ -1,10 +1,10 @@
-//! Oracles: checks that the devices of a quiet fabric are configured correctly, from the values in the devices alone.
+//! Oracles, which check that the devices of a fabric at rest are configured correctly, from the values in the devices alone.
 //!
 //! The oracles share no code with the SM. They forward packets by the LFTs and MFTs in the switches, never modify a fabric, and judge
 //! correctness, not routing quality. [`judge`] takes a [`FabricSnapshot`], which is copied from a [`Fabric`](crate::fabric::Fabric) or
 //! built by hand. The scope is what the SM's port reaches over active links, without quarantined nodes. Within it:
 //!
-//! | oracle | verifies | does not see |
+//! | oracle | verifies | does not check |
 //! |---|---|---|
 //! | LIDs | LID ranges of end ports are unicast, aligned to the LMC, and unique | LID changes (compare two states) |
 //! | links | both ports are Active and use the largest MTU and number of VLs that both support | width, speed |

@@ -22,9 +22,9 @@ struct MulticastCheck<'a, 's> {
     vl_map: &'a VlMap,
     /// By node: the ports through which end ports send.
     injectors: Vec<Vec<Injector>>,
-    /// By node: `packet` when a packet last reached it.
+    /// By node: number of the packet that last reached it.
     last_visit: Vec<u32>,
-    /// By slot: `packet` when a packet last reached it, and the number of copies of that packet.
+    /// By slot: number of the packet that last reached it, and of the copies of that packet.
     copies: Vec<(u32, u32)>,
     /// Number of the packet being followed; 0 before the first.
     packet: u32,
@@ -123,14 +123,14 @@ fn group_from_tables(scope: &Scope<'_>, mlid: Lid, switches: &[NodeIdx]) -> Expe
 }
 
 fn check_mft_top(scope: &Scope<'_>, node: NodeIdx, verdict: &mut Verdict) {
-    let facts = &scope.state.nodes[node];
-    let top = facts.switch_info.multicast_fdb_top;
-    if let Some((mlid, _)) = facts.mft.last_key_value()
-        && facts.has_multicast_top()
+    let snapshot = &scope.state.nodes[node];
+    let top = snapshot.switch_info.multicast_fdb_top;
+    if let Some((mlid, _)) = snapshot.mft.last_key_value()
+        && snapshot.has_multicast_top()
         && mlid.raw() > top
     {
         let fault = MulticastFault::AboveTop {
-            switch: facts.name.clone(),
+            switch: snapshot.name.clone(),
             mlid: *mlid,
             top,
         };
@@ -231,7 +231,7 @@ impl MulticastCheck<'_, '_> {
     }
 
     /// Members without a copy of the packet that [`Self::follow_packet`] followed for the senders of `injector`.
-    /// It reports one of these senders, other than the member that misses the packet.
+    /// The fault names one of these senders, other than the member without a copy.
     fn find_missed_members(
         &self,
         group: &ExpectedGroup,
@@ -315,7 +315,7 @@ impl MulticastCheck<'_, '_> {
                 };
                 let table = self.vl_map.table_for(slot, at.port);
                 let vl = table.vl[usize::from(sl)];
-                // No switch sends the copy to `entry`.
+                // Switches never send the copy to `entry`, so its VL does not matter.
                 if out != entry && vl >= table.data_vls {
                     findings.record_hop_without_vl(
                         (at.node, at.port, port, sl),

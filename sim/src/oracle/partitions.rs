@@ -41,26 +41,29 @@ fn check_keys(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Partiti
         keys
     };
     for at in &scope.end_ports {
-        let Some(has) = pkeys_of(scope, *at) else {
+        let Some(actual) = pkeys_of(scope, *at) else {
             continue;
         };
         let port = || scope.state.name(*at);
         let first = scope.port(*at).pkeys.as_ref().and_then(|k| k.first());
         let first = first.copied().unwrap_or(PKey(0));
         let expected = expect.partitions.keys.get(at).map(Vec::as_slice);
-        let (right, expected_first) = match expected {
-            Some(expected) => (sorted(expected) == sorted(&has), expected.first().copied()),
+        let (is_correct, expected_first) = match expected {
+            Some(expected) => (
+                sorted(expected) == sorted(&actual),
+                expected.first().copied(),
+            ),
             None => (
-                has == [PKey::DEFAULT_FULL] || has == [PKey::DEFAULT_LIMITED],
-                Some(has.first().copied().unwrap_or(PKey::DEFAULT_FULL)),
+                actual == [PKey::DEFAULT_FULL] || actual == [PKey::DEFAULT_LIMITED],
+                Some(actual.first().copied().unwrap_or(PKey::DEFAULT_FULL)),
             ),
         };
-        if !right {
+        if !is_correct {
             let expected = expected.unwrap_or_default().to_vec();
             let port = port();
             faults.push(PartitionFault::WrongPKeys {
                 port,
-                actual: has,
+                actual,
                 expected,
             });
         } else if let Some(expected) = expected_first
@@ -159,7 +162,7 @@ fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Par
     }
 }
 
-/// A switch port with enforcement passes all needed P_Keys; with an attached end port, no further ones.
+/// Checks that a switch port with enforcement passes all needed P_Keys and, if an end port is attached, no others.
 fn check_enforced_table(
     scope: &Scope<'_>,
     at: PortAt,

@@ -69,9 +69,9 @@ impl<'a> Scope<'a> {
                 }
             };
         arrive(expect.sm, &mut scope, &mut seen, &mut queue);
-        let judged = |at: &PortAt| !expect.quarantined.contains(&at.node);
+        let not_quarantined = |at: &PortAt| !expect.quarantined.contains(&at.node);
         if !state.nodes[expect.sm.node].is_switch()
-            && let Some(peer) = start.peer.filter(judged)
+            && let Some(peer) = start.peer.filter(not_quarantined)
         {
             if !state.nodes[peer.node].is_switch() {
                 scope.links.push((expect.sm.min(peer), expect.sm.max(peer)));
@@ -79,14 +79,14 @@ impl<'a> Scope<'a> {
             arrive(peer, &mut scope, &mut seen, &mut queue);
         }
         while let Some(node) = queue.pop_front() {
-            for (port, facts) in (0u8..=254).zip(&state.nodes[node].ports).skip(1) {
+            for (port, snapshot) in (0u8..=254).zip(&state.nodes[node].ports).skip(1) {
                 let local = PortAt { node, port };
-                let Some(peer) = facts.peer.filter(judged) else {
+                let Some(peer) = snapshot.peer.filter(not_quarantined) else {
                     continue;
                 };
-                let from_switch = state.nodes[peer.node].is_switch();
-                scope.is_edge[node] |= !from_switch;
-                if !from_switch || local <= peer {
+                let peer_is_switch = state.nodes[peer.node].is_switch();
+                scope.is_edge[node] |= !peer_is_switch;
+                if !peer_is_switch || local <= peer {
                     scope.links.push((local.min(peer), local.max(peer)));
                 }
                 arrive(peer, &mut scope, &mut seen, &mut queue);

@@ -47,8 +47,8 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
     let first = scope.end_ports.iter().find(|at| !is_switch(at));
     let usual_lmc = first.map_or(master.lmc, |at| scope.port(*at).info.lmc);
     for at in &scope.end_ports {
-        let facts = scope.port(*at);
-        let info: &PortInfo = &facts.info;
+        let snapshot = scope.port(*at);
+        let info: &PortInfo = &snapshot.info;
         let name = || scope.state.name(*at);
         if info.m_key != expected.m_key.unwrap_or(master.m_key) {
             faults.push(Fault::MKey(name()));
@@ -86,7 +86,7 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
         {
             faults.push(Fault::MasterSmSl(name(), info.master_sm_sl, sl));
         }
-        let (count, min) = (facts.reregisters, expected.min_client_reregisters);
+        let (count, min) = (snapshot.reregisters, expected.min_client_reregisters);
         if info.capability_mask.has(CapMask::CLIENT_REREGISTER) && count < min {
             faults.push(Fault::NotReregistered(name(), count, min));
         }
@@ -102,9 +102,9 @@ fn check_switches(
     let highest = owners.iter().rposition(Option::is_some).unwrap_or(0);
     let highest = Lid(u16::try_from(highest).unwrap_or(u16::MAX));
     for node in &scope.switches {
-        let facts = &scope.state.nodes[*node];
-        let info = &facts.switch_info;
-        let name = || facts.name.clone();
+        let snapshot = &scope.state.nodes[*node];
+        let info = &snapshot.switch_info;
+        let name = || snapshot.name.clone();
         if info.linear_fdb_top < highest.raw() {
             faults.push(Fault::LinearFdbTop(name(), info.linear_fdb_top, highest));
         }
@@ -127,7 +127,7 @@ fn check_timers(
     faults: &mut Vec<Fault>,
 ) {
     let info = &scope.port(at).info;
-    // The settings for links to end ports and to switches.
+    // Selects the value for a link to an end port or to a switch.
     let for_link = |(end_port, switch): (u8, u8)| if to_switch { switch } else { end_port };
     if let Some(expected) = expect.settings.hoq_life.map(for_link)
         && expected != info.hoq_life
@@ -145,9 +145,9 @@ fn check_timers(
 
 /// A written SLtoVLMappingTable maps each SL to an active VL, or to VL 15 (drop). Reports the first entry that does not.
 fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
-    let facts = scope.port(at);
-    let data_vls = data_vl_count(facts.info.operational_vls);
-    let invalid = (0u8..).zip(&facts.sl_to_vl).find_map(|(input, table)| {
+    let snapshot = scope.port(at);
+    let data_vls = data_vl_count(snapshot.info.operational_vls);
+    let invalid = (0u8..).zip(&snapshot.sl_to_vl).find_map(|(input, table)| {
         let vl = |sl: u8| {
             let byte = table[usize::from(sl / 2)];
             if sl.is_multiple_of(2) {
@@ -178,9 +178,9 @@ fn check_vl_arb(
     used_sls: u16,
     faults: &mut Vec<Fault>,
 ) {
-    let facts = scope.port(at);
-    let count = data_vl_count(facts.info.operational_vls);
-    let Some(arb) = facts.vl_arb.as_ref().filter(|_| count > 1) else {
+    let snapshot = scope.port(at);
+    let count = data_vl_count(snapshot.info.operational_vls);
+    let Some(arb) = snapshot.vl_arb.as_ref().filter(|_| count > 1) else {
         return;
     };
     let entries = || arb.low.iter().chain(&arb.high);

@@ -25,10 +25,10 @@ struct Reference {
 }
 
 fn vl(state: &FabricSnapshot, output: PortAt, input: u8, sl: Sl) -> Option<u8> {
-    let facts = state.port(output)?;
+    let snapshot = state.port(output)?;
     let sl = sl.raw();
-    let byte = match facts.sl_to_vl.as_slice() {
-        [] => return (sl % 8 < data_vl_count(facts.info.operational_vls)).then_some(sl % 8),
+    let byte = match snapshot.sl_to_vl.as_slice() {
+        [] => return (sl % 8 < data_vl_count(snapshot.info.operational_vls)).then_some(sl % 8),
         [one] => one[usize::from(sl / 2)],
         each => each[usize::from(input)][usize::from(sl / 2)],
     };
@@ -37,7 +37,7 @@ fn vl(state: &FabricSnapshot, output: PortAt, input: u8, sl: Sl) -> Option<u8> {
     } else {
         byte & 0xF
     };
-    (vl < data_vl_count(facts.info.operational_vls)).then_some(vl)
+    (vl < data_vl_count(snapshot.info.operational_vls)).then_some(vl)
 }
 
 /// Follows one packet from an end port to a LID. The LFTs must be correct.
@@ -158,13 +158,13 @@ proptest! {
         for (node, port, which) in &writes {
             let node = &mut state.nodes[node.index(count)];
             let (is_switch, len) = (node.is_switch(), node.ports.len());
-            let facts = &mut node.ports[port.index(len)];
+            let snapshot = &mut node.ports[port.index(len)];
             if is_switch && !all_same {
-                let before = facts.sl_to_vl[0];
-                facts.sl_to_vl.resize(len, before);
-                facts.sl_to_vl[which.index(len)] = table(which);
+                let before = snapshot.sl_to_vl[0];
+                snapshot.sl_to_vl.resize(len, before);
+                snapshot.sl_to_vl[which.index(len)] = table(which);
             } else {
-                facts.sl_to_vl = vec![table(which)];
+                snapshot.sl_to_vl = vec![table(which)];
             }
         }
         let sl = move |source: PortAt, lid: Lid| {
@@ -173,8 +173,8 @@ proptest! {
         };
         let mut found = Reference::default();
         for source in hosts(&state) {
-            for (node, facts) in state.nodes.iter().enumerate() {
-                let owner = PortAt::new(node, u8::from(!facts.is_switch()));
+            for (node, snapshot) in state.nodes.iter().enumerate() {
+                let owner = PortAt::new(node, u8::from(!snapshot.is_switch()));
                 let lid = state.port(owner).unwrap().info.lid;
                 if owner != source {
                     follow_packet(&state, source, owner, lid.raw(), sl(source, lid).unwrap(), &mut found);
@@ -194,7 +194,7 @@ proptest! {
     fn multicast_verdict_equals_that_of_every_sender(
         text in prop::sample::select(vec!["ring:5,2", "fat-tree:4", "random:7,3,2,5", "star:4"]),
         joined in proptest::collection::vec(any::<bool>(), 24),
-        hits in proptest::collection::vec((any::<Index>(), any::<Index>()), 0..4),
+        corruptions in proptest::collection::vec((any::<Index>(), any::<Index>()), 0..4),
     ) {
         let mut state = configured(&from_spec(text).unwrap(), 0, Tables::Tree);
         let mlid = Lid(0xC000);
@@ -216,7 +216,7 @@ proptest! {
             }
         }
         let switches: Vec<_> = (0..state.nodes.len()).filter(|n| state.nodes[*n].is_switch()).collect();
-        for (node, port) in &hits {
+        for (node, port) in &corruptions {
             let node = &mut state.nodes[switches[node.index(switches.len())]];
             let port = 1 + u8::try_from(port.index(4)).unwrap();
             let entry = node.mft.entry(mlid).or_default();
@@ -224,10 +224,10 @@ proptest! {
         }
         let (mut missed, mut doubled) = (false, false);
         for sender in &members {
-            let mut got = copies(&state, *sender, mlid);
-            doubled |= got.values().any(|count| *count > 1) || got.contains_key(sender);
-            got.remove(sender);
-            missed |= members.iter().any(|m| m != sender && !got.contains_key(m));
+            let mut received = copies(&state, *sender, mlid);
+            doubled |= received.values().any(|count| *count > 1) || received.contains_key(sender);
+            received.remove(sender);
+            missed |= members.iter().any(|m| m != sender && !received.contains_key(m));
         }
         let mut expect = Expectations::new(PortAt::new(0, 1)).groups(vec![ExpectedGroup::new(mlid, members)]);
         expect.no_credit_loops = false;
@@ -238,7 +238,7 @@ proptest! {
         prop_assert_eq!(has_violation(|v| matches!(v, MulticastFault::MemberNotReached { .. })), missed, "{}", &verdict);
         // A loop without attached members duplicates no packet, but is a violation.
         prop_assert!(!doubled || has_violation(|v| matches!(v, MulticastFault::Loop { .. })), "{}", &verdict);
-        if hits.is_empty() {
+        if corruptions.is_empty() {
             prop_assert!(verdict.is_good(), "{}", &verdict);
         }
     }

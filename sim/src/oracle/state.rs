@@ -143,13 +143,13 @@ impl NodeSnapshot {
     /// Whether the switch implements MulticastFDBTop.
     #[must_use]
     pub fn has_multicast_top(&self) -> bool {
-        let own = self.ports.first();
-        own.is_some_and(|p| p.info.capability_mask.has(CapMask::MULTICAST_FDB_TOP))
+        let port0 = self.ports.first();
+        port0.is_some_and(|p| p.info.capability_mask.has(CapMask::MULTICAST_FDB_TOP))
     }
 
-    /// Output ports for an MLID that enters by `input`, without `input`.
+    /// Output ports for a packet to an MLID that enters by `input`, without `input`.
     ///
-    /// An MLID without an entry is forwarded to the default multicast ports. A default port of 0xFF means none;
+    /// Packets to an MLID without an entry leave by the default multicast ports. A default port of 0xFF means none;
     /// port 0 discards.
     #[must_use]
     pub fn multicast_egress(&self, mlid: Lid, input: u8) -> PortSet {
@@ -165,8 +165,8 @@ impl NodeSnapshot {
             } else {
                 primary
             };
-            let is_one = port != PortNum::ZERO && port != PortNum::DROP;
-            is_one.then_some(port.raw()).into_iter().collect()
+            let exists = port != PortNum::ZERO && port != PortNum::DROP;
+            exists.then_some(port.raw()).into_iter().collect()
         };
         ports.remove(input);
         ports

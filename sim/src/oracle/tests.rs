@@ -10,8 +10,7 @@ use super::*;
 use crate::generate::from_spec;
 use crate::spec::FabricSpec;
 
-/// A configured fabric: LIDs in node order, links Active, and LFTs on shortest paths of a tree from the first
-/// switch, which is free of credit loops.
+/// A configured fabric: LIDs in node order, links Active, and LFTs along the routes that `tables` selects.
 pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSnapshot {
     let mut next_lid = 1u16 << lmc;
     let mut state = FabricSnapshot::default();
@@ -29,12 +28,12 @@ pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSn
             ..PortSnapshot::default()
         };
         let mut ports = vec![port; usize::from(node.num_ports) + 1];
-        for (number, facts) in ports.iter_mut().enumerate() {
-            facts.info.master_sm_lid = Lid(1 << lmc);
+        for (number, snapshot) in ports.iter_mut().enumerate() {
+            snapshot.info.master_sm_lid = Lid(1 << lmc);
             if is_switch == (number == 0) {
                 let lmc = if is_switch { 0 } else { lmc };
                 let aligned = next_lid.next_multiple_of(1 << lmc);
-                (facts.info.lid, facts.info.lmc) = (Lid(aligned), Lmc(lmc));
+                (snapshot.info.lid, snapshot.info.lmc) = (Lid(aligned), Lmc(lmc));
                 next_lid = aligned + (1 << lmc);
             }
         }
@@ -48,9 +47,9 @@ pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSn
     }
     for link in &spec.links {
         for (end, other) in [(link.a, link.b), (link.b, link.a)] {
-            let facts = &mut state.nodes[end.node].ports[usize::from(end.port)];
-            facts.peer = Some(other);
-            facts.info.port_state = PortState::Active;
+            let snapshot = &mut state.nodes[end.node].ports[usize::from(end.port)];
+            snapshot.peer = Some(other);
+            snapshot.info.port_state = PortState::Active;
         }
     }
     let top = next_lid - 1;
@@ -67,7 +66,7 @@ pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSn
 /// Routes in the LFTs of a configured snapshot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Tables {
-    /// Along one spanning tree.
+    /// Along one spanning tree from the first switch, without credit loops.
     Tree,
     /// Along shortest paths, with possible credit loops.
     MinHop,
@@ -81,7 +80,7 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
     let trunks = |state: &FabricSnapshot, node: usize| -> Vec<(PortAt, PortAt)> {
         let ports = (0u8..).zip(&state.nodes[node].ports).skip(1);
         ports
-            .filter_map(|(port, facts)| Some((PortAt { node, port }, facts.peer?)))
+            .filter_map(|(port, snapshot)| Some((PortAt { node, port }, snapshot.peer?)))
             .filter(|(_, peer)| state.nodes[peer.node].is_switch() && peer.node != node)
             .collect()
     };
@@ -105,16 +104,16 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
             let ports = (0u8..).zip(state.nodes[node].ports.clone());
             ports
                 .filter(move |(port, _)| is_switch == (*port == 0))
-                .map(move |(port, facts)| (PortAt { node, port }, facts))
+                .map(move |(port, snapshot)| (PortAt { node, port }, snapshot))
         })
         .collect();
     // LIDs of one switch share the route to it.
     let mut routes: BTreeMap<usize, Vec<PortAt>> = BTreeMap::new();
-    for (end, facts) in ends {
+    for (end, snapshot) in ends {
         let (home, egress) = if state.nodes[end.node].is_switch() {
             (end.node, 0)
         } else {
-            let Some(peer) = facts.peer.filter(|p| state.nodes[p.node].is_switch()) else {
+            let Some(peer) = snapshot.peer.filter(|p| state.nodes[p.node].is_switch()) else {
                 continue;
             };
             (peer.node, peer.port)
@@ -136,7 +135,8 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
             }
             route
         });
-        for lid in facts.info.lid.raw()..facts.info.lid.raw() + (1 << facts.info.lmc.raw()) {
+        for lid in snapshot.info.lid.raw()..snapshot.info.lid.raw() + (1 << snapshot.info.lmc.raw())
+        {
             state.nodes[home].lft[usize::from(lid)] = egress;
             for hop in &*route {
                 state.nodes[hop.node].lft[usize::from(lid)] = hop.port;
@@ -223,7 +223,7 @@ fn quarantined_nodes_are_out_of_scope() {
     assert!(verdict.is_good(), "{verdict}");
 }
 
-/// One fault each in a ring of four, and the first message of the verdict.
+/// One fault each in a ring of four switches, and the message that the verdict must contain.
 #[test]
 fn each_fault_is_reported_with_its_values() {
     let at = PortAt::new;
@@ -306,9 +306,9 @@ fn each_fault_is_reported_with_its_values() {
             .contains("forwarding loop through switch-0"),
         "{verdict}"
     );
-    let unreachable_result = judge(&state, &Expectations::new(at(0, 9)));
+    let verdict = judge(&state, &Expectations::new(at(0, 9)));
     assert_eq!(
-        unreachable_result.violations[0].to_string(),
+        verdict.violations[0].to_string(),
         "the expectations name port 9 of node 0, which does not exist"
     );
 }
@@ -326,8 +326,8 @@ fn shortest_paths_around_a_ring_form_a_credit_loop() {
     expect.no_credit_loops = false;
     assert!(judge(&state, &expect).is_good());
     // Between three switches no shortest path crosses a third, so there are no dependencies.
-    let three = configured(&from_spec("ring:3").unwrap(), 0, Tables::MinHop);
-    assert!(judge(&three, &Expectations::new(PortAt::new(0, 1))).is_good());
+    let ring3 = configured(&from_spec("ring:3").unwrap(), 0, Tables::MinHop);
+    assert!(judge(&ring3, &Expectations::new(PortAt::new(0, 1))).is_good());
 }
 
 #[test]
@@ -349,9 +349,9 @@ fn switches_without_hosts_send_only_with_port0_traffic() {
     assert!(judge(&state, &expect).is_good());
 }
 
-/// A snapshot of a fabric without an SM violates every rule.
+/// Without an SM, no end port has a LID and no link is Active.
 #[test]
-fn unconfigured_devices_violate_every_rule() {
+fn unconfigured_devices_violate_lid_and_link_rules() {
     let spec = from_spec("ring:3,2").unwrap();
     let fabric = crate::fabric::Fabric::new(&spec).unwrap();
     let verdict = judge_fabric(&fabric, &Expectations::new(fabric.default_port()));
@@ -364,17 +364,11 @@ fn unconfigured_devices_violate_every_rule() {
         ),
         (3, 9, 9, 0)
     );
-    let has_violation = |is_expected: fn(&Violation) -> bool| {
+    let count_of = |is_expected: fn(&Violation) -> bool| {
         verdict.violations.iter().filter(|v| is_expected(v)).count()
     };
-    assert_eq!(
-        has_violation(|v| matches!(v, Violation::IllegalLid { .. })),
-        9
-    );
-    assert_eq!(
-        has_violation(|v| matches!(v, Violation::NotActive { .. })),
-        9
-    );
+    assert_eq!(count_of(|v| matches!(v, Violation::IllegalLid { .. })), 9);
+    assert_eq!(count_of(|v| matches!(v, Violation::NotActive { .. })), 9);
 }
 
 /// Reference: follows one packet and returns whether it is delivered.
@@ -408,12 +402,12 @@ proptest! {
     fn verdict_equals_that_of_every_packet(
         text in prop::sample::select(vec!["ring:5", "torus:3,3", "fat-tree:4", "random:9,3,1,5", "star:4"]),
         min_hop: bool,
-        hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u8..8), 0..6),
+        corruptions in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u8..8), 0..6),
     ) {
         let tables = if min_hop { Tables::MinHop } else { Tables::Tree };
         let mut state = configured(&from_spec(text).unwrap(), 0, tables);
         let switches: Vec<_> = (0..state.nodes.len()).filter(|n| state.nodes[*n].is_switch()).collect();
-        for (switch, lid, port) in hits {
+        for (switch, lid, port) in corruptions {
             let lft = &mut state.nodes[switches[switch.index(switches.len())]].lft;
             let at = 1 + lid.index(lft.len() - 1);
             lft[at] = port;
@@ -422,9 +416,9 @@ proptest! {
         expect.no_credit_loops = false;
         expect.switches_reach_master = false;
         let mut expected = BTreeMap::new();
-        for (index, facts) in state.nodes.iter().enumerate() {
-            let port = u8::from(!facts.is_switch());
-            let lid = facts.ports[usize::from(port)].info.lid.raw();
+        for (index, snapshot) in state.nodes.iter().enumerate() {
+            let port = u8::from(!snapshot.is_switch());
+            let lid = snapshot.ports[usize::from(port)].info.lid.raw();
             let senders = switches.iter().filter(|s| {
                 state.nodes[**s].ports.iter().any(|p| p.peer.is_some_and(|q| !state.nodes[q.node].is_switch()))
             });
@@ -434,7 +428,7 @@ proptest! {
             }
         }
         let verdict = judge(&state, &expect);
-        let known: BTreeMap<_, _> = verdict
+        let reported: BTreeMap<_, _> = verdict
             .violations
             .iter()
             .map(|violation| {
@@ -444,7 +438,7 @@ proptest! {
                 (lid.raw(), *failing)
             })
             .collect();
-        prop_assert_eq!(known, expected);
+        prop_assert_eq!(reported, expected);
     }
 }
 

@@ -216,7 +216,7 @@ pub enum MastershipFault {
         /// Their ports.
         Vec<String>,
     ),
-    /// Another SM than expected is master.
+    /// An SM other than the expected one is master.
     #[error("the SM at {port} is master, expected the SM at {expected}")]
     WrongMaster {
         /// The master's port.
@@ -320,7 +320,7 @@ pub enum PartitionFault {
         /// The configured P_Keys. If empty, either P_Key of the default partition alone is valid.
         expected: Vec<PKey>,
     },
-    /// Another P_Key at index 0, which hosts use by default.
+    /// A wrong P_Key at index 0, which hosts use by default.
     #[error("{port}: P_Key at index 0 is {actual}, expected {expected}")]
     WrongIndex0 {
         /// The end port.

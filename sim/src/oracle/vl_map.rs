@@ -10,7 +10,7 @@ use super::scope::Scope;
 use super::state::data_vl_count;
 use crate::spec::{NodeIdx, PortAt};
 
-/// Power-on default: SL n on VL n modulo 8.
+/// Power-on default: SL n maps to VL n modulo 8.
 const POWER_ON: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67];
 
 /// A mapping together with the number of active data VLs of the output port.
@@ -47,7 +47,7 @@ pub(super) struct Injector {
 
 impl VlMap {
     pub(super) fn new(scope: &Scope<'_>) -> Self {
-        let mut known: BTreeMap<([u8; 8], u8), u16> = BTreeMap::new();
+        let mut ids: BTreeMap<([u8; 8], u8), u16> = BTreeMap::new();
         let mut map = Self {
             tables: Vec::new(),
             ports: Vec::with_capacity(scope.slots()),
@@ -56,9 +56,9 @@ impl VlMap {
         };
         for node in &scope.state.nodes {
             let mut uniform = true;
-            for facts in &node.ports {
-                let count = data_vl_count(facts.info.operational_vls);
-                let written = match facts.sl_to_vl.as_slice() {
+            for snapshot in &node.ports {
+                let count = data_vl_count(snapshot.info.operational_vls);
+                let written = match snapshot.sl_to_vl.as_slice() {
                     [] => &[POWER_ON],
                     some => some,
                 };
@@ -66,8 +66,8 @@ impl VlMap {
                 map.ports.push((first, written.len() > 1));
                 uniform &= written.windows(2).all(|w| w[0] == w[1]);
                 for bytes in written {
-                    let next = u16::try_from(known.len()).unwrap_or(u16::MAX);
-                    let id = *known.entry((*bytes, count)).or_insert_with(|| {
+                    let next = u16::try_from(ids.len()).unwrap_or(u16::MAX);
+                    let id = *ids.entry((*bytes, count)).or_insert_with(|| {
                         map.tables.push(sl_to_vl(*bytes, count));
                         next
                     });

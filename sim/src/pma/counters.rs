@@ -24,7 +24,7 @@ struct CounterField {
 pub(super) struct CounterAttribute {
     entries: &'static [CounterField],
     select: &'static [Field],
-    view: CounterWidth,
+    counter_width: CounterWidth,
     /// Whether the first byte of the data is an OpCode.
     has_op_code: bool,
 }
@@ -54,7 +54,7 @@ const fn field(fields: &[Field], name: &str) -> Field {
 }
 
 macro_rules! counter_attribute {
-    ($layout:ty, $view:ident, $op_code:literal, [$($select:literal),*],
+    ($layout:ty, $counter_width:ident, $op_code:literal, [$($select:literal),*],
      $($counter:ident $name:literal $bit:literal,)*) => {
         CounterAttribute {
             entries: &[$(CounterField {
@@ -63,7 +63,7 @@ macro_rules! counter_attribute {
                 select: $bit,
             }),*],
             select: &[$(const { field(<$layout>::FIELDS, $select) }),*],
-            view: CounterWidth::$view,
+            counter_width: CounterWidth::$counter_width,
             has_op_code: $op_code,
         }
     };
@@ -174,37 +174,37 @@ impl Fabric {
     pub(super) fn counters_attribute(
         &mut self,
         r: &PmaRequest,
-        counter_attribute: &CounterAttribute,
+        attribute: &CounterAttribute,
         data: &mut AttributeData,
     ) {
         let mut selected = 0;
-        for (i, field) in counter_attribute.select.iter().enumerate() {
+        for (i, field) in attribute.select.iter().enumerate() {
             selected |= get_bits(data, field.bit, field.width) << (16 * i);
         }
         if r.set {
             for slot in r.slots.clone() {
-                if counter_attribute.has_op_code {
+                if attribute.has_op_code {
                     self.select_op_code(slot, data[0]);
                 }
                 let tally = &mut self.tallies[slot];
-                for e in counter_attribute.entries {
+                for e in attribute.entries {
                     if selected >> e.select & 1 != 0 {
                         let value = get_bits(data, e.field.bit, e.field.width);
-                        tally.write(e.counter, counter_attribute.view, value);
+                        tally.write(e.counter, attribute.counter_width, value);
                     }
                 }
             }
         }
         *data = [0; DATA_LEN];
         data[1] = r.port_select;
-        if counter_attribute.has_op_code {
+        if attribute.has_op_code {
             data[0] = self.op_code(*r.slots.start());
         }
-        for e in counter_attribute.entries {
+        for e in attribute.entries {
             let values = self.tallies[r.slots.clone()]
                 .iter()
-                .map(|t| t.read(e.counter, counter_attribute.view));
-            let value = match counter_attribute.view {
+                .map(|t| t.read(e.counter, attribute.counter_width));
+            let value = match attribute.counter_width {
                 CounterWidth::Extended => values.fold(0, u64::wrapping_add),
                 CounterWidth::Narrow => {
                     let max = (1 << e.field.width) - 1;

@@ -1,6 +1,6 @@
 //! Performance management agent of a node (IBA 16.1): replies on QP1.
 //!
-//! A node has one agent. PortSelect selects a port or, as 0xFF, the sum of all ports (of a switch without port 0).
+//! A node has one agent. PortSelect selects a port or, as 0xFF, the sum of all ports (for a switch, without port 0).
 //! The counters are in the fabric. An invalid request changes nothing. Unsupported (status 0x000C): notices of
 //! this class, congestion and per-SL counters, PortSamplesResultExtended.
 
@@ -67,11 +67,11 @@ impl Fabric {
             _ => {}
         }
         let table = counters::counter_attribute(attr);
-        let is_lanes = per_vl::is_per_vl_attribute(attr);
-        if table.is_none() && !is_lanes && attr != id::PORT_SAMPLES_CONTROL {
+        let is_per_vl = per_vl::is_per_vl_attribute(attr);
+        if table.is_none() && !is_per_vl && attr != id::PORT_SAMPLES_CONTROL {
             return Status::BAD_METHOD_ATTR;
         }
-        let Some(slots) = self.selected(end_port, data[1]) else {
+        let Some(slots) = self.selected_slots(end_port, data[1]) else {
             return Status::BAD_FIELD;
         };
         for slot in slots.clone() {
@@ -84,13 +84,17 @@ impl Fabric {
         };
         match table {
             Some(table) => self.counters_attribute(&request, table, data),
-            None if is_lanes => self.per_vl_attribute(&request, attr, data),
+            None if is_per_vl => self.per_vl_attribute(&request, attr, data),
             None => return self.samples_control(&request, data),
         }
         Status::OK
     }
 
-    fn selected(&self, end_port: PortAt, select: u8) -> Option<std::ops::RangeInclusive<usize>> {
+    fn selected_slots(
+        &self,
+        end_port: PortAt,
+        select: u8,
+    ) -> Option<std::ops::RangeInclusive<usize>> {
         let node = &self.nodes[end_port.node];
         let last = node.base + usize::from(node.num_ports);
         if select == ALL_PORTS {

@@ -14,7 +14,7 @@ use super::{AttributeData, PmaRequest};
 use crate::fabric::{Fabric, PortCounter, Sampler};
 use crate::spec::PortAt;
 
-/// (249 + 1) * ten transfer periods of 2.5 Gb/s are 1 us.
+/// (249 + 1) * 10 bit times at 2.5 Gb/s are 1 us.
 const TICK: u8 = 249;
 const DONE: u8 = 0;
 const STARTED: u8 = 1;
@@ -90,8 +90,7 @@ impl Fabric {
         Status::OK
     }
 
-    /// The result has no PortSelect: the port is the one whose sample has the request's tag; a switch considers
-    /// port 0 first.
+    /// The result has no PortSelect: it reports the sample that begins last; if several do, that of the lowest port.
     pub(super) fn samples_result(&mut self, end_port: PortAt, data: &mut AttributeData) -> Status {
         let node = &self.nodes[end_port.node];
         let (base, ports) = (node.base, usize::from(node.num_ports));
