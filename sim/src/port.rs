@@ -22,12 +22,12 @@ pub enum AttachError {
     /// The end port does not exist.
     #[error(transparent)]
     Port(#[from] SpecError),
-    /// The port is open.
+    /// The port is already open.
     #[error("port {}[{}] is in use", .0.node, .0.port)]
     InUse(PortAt),
 }
 
-/// A fabric that several ports, possibly in several threads, share.
+/// A fabric that is shared by several ports, possibly in several threads.
 #[derive(Debug, Clone)]
 pub struct SimNet {
     shared: Arc<Shared>,
@@ -76,7 +76,7 @@ impl SimNet {
     /// Opens a port, or [`Fabric::default_port`], and sets IsSM there.
     ///
     /// # Errors
-    /// If it is not an end port, or is open.
+    /// If it is not an end port, or is already open.
     pub fn attach(&self, at: Option<PortAt>) -> Result<SimPort, AttachError> {
         let mut state = self.shared.lock();
         let at = at.unwrap_or_else(|| state.fabric.default_port());
@@ -253,9 +253,9 @@ impl MadSender for SimSender {
                 source,
             });
         }
-        let verdict = fabric.handle(self.port.at, mad, *now, scratch);
+        let outcome = fabric.handle(self.port.at, mad, *now, scratch);
         let own = &mut queues[self.port.queue];
-        if matches!(verdict, MadOutcome::Dropped(_)) && own.report_failures {
+        if matches!(outcome, MadOutcome::Dropped(_)) && own.report_failures {
             own.received.push_back(Received::SendFailed(mad.mad.tid()));
         }
         // Deliver replies before MADs that the request caused.

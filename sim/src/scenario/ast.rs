@@ -85,9 +85,9 @@ pub enum ScenarioTarget {
 pub enum LinkRef {
     /// Both directions.
     Both(ScenarioPort),
-    /// What arrives at the port.
+    /// MADs that arrive at the port.
     Into(ScenarioPort),
-    /// What leaves by the port.
+    /// MADs that leave by the port.
     OutOf(ScenarioPort),
 }
 
@@ -171,7 +171,7 @@ pub struct ForeignSpec {
     pub guid: Option<u64>,
     /// State reported in SMInfo.
     pub state: SmState,
-    /// Whether it obeys Set(SMInfo).
+    /// Whether Set(SMInfo) changes its state.
     pub obeys: bool,
 }
 

@@ -90,10 +90,10 @@ pub const HELP: &[(&str, &str)] = &[
 /// The help text, one command per line.
 #[must_use]
 pub fn help() -> String {
-    let width = HELP.iter().map(|(how, _)| how.len()).max().unwrap_or(0);
+    let width = HELP.iter().map(|(form, _)| form.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for (how, what) in HELP {
-        text.push_str(&format!("{how:width$}  {what}\n"));
+    for (form, effect) in HELP {
+        text.push_str(&format!("{form:width$}  {effect}\n"));
     }
     text
 }

@@ -49,7 +49,7 @@ pub struct ScriptClock {
 }
 
 impl ScriptClock {
-    /// The clock of a scenario that starts now.
+    /// The clock of a scenario that starts at `start`.
     #[must_use]
     pub const fn new(start: Instant) -> Self {
         Self { start, last: start }

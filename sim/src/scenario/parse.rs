@@ -77,9 +77,9 @@ impl Parser {
 
     /// Consumes a word if it is `word`.
     fn keyword(&mut self, word: &str) -> bool {
-        let here = self.peek_word() == Some(word);
-        self.next += usize::from(here);
-        here
+        let found = self.peek_word() == Some(word);
+        self.next += usize::from(found);
+        found
     }
 
     fn expect_keyword(&mut self, word: &str) -> Result<()> {
@@ -91,9 +91,9 @@ impl Parser {
     }
 
     fn bracket(&mut self, token: &Token) -> bool {
-        let here = self.tokens.get(self.next).is_some_and(|t| t.0 == *token);
-        self.next += usize::from(here);
-        here
+        let found = self.tokens.get(self.next).is_some_and(|t| t.0 == *token);
+        self.next += usize::from(found);
+        found
     }
 
     /// Consumes a word that `read` accepts.
@@ -173,18 +173,18 @@ impl Parser {
     }
 
     fn port(&mut self) -> Result<ScenarioPort> {
-        let begin = self.next;
+        let start = self.next;
         match self.target()? {
             ScenarioTarget::Port(port) => Ok(port),
             ScenarioTarget::Node(_) => {
                 let error = self.expected("a port number in brackets, such as NODE[1]");
-                self.next = begin;
+                self.next = start;
                 Err(error)
             }
         }
     }
 
-    fn cable(&mut self) -> Result<LinkRef> {
+    fn link_ref(&mut self) -> Result<LinkRef> {
         if self.keyword("into") {
             return Ok(LinkRef::Into(self.port()?));
         }
@@ -203,7 +203,7 @@ impl Parser {
             return Ok(ScopeRef::Node(self.node()?));
         }
         match self.peek_word() {
-            Some("link" | "port" | "into" | "out-of") => Ok(ScopeRef::Link(self.cable()?)),
+            Some("link" | "port" | "into" | "out-of") => Ok(ScopeRef::Link(self.link_ref()?)),
             _ => Ok(match self.target()? {
                 ScenarioTarget::Node(node) => ScopeRef::Node(node),
                 ScenarioTarget::Port(port) => ScopeRef::Link(LinkRef::Both(port)),
@@ -211,7 +211,7 @@ impl Parser {
         }
     }
 
-    /// All nodes, or one.
+    /// All nodes (`None`) or one.
     fn nodes(&mut self) -> Result<Option<NodeRef>> {
         if self.next == self.tokens.len() || self.keyword("all") {
             return Ok(None);
@@ -305,7 +305,7 @@ impl Parser {
             }
             "trap" => ScenarioCommand::Trap(self.number("a trap number")?, self.target()?),
             "sm" => self.sm()?,
-            "drain" => ScenarioCommand::Drain(self.time()?, self.cable()?),
+            "drain" => ScenarioCommand::Drain(self.time()?, self.link_ref()?),
             "error" => {
                 self.expect_keyword("attr")?;
                 let attr = self.word("an attribute such as 0x15 or PortInfo", attribute)?;

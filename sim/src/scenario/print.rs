@@ -96,7 +96,7 @@ impl Display for ScopeRef {
         match self {
             Self::All => f.write_str("all"),
             Self::Node(node) => write!(f, "node {node}"),
-            Self::Link(cable) => cable.fmt(f),
+            Self::Link(link) => link.fmt(f),
         }
     }
 }
@@ -201,7 +201,7 @@ impl Display for ScenarioCommand {
             }
             Self::SmOff(target) => write!(f, "sm {target} off"),
             Self::Wire(set, scope) => write!(f, "{set} {scope}"),
-            Self::Drain(time, cable) => write!(f, "drain {} {cable}", Time(*time)),
+            Self::Drain(time, link) => write!(f, "drain {} {link}", Time(*time)),
             Self::Agent(set, None) => write!(f, "{set} all"),
             Self::Agent(set, Some(node)) => write!(f, "{set} node {node}"),
             Self::Error(attr, chance, scope) => {
@@ -234,7 +234,7 @@ impl Display for AgentSetting {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Service(time) => write!(f, "service {}", Time(*time)),
-            Self::Backlog(most) => write!(f, "backlog {most}"),
+            Self::Backlog(limit) => write!(f, "backlog {limit}"),
             Self::Delay(time) => write!(f, "delay {}", Time(*time)),
             Self::Refuse(None) => f.write_str("refuse off"),
             Self::Refuse(Some(status)) => write!(f, "refuse {:#06x}", status.0),

@@ -81,7 +81,6 @@ impl NodeNames {
     ///
     /// # Errors
     /// If the node or port does not exist.
-    /// If there is no such node or port.
     pub fn port(&self, port: &ScenarioPort, fabric: &Fabric) -> Result<PortAt> {
         let node = self.node(&port.node)?;
         let at = PortAt::new(node, port.port);
@@ -97,7 +96,6 @@ impl NodeNames {
     ///
     /// # Errors
     /// If the node or end port does not exist.
-    /// If there is no such node or end port.
     pub fn end_port(&self, target: &ScenarioTarget, fabric: &Fabric) -> Result<PortAt> {
         match target {
             ScenarioTarget::Port(port) => {
@@ -128,8 +126,8 @@ impl NodeNames {
         self.port(port, fabric)
     }
 
-    fn link_direction(&self, link_direction: &LinkRef, fabric: &Fabric) -> Result<LinkDirection> {
-        Ok(match link_direction {
+    fn link_direction(&self, link: &LinkRef, fabric: &Fabric) -> Result<LinkDirection> {
+        Ok(match link {
             LinkRef::Both(port) => LinkDirection::Both(self.cable_port(port, fabric)?),
             LinkRef::Into(port) => LinkDirection::Into(self.cable_port(port, fabric)?),
             LinkRef::OutOf(port) => LinkDirection::OutOf(self.cable_port(port, fabric)?),
@@ -140,9 +138,7 @@ impl NodeNames {
         Ok(match scope {
             ScopeRef::All => FaultScope::Fabric,
             ScopeRef::Node(node) => FaultScope::Node(self.node(node)?),
-            ScopeRef::Link(link_direction) => {
-                FaultScope::Link(self.link_direction(link_direction, fabric)?)
-            }
+            ScopeRef::Link(link) => FaultScope::Link(self.link_direction(link, fabric)?),
         })
     }
 }
@@ -280,14 +276,14 @@ pub(super) fn action(
                 TransportSetting::Latency(time) => TransportFault::Latency(*time),
             },
         ),
-        ScenarioCommand::Drain(time, link_direction) => {
-            FabricAction::Drain(names.link_direction(link_direction, fabric)?, *time)
+        ScenarioCommand::Drain(time, link) => {
+            FabricAction::Drain(names.link_direction(link, fabric)?, *time)
         }
         ScenarioCommand::Agent(set, node) => FabricAction::Agent(
             node.as_ref().map(|node| names.node(node)).transpose()?,
             match set {
                 AgentSetting::Service(time) => AgentFault::Service(*time),
-                AgentSetting::Backlog(most) => AgentFault::Backlog(*most),
+                AgentSetting::Backlog(limit) => AgentFault::Backlog(*limit),
                 AgentSetting::Delay(time) => AgentFault::Delay(*time),
                 AgentSetting::Refuse(status) => AgentFault::Refuse(*status),
                 AgentSetting::Garbage(kind, chance) => AgentFault::Garbage(*kind, chance.chance()),

@@ -37,7 +37,7 @@ fn target() -> impl Strategy<Value = ScenarioTarget> {
     ]
 }
 
-fn cable() -> impl Strategy<Value = LinkRef> {
+fn link_ref() -> impl Strategy<Value = LinkRef> {
     prop_oneof![
         port().prop_map(LinkRef::Both),
         port().prop_map(LinkRef::Into),
@@ -49,7 +49,7 @@ fn scope() -> impl Strategy<Value = ScopeRef> {
     prop_oneof![
         Just(ScopeRef::All),
         node().prop_map(ScopeRef::Node),
-        cable().prop_map(ScopeRef::Link),
+        link_ref().prop_map(ScopeRef::Link),
     ]
 }
 
@@ -86,7 +86,7 @@ fn setting() -> impl Strategy<Value = ScenarioCommand> {
     prop_oneof![
         (wire, scope()).prop_map(|(set, scope)| ScenarioCommand::Wire(set, scope)),
         (agent, prop::option::of(node())).prop_map(|(set, node)| ScenarioCommand::Agent(set, node)),
-        (time(), cable()).prop_map(|(time, cable)| ScenarioCommand::Drain(time, cable)),
+        (time(), link_ref()).prop_map(|(time, link)| ScenarioCommand::Drain(time, link)),
         (any::<u16>(), percent(), scope())
             .prop_map(|(attr, chance, scope)| ScenarioCommand::Error(AttrId(attr), chance, scope)),
         scope().prop_map(ScenarioCommand::Heal),
@@ -262,7 +262,7 @@ fn errors_have_a_reason_and_a_position() {
 }
 
 #[test]
-fn words_have_short_forms() {
+fn short_forms_equal_full_statements() {
     for (short, long) in [
         ("loss 5%", "loss 5% all"),
         ("loss 5% h1", "loss 5% node h1"),
@@ -318,7 +318,7 @@ fn nodes_are_found_by_name_guid_and_index() {
     let find = |text: &str| {
         let ScenarioCommand::Node(_, node) = Statement::parse(text).unwrap().unwrap().command
         else {
-            panic!("{text} is about a node");
+            panic!("{text} is not a node command");
         };
         names.node(&node)
     };
@@ -384,11 +384,11 @@ fn unknown_names_are_rejected_with_their_position() {
     );
 }
 
-/// The syntax in each help entry can be parsed, with examples in place of the capitals.
+/// The syntax in each help entry can be parsed, with examples in place of the placeholders.
 #[test]
 fn help_lists_valid_commands() {
-    for (how, _) in HELP {
-        let example = how
+    for (syntax, _) in HELP {
+        let example = syntax
             .replace("NODE|PORT", "h1")
             .replace("PORT PORT", "h1[1] h2[1]")
             .replace("PORT", "h1[1]")
@@ -417,7 +417,7 @@ fn help_lists_valid_commands() {
         for text in [without, &with] {
             assert!(
                 matches!(Statement::parse(text), Ok(Some(_))),
-                "{how}: {text}: {:?}",
+                "{syntax}: {text}: {:?}",
                 Statement::parse(text)
             );
         }

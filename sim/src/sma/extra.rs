@@ -81,8 +81,8 @@ impl Fabric {
         for port in 1..=usize::from(node.num_ports) {
             set_bits(&mut port_mask, 255 - port, 1, 1);
         }
-        let widest = node.base + usize::from(node.num_ports);
-        let info = PortInfo::decode(&self.ports[widest].info);
+        let last = node.base + usize::from(node.num_ports);
+        let info = PortInfo::decode(&self.ports[last].info);
         let widths = |speed: u8| {
             if info.link_speed_supported & speed == 0 {
                 0

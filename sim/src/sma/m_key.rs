@@ -41,8 +41,8 @@ impl Fabric {
             port.lease = None;
             return true;
         }
-        let reading = packet.mad.method() == Method::Get;
-        if reading && port.m_key_protect() < 2 {
+        let is_get = packet.mad.method() == Method::Get;
+        if is_get && port.m_key_protect() < 2 {
             return true;
         }
         port.update(|info| info.m_key_violations = info.m_key_violations.saturating_add(1));

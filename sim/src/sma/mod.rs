@@ -31,7 +31,7 @@ pub(crate) struct SmaRequest {
     /// Input port.
     pub(crate) in_port: u8,
     /// Slot of the addressed end port.
-    pub(crate) ring_end: usize,
+    pub(crate) end_slot: usize,
     pub(crate) set: bool,
     pub(crate) modifier: u32,
 }
@@ -63,7 +63,7 @@ impl Fabric {
         let request = SmaRequest {
             node: end_port.node,
             in_port: packet.at.port,
-            ring_end: self.end_slot(end_port),
+            end_slot: self.end_slot(end_port),
             set,
             modifier: packet.mad.attr_mod().0,
         };
@@ -157,7 +157,7 @@ impl Fabric {
             num_ports: node.num_ports,
             system_image_guid: node.system_image_guid,
             node_guid: node.guid,
-            port_guid: self.ports[r.ring_end].guid,
+            port_guid: self.ports[r.end_slot].guid,
             partition_cap: node.caps.partition_cap,
             device_id: node.device_id,
             revision: node.caps.revision,
@@ -175,7 +175,7 @@ impl Fabric {
         if node.is_switch() {
             (port <= node.num_ports).then(|| node.base + usize::from(port))
         } else {
-            (port == 0 || node.base + usize::from(port) == r.ring_end).then_some(r.ring_end)
+            (port == 0 || node.base + usize::from(port) == r.end_slot).then_some(r.end_slot)
         }
     }
 
@@ -192,13 +192,13 @@ impl Fabric {
 
     /// CapabilityMask of the addressed end port; that of port 0 for a switch.
     fn capabilities(&self, r: &SmaRequest) -> CapMask {
-        let info = &self.ports[r.ring_end].info;
+        let info = &self.ports[r.end_slot].info;
         CapMask(u32::from_be_bytes([info[20], info[21], info[22], info[23]]))
     }
 
     /// CapabilityMask2; empty if unsupported.
     fn capabilities2(&self, r: &SmaRequest) -> CapMask2 {
-        let info = &self.ports[r.ring_end].info;
+        let info = &self.ports[r.end_slot].info;
         if self.capabilities(r).has(CapMask::CAP_MASK2) {
             CapMask2(u16::from_be_bytes([info[60], info[61]]))
         } else {
@@ -207,7 +207,7 @@ impl Fabric {
     }
 
     fn end_port_of(&self, r: &SmaRequest) -> PortAt {
-        let port = r.ring_end - self.nodes[r.node].base;
+        let port = r.end_slot - self.nodes[r.node].base;
         PortAt {
             node: r.node,
             port: u8::try_from(port).unwrap_or(0),

@@ -106,7 +106,7 @@ impl Fabric {
     fn port_info_slot(&self, r: &SmaRequest, number: u32) -> Option<usize> {
         let node = &self.nodes[r.node];
         if !node.is_switch() && number == 0 {
-            return Some(r.ring_end);
+            return Some(r.end_slot);
         }
         (number <= node.num_ports.into()).then_some(node.base + number as usize)
     }
@@ -130,18 +130,18 @@ impl Fabric {
 
     fn set_port_info(&mut self, r: &SmaRequest, slot: usize, requested: &PortInfo) -> Status {
         let kind = self.port_kind(r, slot);
-        let now = PortInfo::decode(&self.ports[slot].info);
-        if !is_legal(kind, requested, &now) {
+        let current = PortInfo::decode(&self.ports[slot].info);
+        if !is_legal(kind, requested, &current) {
             return Status::BAD_FIELD;
         }
-        let mut next = now;
+        let mut next = current;
         if kind.has_address() {
             set_address(&mut next, requested);
         }
         if kind != PortKind::BasePort0 {
             set_link(&mut next, requested);
             if self.nodes[r.node].options.ignores_operational_vls {
-                next.operational_vls = now.operational_vls;
+                next.operational_vls = current.operational_vls;
             }
         }
         if kind == PortKind::SwitchExternal {
@@ -162,11 +162,11 @@ impl Fabric {
         let port = &mut self.ports[slot];
         if kind.has_address()
             && requested.client_reregister
-            && now.capability_mask.has(CapMask::CLIENT_REREGISTER)
+            && current.capability_mask.has(CapMask::CLIENT_REREGISTER)
         {
             port.reregisters += 1;
         }
-        if next.m_key != now.m_key {
+        if next.m_key != current.m_key {
             // The lease belonged to the old M_Key.
             port.lease = None;
         }
@@ -181,7 +181,7 @@ impl Fabric {
                 self.port_down(slot, phys);
             }
             _ if kind.has_link() && !self.wires[slot].up => {
-                // The supported speeds changed, so the link may train now.
+                // The enabled speeds and widths may have changed, so the link may train.
                 self.start_training(self.wires[slot].link);
             }
             _ => {}
@@ -205,11 +205,11 @@ fn hide_extended_speeds(data: &mut AttributeData) {
     info.encode_onto(data);
 }
 
-fn is_legal(kind: PortKind, requested: &PortInfo, now: &PortInfo) -> bool {
+fn is_legal(kind: PortKind, requested: &PortInfo, current: &PortInfo) -> bool {
     let address = !kind.has_address() || address_is_legal(kind, requested);
-    let link = kind == PortKind::BasePort0 || link_is_legal(requested, now);
+    let link = kind == PortKind::BasePort0 || link_is_legal(requested, current);
     let state = if kind.has_link() {
-        transition_is_legal(requested, now)
+        transition_is_legal(requested, current)
     } else {
         requested.port_state == PortState::NoChange
             && requested.port_physical_state == PhysState::NoChange
@@ -226,43 +226,43 @@ fn address_is_legal(kind: PortKind, requested: &PortInfo) -> bool {
         && (kind != PortKind::BasePort0 || requested.lmc.0 == 0)
 }
 
-fn link_is_legal(requested: &PortInfo, now: &PortInfo) -> bool {
+fn link_is_legal(requested: &PortInfo, current: &PortInfo) -> bool {
     // `unchanged` and `all` are the codes for no change and for all supported values.
     let is_valid = |requested: u8, unchanged: u8, all: u8, supported: u8| {
         requested == unchanged || requested == all || requested & !supported == 0
     };
-    (MtuCode::Mtu256..=now.mtu_cap).contains(&requested.neighbor_mtu)
-        && requested.operational_vls <= now.vl_cap
+    (MtuCode::Mtu256..=current.mtu_cap).contains(&requested.neighbor_mtu)
+        && requested.operational_vls <= current.vl_cap
         && requested.link_down_default_state <= 2
         && is_valid(
             requested.link_width_enabled,
             0,
             0xFF,
-            now.link_width_supported,
+            current.link_width_supported,
         )
         && is_valid(
             requested.link_speed_enabled,
             0,
             15,
-            now.link_speed_supported,
+            current.link_speed_supported,
         )
         && (requested.link_speed_ext_enabled == EXTENDED_SPEEDS_DISABLED
             || is_valid(
                 requested.link_speed_ext_enabled,
                 0,
                 31,
-                now.link_speed_ext_supported,
+                current.link_speed_ext_supported,
             ))
         && is_valid(
             requested.link_speed_ext_enabled2,
             0,
             7,
-            now.link_speed_ext_supported2,
+            current.link_speed_ext_supported2,
         )
 }
 
 /// Valid transitions: any to Down, Initialize to Armed, Armed to Active. Armed to Armed and Active to Active are invalid.
-fn transition_is_legal(requested: &PortInfo, now: &PortInfo) -> bool {
+fn transition_is_legal(requested: &PortInfo, current: &PortInfo) -> bool {
     let phys_is_legal = match requested.port_physical_state {
         PhysState::NoChange => true,
         PhysState::Sleep | PhysState::Polling | PhysState::Disabled => {
@@ -273,8 +273,8 @@ fn transition_is_legal(requested: &PortInfo, now: &PortInfo) -> bool {
     phys_is_legal
         && match requested.port_state {
             PortState::NoChange | PortState::Down => true,
-            PortState::Armed => now.port_state == PortState::Initialize,
-            PortState::Active => now.port_state == PortState::Armed,
+            PortState::Armed => current.port_state == PortState::Initialize,
+            PortState::Active => current.port_state == PortState::Armed,
             _ => false,
         }
 }

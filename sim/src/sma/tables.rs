@@ -134,7 +134,7 @@ impl Fabric {
             self.port_by_modifier(r, port)
         } else {
             // A reserved field: ibutils sets the port number for CAs, and adapters ignore it.
-            Some(r.ring_end)
+            Some(r.end_slot)
         };
         let Some(slot) = slot else {
             return Status::BAD_FIELD;
@@ -156,8 +156,8 @@ impl Fabric {
                 });
             }
             pkeys[block] = *data;
-            let exist = (cap - first).min(PKEY_BLOCK_LEN);
-            pkeys[block][exist * 2..].fill(0);
+            let len = (cap - first).min(PKEY_BLOCK_LEN);
+            pkeys[block][len * 2..].fill(0);
         }
         *data = port.pkey_block(block);
         Status::OK
@@ -182,13 +182,13 @@ impl Fabric {
             data[0], data[1], data[2], data[3], data[4], data[5], data[6], data[7],
         ];
         if !node.is_switch() {
-            if self.ports[r.ring_end].has_one_data_vl() {
+            if self.ports[r.end_slot].has_one_data_vl() {
                 return Status::BAD_METHOD_ATTR;
             }
             if r.set {
-                self.ports[r.ring_end].tables_mut().sl_to_vl = vec![table];
+                self.ports[r.end_slot].tables_mut().sl_to_vl = vec![table];
             }
-            let vls = *self.ports[r.ring_end].sl_to_vl(0);
+            let vls = *self.ports[r.end_slot].sl_to_vl(0);
             *data = [0; DATA_LEN];
             data[..8].copy_from_slice(&vls);
             return Status::OK;
@@ -246,11 +246,11 @@ impl Fabric {
         };
         let mut status = Status::OK;
         if r.set {
-            let exist = port.vl_arb_len(block) * 2;
-            if data[..exist].chunks_exact(2).any(|e| e[0] & 0xF == 15) {
+            let len = port.vl_arb_len(block) * 2;
+            if data[..len].chunks_exact(2).any(|e| e[0] & 0xF == 15) {
                 status = Status::BAD_FIELD;
             } else {
-                data[exist..].fill(0);
+                data[len..].fill(0);
                 port.tables_mut().vl_arb[block] = Some(Box::new(*data));
             }
         }
@@ -259,7 +259,7 @@ impl Fabric {
     }
 
     pub(super) fn guid_info(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
-        let port = &mut self.ports[r.ring_end];
+        let port = &mut self.ports[r.end_slot];
         let cap = usize::from(port.info[50]);
         let first = r.modifier as usize * 8;
         if first >= cap {
@@ -281,10 +281,10 @@ impl Fabric {
     }
 }
 
-fn switch_info_is_legal(requested: &SwitchInfo, now: &SwitchInfo, num_ports: u8) -> bool {
+fn switch_info_is_legal(requested: &SwitchInfo, current: &SwitchInfo, num_ports: u8) -> bool {
     let is_port = |port: PortNum| port == PortNum::DROP || port.0 <= num_ports;
-    let mlids = NO_MLID..=NO_MLID + now.multicast_fdb_cap;
-    requested.linear_fdb_top < now.linear_fdb_cap
+    let mlids = NO_MLID..=NO_MLID + current.multicast_fdb_cap;
+    requested.linear_fdb_top < current.linear_fdb_cap
         && is_port(requested.default_port)
         && is_port(requested.default_multicast_primary_port)
         && is_port(requested.default_multicast_not_primary_port)
@@ -318,7 +318,7 @@ impl ModelPort {
         })
     }
 
-    /// Number of entries of an arbitration block: low priority 0 and 1, high priority 0 and 1.
+    /// Number of entries of an arbitration block: 0 and 1 are low priority, 2 and 3 high priority.
     fn vl_arb_len(&self, block: usize) -> usize {
         let cap = match block {
             0 | 1 => self.info[40],

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn both_registrations_decode_to_the_same() {
+    fn both_registration_structures_decode_equally() {
         let mut old = [0u8; 28];
         old[4..20].copy_from_slice(&(1u128 << 5 | 1 << 0x14 | 1 << 100).to_le_bytes());
         old[20..27].copy_from_slice(&[1, 0x31, 1, 0x00, 0x14, 0x05, 1]);

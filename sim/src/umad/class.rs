@@ -58,7 +58,7 @@ pub(super) fn is_response(mad: &[u8; MAD_LEN]) -> bool {
         || (mad[1] == BASEBOARD.0 && mad[23] & 1 != 0)
 }
 
-/// Whether a port passes on a MAD received on `qpn`.
+/// Whether the MAD layer accepts a MAD received on `qpn`.
 pub(super) fn is_valid(mad: &[u8; MAD_LEN], qpn: u32) -> bool {
     let class = MgmtClass(mad[1]);
     if mad[0] != 1 || is_smi(class) != (qpn == 0) {

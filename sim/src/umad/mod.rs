@@ -102,7 +102,7 @@ enum Timer {
     Send(usize),
     /// A reception that takes too long.
     RecvTimeout(usize),
-    /// A completed reception that no longer needs to be remembered.
+    /// A completed reception that has been remembered long enough.
     RecvCleanup(usize),
 }
 
@@ -264,13 +264,13 @@ impl UmadLayer {
             request,
             receptions: 0,
         });
-        let taken = host.new_hi_tid(agent).and_then(|hi_tid| {
+        let hi_tid = host.new_hi_tid(agent).and_then(|hi_tid| {
             let port = host.ports.get_mut(&open.at.port).ok_or(Errno::EBADF)?;
             port.register(&request, agent)
                 .inspect_err(|_| host.free_hi_tid(hi_tid))?;
             Ok(hi_tid)
         });
-        match taken {
+        match hi_tid {
             Ok(hi_tid) => {
                 if let Some(a) = self.agents.get_mut(agent) {
                     a.hi_tid = hi_tid;

@@ -146,7 +146,7 @@ pub enum ReadOutcome {
 impl UmadMessage<'_> {
     /// Length of header and body.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "it never is")]
+    #[expect(clippy::len_without_is_empty, reason = "a message is never empty")]
     pub const fn len(&self) -> usize {
         self.header.len() + self.body.len()
     }

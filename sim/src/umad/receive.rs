@@ -172,7 +172,7 @@ impl UmadLayer {
         self.reply(fabric, origin, response);
     }
 
-    /// Sends a MAD to the sender of another one.
+    /// Sends a MAD to the sender of a received MAD.
     pub(super) fn reply(&mut self, fabric: &Fabric, origin: &MadOrigin, mad: Mad) {
         let grh = match &origin.grh {
             None => None,

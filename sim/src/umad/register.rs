@@ -47,7 +47,7 @@ pub(super) struct HostAgents {
     last_hi_tid: u32,
 }
 
-/// Checks a registration by itself (`ib_register_mad_agent` before allocation).
+/// Checks a registration independently of others (`ib_register_mad_agent` before allocation).
 pub(super) fn check(request: &AgentRegistration) -> Result<(), Errno> {
     let class = MgmtClass(request.mgmt_class);
     if request.rmpp_version > 1 {

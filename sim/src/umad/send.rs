@@ -46,7 +46,7 @@ pub(super) struct Send {
     pub(super) timer: Option<TimerKey>,
     /// Whether it is a directed-route request to the own node, which completes without a response.
     is_local: bool,
-    /// Distinguishes it from other users of its slot.
+    /// Distinguishes it from other sends that used its slot.
     pub(super) serial: u64,
     /// Whether its packet is in the outbox.
     pub(super) is_queued: bool,
@@ -122,7 +122,7 @@ impl Sends {
             })
     }
 
-    /// Whether an incomplete send is equal: a request with the same TID and class, or such a response to the same
+    /// Whether an equal send is incomplete: a request with the same TID and class, or a response with these to the same
     /// peer.
     fn has_duplicate(&self, file: FileId, mad: &[u8; MAD_LEN], header: &UserHeader) -> bool {
         let is_response = class::is_response(mad);
@@ -256,9 +256,9 @@ impl UmadLayer {
 
         let mgmt_class = MgmtClass(body[1]);
         let kernel_rmpp = class::has_rmpp(mgmt_class) && agent.has_kernel_rmpp();
-        let splits = kernel_rmpp && body[26] & 1 != 0;
+        let is_segmented = kernel_rmpp && body[26] & 1 != 0;
         let data_offset = class::data_offset(mgmt_class);
-        if body.len() < data_offset || (!splits && body.len() > MAD_LEN) {
+        if body.len() < data_offset || (!is_segmented && body.len() > MAD_LEN) {
             return Err(Errno::EINVAL);
         }
         let mut packet = Packet {
@@ -276,7 +276,11 @@ impl UmadLayer {
             mad: Mad::new(&MadHeader::default()),
         };
         let bytes = packet.mad.as_bytes_mut();
-        let head_len = if splits { data_offset } else { body.len() };
+        let head_len = if is_segmented {
+            data_offset
+        } else {
+            body.len()
+        };
         bytes[..head_len].copy_from_slice(&body[..head_len]);
         if kernel_rmpp {
             // The kernel fills the RMPP header.
@@ -296,7 +300,7 @@ impl UmadLayer {
         let is_local = mgmt_class == MgmtClass::SubnDirected
             && class::ends_at_own_node(bytes, fabric.is_switch(agent.at.node), agent.at.port)
                 .map_err(|_| Errno::EINVAL)?;
-        let segments = splits.then(|| Segments::new(&body[data_offset..], data_offset));
+        let segments = is_segmented.then(|| Segments::new(&body[data_offset..], data_offset));
         Ok(Checked {
             agent: index,
             header,
@@ -426,7 +430,7 @@ impl UmadLayer {
             return;
         };
         if !has_pkey {
-            // The adapter dropped it; it is retransmitted.
+            // The adapter drops it; the timer retransmits it.
             self.arm(slot, timeout);
             return;
         }

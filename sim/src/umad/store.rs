@@ -161,9 +161,9 @@ mod tests {
             let mut timers = Timers::default();
             let mut model = BTreeMap::new();
             let mut keys = Vec::new();
-            for (count, (payload, n)) in (0u64..).zip(steps) {
+            for (count, (step, n)) in (0u64..).zip(steps) {
                 let at = Instant::from_nanos(n);
-                match payload {
+                match step {
                     0 | 1 => {
                         keys.push((timers.set(at, count), (at, count)));
                         model.insert((at, count), count);
@@ -183,7 +183,7 @@ mod tests {
             }
         }
 
-        /// Equivalent to a list of pairs.
+        /// Equivalent to a map from slot to hash.
         #[test]
         fn index_finds_its_entries(steps in prop::collection::vec((any::<bool>(), 0usize..300, 0u64..40), 0..600)) {
             let mut index = Index::default();

@@ -282,8 +282,8 @@ fn add_counters(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
         return;
     };
     let tally = fabric.current_tally(slot);
-    for (name, which, most) in NARROW {
-        let value = tally.read(which, CounterWidth::Narrow).min(most);
+    for (name, which, max) in NARROW {
+        let value = tally.read(which, CounterWidth::Narrow).min(max);
         files.add(folder, name, format!("{value}\n"));
     }
     for (name, which) in EXTENDED {

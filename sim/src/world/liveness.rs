@@ -99,15 +99,15 @@ impl LivenessTiming {
 }
 
 impl<M: HostedSm> World<M> {
-    /// Ends all faults, then runs until the oracle finds no violation and `settled` returns `Ok`, at most for the bound.
+    /// Ends all faults, then runs until the oracle finds no violation and `check` returns `Ok`, at most for the bound.
     /// Cut and moved cables and nodes without power remain so.
     pub fn converge(
         &mut self,
         timing: &LivenessTiming,
         expect: &Expectations,
-        settled: impl FnMut(&Self) -> Result<(), String>,
+        check: impl FnMut(&Self) -> Result<(), String>,
     ) -> Liveness {
-        self.converge_to(timing, |_| expect.clone(), settled)
+        self.converge_to(timing, |_| expect.clone(), check)
     }
 
     /// [`World::converge`] with expectations that depend on the SM's current state, such as the SL of each path.
@@ -115,7 +115,7 @@ impl<M: HostedSm> World<M> {
         &mut self,
         timing: &LivenessTiming,
         expect: impl Fn(&Self) -> Expectations,
-        mut settled: impl FnMut(&Self) -> Result<(), String>,
+        mut check: impl FnMut(&Self) -> Result<(), String>,
     ) -> Liveness {
         self.heal();
         let bound = timing.bound(self.fabric());
@@ -123,7 +123,7 @@ impl<M: HostedSm> World<M> {
         let mut violations = String::new();
         loop {
             let verdict = judge_fabric(self.fabric(), &expect(self));
-            let outcome = settled(self);
+            let outcome = check(self);
             if verdict.is_good() && outcome.is_ok() {
                 let took = Some(self.now().since(start));
                 return Liveness {

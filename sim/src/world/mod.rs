@@ -102,8 +102,8 @@ impl<M: HostedSm> World<M> {
     }
 
     fn check_port_free(&self, at: PortAt) -> Result<(), SpecError> {
-        let here = |a: &Actor<M>| a.at == at && !matches!(a.kind, ActorKind::Removed);
-        if self.actors.iter().any(here) || self.net.foreign_sm_at(at).is_some() {
+        let is_user = |a: &Actor<M>| a.at == at && !matches!(a.kind, ActorKind::Removed);
+        if self.actors.iter().any(is_user) || self.net.foreign_sm_at(at).is_some() {
             return Err(SpecError::PortInUse(at));
         }
         Ok(())
@@ -156,7 +156,7 @@ impl<M: HostedSm> World<M> {
         }
     }
 
-    /// Schedules a change of an SM's process; immediately if the time is past.
+    /// Schedules a change of an SM's process; a past time means now.
     pub fn schedule_sm(&mut self, at: Instant, id: SmId, action: SmProcessAction) {
         let notice = match action {
             SmProcessAction::Kill => SmProcessChange::Kill,
@@ -290,7 +290,7 @@ impl<M: HostedSm> World<M> {
         self.net.in_flight()
     }
 
-    /// Schedules an action; immediately if the time is past.
+    /// Schedules an action; a past time means now.
     pub fn schedule(&mut self, at: Instant, action: FabricAction) {
         self.net.schedule(at, action);
     }
@@ -303,7 +303,7 @@ impl<M: HostedSm> World<M> {
     /// Processes the next event and returns its time; `None` if there is none.
     ///
     /// # Panics
-    /// If an SM requests the same timeout again and again.
+    /// If an SM requests the same timeout repeatedly.
     pub fn step(&mut self) -> Option<Instant> {
         let next = self.next_time()?;
         if next > self.now() {

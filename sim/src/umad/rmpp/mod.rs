@@ -47,9 +47,9 @@ impl UmadLayer {
                 _ => abort(RmppStatus::BadType),
             }
         };
-        if let Some((reason, tell)) = failed {
+        if let Some((reason, notify)) = failed {
             self.abort_send(fabric, agent, origin, mad);
-            if tell {
+            if notify {
                 self.reply(fabric, origin, abort_reply(mad, reason));
             }
         }
@@ -91,12 +91,12 @@ impl UmadLayer {
             return None;
         };
         let send = self.sends.slab.get_mut(slot)?;
-        let acknowledged = match &mut send.segments {
+        let effect = match &mut send.segments {
             Some(segments) => segments.acknowledge(segment, window),
             None => AckEffect::Repeated,
         };
-        match acknowledged {
-            AckEffect::Nonsense => return Some((RmppStatus::S2B, true)),
+        match effect {
+            AckEffect::OutsideWindow => return Some((RmppStatus::S2B, true)),
             AckEffect::Old => {}
             AckEffect::Repeated => self.reply(fabric, origin, turnaround(mad)),
             AckEffect::All => {
@@ -128,7 +128,7 @@ impl UmadLayer {
         let segments = send.segments.as_mut()?;
         segments.is_queued = false;
         if segments.all_acknowledged() {
-            // The receiver acknowledged faster; the timer for the response is running.
+            // Acknowledged while it was queued; the timer for the response is running.
             return None;
         }
         let mut packet = send.packet;
@@ -149,9 +149,9 @@ impl UmadLayer {
 
 /// The headers of a received packet, reversed for a reply, without data.
 fn reply_headers(mad: &Mad) -> (Mad, RmppHeader) {
-    let mut back = Mad::new(&MadHeader::default());
+    let mut reply = Mad::new(&MadHeader::default());
     let len = class::data_offset(mad.mgmt_class());
-    let bytes = back.as_bytes_mut();
+    let bytes = reply.as_bytes_mut();
     bytes[..len].copy_from_slice(&mad.as_bytes()[..len]);
     bytes[3] ^= 0x80;
     let header = RmppHeader {
@@ -160,37 +160,37 @@ fn reply_headers(mad: &Mad) -> (Mad, RmppHeader) {
         active: true,
         ..RmppHeader::from_mad(bytes)
     };
-    (back, header)
+    (reply, header)
 }
 
 /// ACK of all segments up to `segment`, with a window up to `window`.
 fn acknowledgement(mad: &Mad, segment: u32, window: u32) -> Mad {
-    let (mut back, header) = reply_headers(mad);
+    let (mut reply, header) = reply_headers(mad);
     RmppHeader {
         rmpp_type: RmppType::Ack,
         segment_number: segment,
         payload_length: window,
         ..header
     }
-    .write_to(back.as_bytes_mut());
-    back
+    .write_to(reply.as_bytes_mut());
+    reply
 }
 
 /// ACK of the last ACK, which reverses the direction (IBA 13.6.6.3).
 fn turnaround(mad: &Mad) -> Mad {
-    let (mut back, header) = reply_headers(mad);
+    let (mut reply, header) = reply_headers(mad);
     RmppHeader {
         segment_number: 0,
         payload_length: 1,
         ..header
     }
-    .write_to(back.as_bytes_mut());
-    back
+    .write_to(reply.as_bytes_mut());
+    reply
 }
 
 /// ABORT of a packet's transfer.
 fn abort_reply(mad: &Mad, reason: RmppStatus) -> Mad {
-    let (mut back, header) = reply_headers(mad);
+    let (mut reply, header) = reply_headers(mad);
     RmppHeader {
         version: RmppHeader::VERSION,
         rmpp_type: RmppType::Abort,
@@ -199,6 +199,6 @@ fn abort_reply(mad: &Mad, reason: RmppStatus) -> Mad {
         payload_length: 0,
         ..header
     }
-    .write_to(back.as_bytes_mut());
-    back
+    .write_to(reply.as_bytes_mut());
+    reply
 }

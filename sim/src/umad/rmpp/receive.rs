@@ -71,7 +71,7 @@ fn key(agent: AgentIdx, origin: &MadOrigin, mad: &Mad) -> ReceptionKey {
 }
 
 impl Receptions {
-    /// Initial window of a response, from the end of the request.
+    /// Initial window of a response, which the last ACK of the request announced; 1 without one.
     pub(in crate::umad) fn window_of_reply(&self, packet: &Packet, agent: AgentIdx) -> u32 {
         let b = packet.mad.as_bytes();
         if b[3] & 0x80 == 0 {
@@ -242,12 +242,12 @@ impl UmadLayer {
             partial.append(&mad, offset);
             recv.segment += 1;
         }
-        let (grown, is_last) = (partial.len(), partial.header.last);
+        let (after, is_last) = (partial.len(), partial.header.last);
         self.subtract_recv_bytes(agent, before);
         if is_last {
             return self.complete_reception(fabric, slot, offset);
         }
-        self.add_recv_bytes(agent, grown);
+        self.add_recv_bytes(agent, after);
         if self.is_full(agent) {
             self.abort_reception(fabric, slot, RmppStatus::Unspecified);
             return None;
@@ -280,8 +280,8 @@ impl UmadLayer {
         Some((partial.origin, Body::Long(bytes)))
     }
 
-    fn set_reception_timer(&mut self, slot: usize, after: Duration, what: Timer) {
-        let timer = self.timers.set(self.now + after, what);
+    fn set_reception_timer(&mut self, slot: usize, after: Duration, timer_kind: Timer) {
+        let timer = self.timers.set(self.now + after, timer_kind);
         if let Some(recv) = self.receptions.slab.get_mut(slot)
             && let Some(old) = recv.timer.replace(timer)
         {

@@ -36,7 +36,7 @@ pub(super) enum AckEffect {
     /// Older than previous ACKs.
     Old,
     /// Acknowledges segments outside of the window.
-    Nonsense,
+    OutsideWindow,
     /// All segments were acknowledged before.
     Repeated,
     /// All segments are now acknowledged.
@@ -124,7 +124,7 @@ impl Segments {
             return AckEffect::Repeated;
         }
         if segment > self.count || segment > self.window {
-            return AckEffect::Nonsense;
+            return AckEffect::OutsideWindow;
         }
         if window < self.window || segment < self.acknowledged {
             return AckEffect::Old;
@@ -186,7 +186,11 @@ mod tests {
     #[test]
     fn old_and_invalid_acks_are_recognised() {
         let mut message = Segments::new(&[0; 2000], 56);
-        assert_eq!(message.acknowledge(2, 5), AckEffect::Nonsense, "window");
+        assert_eq!(
+            message.acknowledge(2, 5),
+            AckEffect::OutsideWindow,
+            "window"
+        );
         assert_eq!(
             message.acknowledge(1, 5),
             AckEffect::Some { progress: true }
@@ -201,7 +205,7 @@ mod tests {
             message.acknowledge(1, 20),
             AckEffect::Some { progress: false }
         );
-        assert_eq!(message.acknowledge(11, 20), AckEffect::Nonsense);
+        assert_eq!(message.acknowledge(11, 20), AckEffect::OutsideWindow);
         assert_eq!(message.acknowledge(10, 20), AckEffect::All);
         assert_eq!(message.acknowledge(10, 20), AckEffect::Repeated);
     }
