@@ -29,7 +29,7 @@ fn status(rig: &mut Rig, node: usize, attr: AttrId, modifier: u32) -> Option<Sta
     reply.map(|a| a.mad.status())
 }
 
-/// A chain of one switch with a node of other sizes.
+/// A chain of one switch; `change` modifies the hardware caps of a node.
 fn with_caps(node: usize, change: impl FnOnce(&mut HardwareCaps)) -> Rig {
     let mut spec = chain(1);
     let mut caps = spec.nodes[node].caps();
@@ -79,7 +79,7 @@ fn hardware_models_report_their_identity_and_sizes() {
 }
 
 #[test]
-fn unknown_models_support_all_attributes() {
+fn unknown_models_have_default_caps() {
     let ca = caps(NodeType::Ca, 0x1234, 1);
     assert!(!ca.ext_port_info && ca.linear_fdb_cap == 0);
     let switch = caps(NodeType::Switch, 0x02C9, 0xFFFF);
@@ -181,12 +181,12 @@ fn node_description_can_be_set_if_supported_and_is_reported() {
     assert_eq!(
         rig.fabric.pending_traps(),
         1,
-        "an equal text is not a change"
+        "an unchanged text is not reported"
     );
 }
 
 #[test]
-fn attributes_without_modifier_reject_one() {
+fn attributes_without_modifier_reject_nonzero_modifiers() {
     let mut rig = Rig::new(&chain(1));
     for attr in [id::NODE_INFO, id::NODE_DESCRIPTION, id::VENDOR_DIAG] {
         assert_eq!(status(&mut rig, 2, attr, 0), OK);
@@ -334,14 +334,14 @@ fn arbitration_blocks_follow_from_the_caps() {
     let full = VlArb {
         entries: [entry(3); 32],
     };
-    for (block, kept) in [(1, 32), (2, 8), (3, 32), (4, 32)] {
+    for (block, count) in [(1, 32), (2, 8), (3, 32), (4, 32)] {
         let modifier = VlArb::modifier(block, PortNum(2)).0;
         assert_eq!(
             rig.set(&path_to(1), id::VL_ARBITRATION, modifier, full.encode()),
             OK
         );
         let stored = VlArb::decode(&read(&mut rig, 1, id::VL_ARBITRATION, modifier));
-        let (written, remaining) = stored.entries.split_at(kept);
+        let (written, remaining) = stored.entries.split_at(count);
         assert!(written.iter().all(|e| *e == entry(3)), "block {block}");
         assert!(remaining.iter().all(|e| *e == VlArbEntry::default()));
     }
@@ -440,11 +440,11 @@ fn fec_mode_follows_from_speed_and_enabled_modes() {
         ..info
     };
     assert_eq!(rig.set(&path_to(1), attr, 2, none.encode()), OK);
-    let now = PortInfoExtended::decode(&read(&mut rig, 1, attr, 2));
-    assert_eq!(now.fec_mode_active, FecMode::None);
+    let after = PortInfoExtended::decode(&read(&mut rig, 1, attr, 2));
+    assert_eq!(after.fec_mode_active, FecMode::None);
     let beyond = PortInfoExtended {
         hdr_fec_mode_enabled: 4,
-        ..now
+        ..after
     };
     assert_eq!(rig.set(&path_to(1), attr, 2, beyond.encode()), BAD);
     assert_eq!(status(&mut rig, 1, attr, 5), BAD);

@@ -273,7 +273,7 @@ fn queue_pair_can_send_requests_to_an_agent() {
 }
 
 #[test]
-fn qp_states_and_numbers() {
+fn qp_state_limits_sending_and_receiving() {
     let mut hosts = Hosts::new();
     let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
     assert_eq!((a.qpn, b.qpn), (Qpn(2), Qpn(2)), "QPNs are per adapter");

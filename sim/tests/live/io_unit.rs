@@ -41,7 +41,7 @@ fn request(method: Method, attr: u16, modifier: u32) -> MadOut {
     MadOut { to, mad }
 }
 
-fn ask(rig: &mut Rig, method: Method, attr: u16, modifier: u32) -> (u16, Vec<u8>) {
+fn send_request(rig: &mut Rig, method: Method, attr: u16, modifier: u32) -> (u16, Vec<u8>) {
     let (outcome, out) = rig.send(&request(method, attr, modifier));
     assert_eq!(outcome, MadOutcome::Replied);
     let mad = &out[0].mad.mad;
@@ -50,7 +50,7 @@ fn ask(rig: &mut Rig, method: Method, attr: u16, modifier: u32) -> (u16, Vec<u8>
 }
 
 fn get(rig: &mut Rig, attr: u16, modifier: u32) -> Vec<u8> {
-    let (status, data) = ask(rig, Method::Get, attr, modifier);
+    let (status, data) = send_request(rig, Method::Get, attr, modifier);
     assert_eq!(status, 0, "{attr:#x} {modifier:#x}");
     data
 }
@@ -92,7 +92,7 @@ fn missing_objects_have_an_error_status() {
         (Method::Get, 0x13, 0, 0x0C),
         (Method::Set, 1, 0, 0x0C),
     ] {
-        let (reported, data) = ask(&mut rig, method, attr, modifier);
+        let (reported, data) = send_request(&mut rig, method, attr, modifier);
         assert_eq!(reported, status, "{attr:#x} {modifier:#x}");
         assert!(data.iter().all(|b| *b == 0));
     }

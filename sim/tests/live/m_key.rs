@@ -55,8 +55,8 @@ fn protection_levels_follow_the_specification() {
             assert_eq!(rig.set(&path, id::PORT_INFO, modifier, next.encode()), None);
             assert_eq!(rig.fabric.lid(PortAt::new(node, port.0)).0, info.lid);
             let dropped = if bits < 2 { 1 } else { 2 };
-            let now = rig.fabric.port_info(PortAt::new(node, port.0)).unwrap();
-            assert_eq!(now.m_key_violations, dropped);
+            let after = rig.fabric.port_info(PortAt::new(node, port.0)).unwrap();
+            assert_eq!(after.m_key_violations, dropped);
             assert_eq!(
                 rig.fabric.counters(node).m_key_violations,
                 u32::from(dropped)
@@ -101,10 +101,10 @@ fn expired_lease_ends_protection() {
     assert!(!read(&mut rig), "a further violation does not prolong it");
     rig.now = rig.now + Duration::from_secs(1);
     assert!(read(&mut rig));
-    let mut for_ever = protected(2, 2, 0);
-    assert!(!read(&mut for_ever));
-    for_ever.now = for_ever.now + Duration::from_secs(1_000_000);
-    assert!(!read(&mut for_ever));
+    let mut no_lease = protected(2, 2, 0);
+    assert!(!read(&mut no_lease));
+    no_lease.now = no_lease.now + Duration::from_secs(1_000_000);
+    assert!(!read(&mut no_lease));
 }
 
 #[test]

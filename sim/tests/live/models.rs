@@ -46,18 +46,18 @@ proptest! {
         let cables = cables(&spec);
         let is_switch = |n: usize| spec.nodes[n].kind == NodeType::Switch;
         let mut path = DrPath::LOCAL;
-        let mut here = Some(rig.at);
+        let mut end = Some(rig.at);
         for (index, hop) in hops.into_iter().enumerate() {
             // The first hop of a CA must be its own port.
             let hop = if index == 0 && !is_switch(rig.at.node) { rig.at.port } else { hop };
             path = path.extend(PortNum(hop)).unwrap();
-            here = here
+            end = end
                 .filter(|at| index == 0 || is_switch(at.node))
                 .and_then(|at| cables.get(&PortAt::new(at.node, hop)).copied());
         }
         let reply = rig.get(&path, id::NODE_INFO, 0);
-        prop_assert_eq!(reply.is_some(), here.is_some());
-        if let (Some(reply), Some(at)) = (reply, here) {
+        prop_assert_eq!(reply.is_some(), end.is_some());
+        if let (Some(reply), Some(at)) = (reply, end) {
             let info = NodeInfo::decode(smp::data(&reply.mad));
             prop_assert_eq!(info.node_guid, spec.nodes[at.node].node_guid);
             prop_assert_eq!(info.local_port_num, PortNum(at.port));
@@ -68,7 +68,7 @@ proptest! {
     #[test]
     fn lid_routed_packets_follow_the_lfts(
         spec in shapes(),
-        noise in proptest::collection::vec(any::<u16>(), 40),
+        random_entries in proptest::collection::vec(any::<u16>(), 40),
         top in 0u16..12,
         lid in 1u16..10,
     ) {
@@ -83,7 +83,7 @@ proptest! {
             rig.fabric.set_lid(*at, Lid(*lid), Lmc(0)).unwrap();
         }
         let table = |node: usize, lid: u16| {
-            let drawn = noise[(node * 7 + usize::from(lid)) % noise.len()];
+            let drawn = random_entries[(node * 7 + usize::from(lid)) % random_entries.len()];
             (drawn % (u16::from(spec.nodes[node].num_ports) + 3)) as u8
         };
         let mut tops = BTreeMap::new();

@@ -131,30 +131,33 @@ fn latencies_have_the_configured_values() {
 #[test]
 fn link_directions_have_independent_faults() {
     let port = PortAt::new(1, 2);
-    for (cable, requests) in [
+    for (direction, requests) in [
         (LinkDirection::OutOf(port), 0),
         (LinkDirection::Into(port), 10),
         (LinkDirection::Both(port), 0),
     ] {
         let mut net = real_time_net();
         net.act(FabricAction::Wire(
-            FaultScope::Link(cable),
+            FaultScope::Link(direction),
             TransportFault::Loss(1.0),
         ))
         .unwrap();
         assert_eq!(
             immediate_replies(&mut net, 2, id::NODE_INFO, 10),
             0,
-            "{cable:?}"
+            "{direction:?}"
         );
         let gets = net.fabric().counters(2).gets(id::NODE_INFO);
-        assert_eq!(gets, requests, "{cable:?}: requests that reach the node");
+        assert_eq!(
+            gets, requests,
+            "{direction:?}: requests that reach the node"
+        );
         assert_eq!(
             immediate_replies(&mut net, 1, id::NODE_INFO, 10),
             10,
             "up to the link"
         );
-        net.act(FabricAction::Heal(FaultScope::Link(cable)))
+        net.act(FabricAction::Heal(FaultScope::Link(direction)))
             .unwrap();
         assert_eq!(immediate_replies(&mut net, 2, id::NODE_INFO, 10), 10);
     }
@@ -309,8 +312,8 @@ fn multicast_copies_arrive_delayed_or_immediately() {
             net.set_instant();
         }
         if lossy {
-            let place = FaultScope::Link(LinkDirection::Both(PortAt::new(2, 2)));
-            net.act(FabricAction::Wire(place, TransportFault::Loss(1.0)))
+            let link = FaultScope::Link(LinkDirection::Both(PortAt::new(2, 2)));
+            net.act(FabricAction::Wire(link, TransportFault::Loss(1.0)))
                 .unwrap();
         }
         let mut out = Vec::new();

@@ -112,7 +112,7 @@ pub(crate) fn cases() -> Vec<Case> {
 fn routing_cases() -> Vec<Case> {
     vec![
         case(
-            "two hosts have one LID",
+            "two hosts have the same LID",
             &["DuplicateLid", "Undelivered"],
             |p| {
                 let lid = p.ports[&p.host(2)].lid;
@@ -299,7 +299,7 @@ fn setting_cases() -> Vec<Case> {
             p.switch(node).life_time_value = 20;
         }),
         case(
-            "a host got no ClientReregister",
+            "a host received no ClientReregister",
             &["NotReregistered"],
             |p| {
                 let at = p.host(1);

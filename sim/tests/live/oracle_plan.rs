@@ -253,8 +253,8 @@ impl Plan {
         for at in &self.is_sm {
             rig.fabric.set_is_sm(*at, true).unwrap();
         }
-        let none = |at: &PortAt| !self.is_sm.contains(at);
-        if none(&self.sm) {
+        let has_no_sm = |at: &PortAt| !self.is_sm.contains(at);
+        if has_no_sm(&self.sm) {
             rig.fabric.set_is_sm(self.sm, false).unwrap();
         }
         let paths = self.paths();
@@ -270,8 +270,8 @@ impl Plan {
             for (at, plan) in self.ports.iter().filter(|(at, _)| has_state(at)) {
                 if plan.state >= state {
                     let number = if self.is_switch(at.node) { at.port } else { 0 };
-                    let done = rig.set_state(&paths[&at.node], number, state);
-                    assert_eq!(done, Some(Status::OK), "{at:?} to {state}");
+                    let status = rig.set_state(&paths[&at.node], number, state);
+                    assert_eq!(status, Some(Status::OK), "{at:?} to {state}");
                 }
             }
         }
@@ -279,20 +279,20 @@ impl Plan {
             if plan.clears_state_change {
                 let mut info = rig.switch_info(&paths[node]);
                 info.port_state_change = true;
-                let done = rig.set(&paths[node], id::SWITCH_INFO, 0, info.encode());
-                assert_eq!(done, Some(Status::OK));
+                let status = rig.set(&paths[node], id::SWITCH_INFO, 0, info.encode());
+                assert_eq!(status, Some(Status::OK));
             }
         }
-        // Last, because other keys cannot write anything afterwards.
+        // M_Keys are written last, because requests with another M_Key fail afterwards.
         for (at, plan) in &self.ports {
             if at.port == 0 || !self.is_switch(at.node) {
-                let done = rig.change_port(&paths[&at.node], 0, |info| {
+                let status = rig.change_port(&paths[&at.node], 0, |info| {
                     info.m_key = MKey::new(plan.m_key);
                     info.m_key_protect_bits = plan.m_key_protect_bits;
                     info.m_key_lease_period = plan.m_key_lease_period;
                     info.client_reregister = false;
                 });
-                assert_eq!(done, Some(Status::OK), "{at:?}");
+                assert_eq!(status, Some(Status::OK), "{at:?}");
             }
         }
         rig
@@ -301,7 +301,7 @@ impl Plan {
     fn write_port(&self, rig: &mut Rig, path: &DrPath, at: PortAt, plan: &PortPlan) {
         let is_switch = self.is_switch(at.node);
         let number = if is_switch { at.port } else { 0 };
-        let done = rig.change_port(path, number, |info| {
+        let status = rig.change_port(path, number, |info| {
             if at.port == 0 || !is_switch {
                 info.lid = plan.lid;
                 info.lmc = plan.lmc;
@@ -320,22 +320,22 @@ impl Plan {
                 info.partition_enforcement_outbound = plan.enforce_outbound;
             }
         });
-        assert_eq!(done, Some(Status::OK), "{at:?}");
+        assert_eq!(status, Some(Status::OK), "{at:?}");
         let mut keys = PKeyBlock {
             keys: [PKey(0); 32],
         };
         keys.keys[..plan.pkeys.len()].copy_from_slice(&plan.pkeys);
         let modifier = PKeyBlock::modifier(0, PortNum(number));
-        let done = rig.set(path, id::PKEY_TABLE, modifier.0, keys.encode());
-        assert_eq!(done, Some(Status::OK), "{at:?}");
+        let status = rig.set(path, id::PKEY_TABLE, modifier.0, keys.encode());
+        assert_eq!(status, Some(Status::OK), "{at:?}");
         if at.port == 0 {
             return;
         }
         for (input, vls) in &plan.sl_to_vl {
             let table = SlToVl { vls: vls.map(Vl) };
             let modifier = SlToVl::modifier(PortNum(*input), PortNum(number));
-            let done = rig.set(path, id::SL_TO_VL, modifier.0, table.encode());
-            assert_eq!(done, Some(Status::OK), "{at:?}");
+            let status = rig.set(path, id::SL_TO_VL, modifier.0, table.encode());
+            assert_eq!(status, Some(Status::OK), "{at:?}");
         }
         let mut low = VlArb::default();
         for (entry, (vl, weight)) in low.entries.iter_mut().zip(&plan.vl_arb_low) {
@@ -346,8 +346,8 @@ impl Plan {
         };
         for (block, table) in [(1, low), (3, high)] {
             let modifier = VlArb::modifier(block, PortNum(number));
-            let done = rig.set(path, id::VL_ARBITRATION, modifier.0, table.encode());
-            assert_eq!(done, Some(Status::OK), "{at:?}");
+            let status = rig.set(path, id::VL_ARBITRATION, modifier.0, table.encode());
+            assert_eq!(status, Some(Status::OK), "{at:?}");
         }
     }
 
@@ -380,8 +380,8 @@ fn write_switch(rig: &mut Rig, path: &DrPath, plan: &SwitchPlan, positions: u8) 
         for (cell, port) in table.ports.iter_mut().zip(ports) {
             *cell = PortNum(*port);
         }
-        let done = rig.set(path, id::LFT, block, table.encode());
-        assert_eq!(done, Some(Status::OK));
+        let status = rig.set(path, id::LFT, block, table.encode());
+        assert_eq!(status, Some(Status::OK));
     }
     for position in 0..positions {
         let mut table = MftBlock { masks: [0; 32] };
@@ -392,14 +392,14 @@ fn write_switch(rig: &mut Rig, path: &DrPath, plan: &SwitchPlan, positions: u8) 
             }
         }
         let modifier = MftBlock::modifier(0, position);
-        let done = rig.set(path, id::MFT, modifier.0, table.encode());
-        assert_eq!(done, Some(Status::OK));
+        let status = rig.set(path, id::MFT, modifier.0, table.encode());
+        assert_eq!(status, Some(Status::OK));
     }
     let mut info = rig.switch_info(path);
     info.linear_fdb_top = plan.linear_fdb_top;
     info.multicast_fdb_top = plan.multicast_fdb_top;
     info.life_time_value = plan.life_time_value;
     info.port_state_change = false;
-    let done = rig.set(path, id::SWITCH_INFO, 0, info.encode());
-    assert_eq!(done, Some(Status::OK));
+    let status = rig.set(path, id::SWITCH_INFO, 0, info.encode());
+    assert_eq!(status, Some(Status::OK));
 }

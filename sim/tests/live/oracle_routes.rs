@@ -131,20 +131,20 @@ impl Routes {
 
     /// VL of each SL from an input to an output port; VL15 drops.
     pub(crate) fn vls(&self, output: PortAt, input: u8) -> [u8; 16] {
-        let present = self.peers.get(&output).map(|p| p.node);
+        let peer = self.peers.get(&output).map(|p| p.node);
         let from = self.peers.get(&PortAt::new(output.node, input));
-        let is_trunk = |node: &NodeIdx| self.egress.contains_key(&(*node, 2));
+        let is_switch = |node: &NodeIdx| self.egress.contains_key(&(*node, 2));
         let mut vls = [15; 16];
         vls[0] = 0;
         match self.shape {
             Shape::Tree => {}
             Shape::Ring => {
-                let passes = from.is_some_and(|p| is_trunk(&p.node)) && is_trunk(&output.node);
+                let passes = from.is_some_and(|p| is_switch(&p.node)) && is_switch(&output.node);
                 vls[0] = u8::from(passes);
             }
             Shape::Torus => {
                 let cells = self.cells.get(&output.node);
-                let cells = cells.zip(present.and_then(|n| self.cells.get(&n)));
+                let cells = cells.zip(peer.and_then(|n| self.cells.get(&n)));
                 for sl in 0..4u8 {
                     let axis = cells.map(|(local, remote)| u8::from(local[0] == remote[0]));
                     vls[usize::from(sl)] = axis.map_or(0, |axis| sl >> axis & 1);

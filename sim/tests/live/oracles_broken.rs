@@ -36,18 +36,18 @@ fn each_fault_is_reported() {
                 change(&mut plan);
             }
             let rig = plan.apply();
-            let mut picture = FabricSnapshot::from(&rig.fabric);
+            let mut snapshot = FabricSnapshot::from(&rig.fabric);
             if let Break::Snapshot(change) = case.how {
-                change(&mut picture, &valid_plan);
+                change(&mut snapshot, &valid_plan);
             }
             let mut expect = valid_plan.expect();
             expect.sms = Some(plan.sms);
-            let verdict = judge(&picture, &expect);
+            let verdict = judge(&snapshot, &expect);
             let found = kinds_of(&verdict);
             let must: BTreeSet<_> = case.must.iter().copied().collect();
-            let known: BTreeSet<_> = must.iter().chain(case.may).copied().collect();
+            let allowed: BTreeSet<_> = must.iter().chain(case.may).copied().collect();
             assert!(
-                found.is_superset(&must) && found.is_subset(&known),
+                found.is_superset(&must) && found.is_subset(&allowed),
                 "{shape}, {}: expected {must:?}, got {verdict}",
                 case.description
             );
@@ -59,10 +59,10 @@ fn each_fault_is_reported() {
 #[test]
 fn every_violation_has_a_case() {
     let all = cases();
-    let mut caught: BTreeSet<_> = all.iter().flat_map(|c| c.must).copied().collect();
-    caught.extend(["NoSuchPort"]);
-    caught.extend(super::oracles_counters::KINDS_TESTED);
-    let missing: Vec<_> = KINDS.iter().filter(|k| !caught.contains(*k)).collect();
+    let mut covered: BTreeSet<_> = all.iter().flat_map(|c| c.must).copied().collect();
+    covered.extend(["NoSuchPort"]);
+    covered.extend(super::oracles_counters::KINDS_TESTED);
+    let missing: Vec<_> = KINDS.iter().filter(|k| !covered.contains(*k)).collect();
     assert!(missing.is_empty(), "{missing:?}");
     let verdict = judge(
         &FabricSnapshot::default(),
@@ -71,8 +71,8 @@ fn every_violation_has_a_case() {
     assert_eq!(kinds_of(&verdict), BTreeSet::from(["NoSuchPort"]));
 }
 
-/// With all SLs that have a VL as traffic, a correct fabric with one tree has no violations, and VLs of other SLs
-/// are checked.
+/// With traffic on every SL that has a VL, a correct tree has no violations, and a torus that needs one SL per path has
+/// a credit loop.
 #[test]
 fn all_sls_with_a_vl_are_checked() {
     let plan = Plan::new("torus:4,4");
@@ -86,7 +86,7 @@ fn all_sls_with_a_vl_are_checked() {
     assert!(verdict.is_good(), "{verdict}");
 }
 
-/// Multicast alone can form a credit loop: four groups on a ring, each over three switches.
+/// Multicast alone can form a credit loop: five groups on a ring, each over three switches.
 #[test]
 fn credit_loops_of_multicast_groups_are_reported() {
     let mut plan = Plan::new("ring:5");

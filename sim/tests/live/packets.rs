@@ -1,4 +1,4 @@
-//! Checks of ports other than forwarding: queue pairs, P_Keys, GIDs, VLs, port states, multicast copies.
+//! Checks that ports perform in addition to forwarding: queue pairs, P_Keys, GIDs, VLs, port states, multicast copies.
 
 use ferrosm_mad::attr::{
     KeyViolationDetails, MftBlock, Notice, PKeyBlock, PortState, SlToVl, SwitchPKeyDetails,
@@ -284,7 +284,7 @@ fn only_data_activates_an_armed_port() {
 }
 
 #[test]
-fn vls_must_be_active_at_hosts_too() {
+fn hosts_drop_packets_without_an_active_vl() {
     let mut rig = configured();
     let table = SlToVl {
         vls: std::array::from_fn(|sl| Vl(sl as u8)),

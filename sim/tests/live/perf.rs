@@ -48,7 +48,7 @@ fn request(lid: u16, method: Method, attr: AttrId, data: &[u8]) -> MadOut {
     MadOut { to, mad }
 }
 
-fn ask(rig: &mut Rig, mad: &MadOut) -> (Status, [u8; DATA_LEN]) {
+fn send_request(rig: &mut Rig, mad: &MadOut) -> (Status, [u8; DATA_LEN]) {
     let (outcome, out) = rig.send(mad);
     assert_eq!(outcome, MadOutcome::Replied);
     let reply = &out[0].mad;
@@ -61,7 +61,7 @@ fn ask(rig: &mut Rig, mad: &MadOut) -> (Status, [u8; DATA_LEN]) {
 }
 
 fn get(rig: &mut Rig, attr: AttrId, port: u8) -> [u8; DATA_LEN] {
-    let (status, data) = ask(rig, &request(SWITCH, Method::Get, attr, &[0, port]));
+    let (status, data) = send_request(rig, &request(SWITCH, Method::Get, attr, &[0, port]));
     assert_eq!(status, Status::OK);
     assert!(
         data[1] == port || attr == id::CLASS_PORT_INFO || attr == id::PORT_SAMPLES_RESULT,
@@ -71,7 +71,7 @@ fn get(rig: &mut Rig, attr: AttrId, port: u8) -> [u8; DATA_LEN] {
 }
 
 fn set(rig: &mut Rig, attr: AttrId, data: &[u8]) -> [u8; DATA_LEN] {
-    let (status, data) = ask(rig, &request(SWITCH, Method::Set, attr, data));
+    let (status, data) = send_request(rig, &request(SWITCH, Method::Set, attr, data));
     assert_eq!(status, Status::OK);
     data
 }
@@ -106,22 +106,22 @@ fn both_ports_of_a_link_count_equally() {
 #[test]
 fn pma_reports_port_counters() {
     let mut rig = configured();
-    let truth = rig.fabric.port_counters(PortAt::new(2, 1));
+    let actual = rig.fabric.port_counters(PortAt::new(2, 1));
     // The request itself is counted before the PMA replies.
     let c = port_counters(&mut rig, 1);
-    assert_eq!(u64::from(c.port_rcv_pkts), truth.rcv_pkts + 1);
-    assert_eq!(u64::from(c.port_rcv_data), truth.rcv_data + WORDS);
-    assert_eq!(u64::from(c.port_xmit_pkts), truth.xmit_pkts);
+    assert_eq!(u64::from(c.port_rcv_pkts), actual.rcv_pkts + 1);
+    assert_eq!(u64::from(c.port_rcv_data), actual.rcv_data + WORDS);
+    assert_eq!(u64::from(c.port_xmit_pkts), actual.xmit_pkts);
     let e = extended(&mut rig, 1);
-    assert_eq!(e.port_rcv_pkts, truth.rcv_pkts + 2);
+    assert_eq!(e.port_rcv_pkts, actual.rcv_pkts + 2);
     assert_eq!(e.port_unicast_rcv_pkts, e.port_rcv_pkts);
-    assert_eq!(e.port_xmit_data, truth.xmit_data + WORDS);
+    assert_eq!(e.port_xmit_data, actual.xmit_data + WORDS);
     let idle = port_counters(&mut rig, 3);
     assert_eq!((idle.port_rcv_pkts, idle.port_xmit_pkts), (0, 0));
 }
 
 #[test]
-fn pma_capabilities() {
+fn pma_reports_its_capabilities() {
     let mut rig = configured();
     let info = ClassPortInfo::decode(&get(&mut rig, id::CLASS_PORT_INFO, 0));
     assert_eq!((info.base_version, info.class_version), (1, 1));
@@ -237,7 +237,7 @@ fn all_ports_select_returns_sums() {
 fn invalid_requests_get_an_error_status() {
     let mut rig = configured();
     let attr = id::PORT_COUNTERS;
-    let mut expect = |mad: &MadOut, status| assert_eq!(ask(&mut rig, mad).0, status);
+    let mut expect = |mad: &MadOut, status| assert_eq!(send_request(&mut rig, mad).0, status);
     for port in [5, 0xFE] {
         expect(
             &request(SWITCH, Method::Get, attr, &[0, port]),
@@ -431,7 +431,7 @@ fn samples_count_for_their_interval() {
         ..Default::default()
     };
     let bad = request(SWITCH, Method::Set, id::PORT_SAMPLES_CONTROL, &all.encode());
-    assert_eq!(ask(&mut rig, &bad).0, Status::BAD_FIELD);
+    assert_eq!(send_request(&mut rig, &bad).0, Status::BAD_FIELD);
 }
 
 proptest! {
@@ -448,7 +448,7 @@ proptest! {
         let mut mad = request(SWITCH, method, AttrId(attr), &data);
         mad.mad.as_bytes_mut()[DATA_OFFSET + 1] = port;
         for _ in 0..2 {
-            let (status, _) = ask(&mut rig, &mad);
+            let (status, _) = send_request(&mut rig, &mad);
             prop_assert!(
                 [Status::OK, Status::BAD_FIELD, Status::BAD_METHOD_ATTR].contains(&status)
             );

@@ -111,8 +111,8 @@ fn invalid_fields_are_rejected_without_effect() {
         ("MTU above the cap", |i| i.neighbor_mtu = MtuCode(6)),
         ("MTU 0", |i| i.neighbor_mtu = MtuCode(0)),
         ("VLs above the cap", |i| i.operational_vls = 5),
-        ("speed that it cannot do", |i| i.link_speed_ext_enabled = 8),
-        ("width that it cannot do", |i| i.link_width_enabled = 8),
+        ("unsupported speed", |i| i.link_speed_ext_enabled = 8),
+        ("unsupported width", |i| i.link_width_enabled = 8),
         ("physical state LinkUp", |i| {
             i.port_physical_state = PhysState::LinkUp
         }),
@@ -370,12 +370,12 @@ fn speeds_are_reported_in_their_fields() {
             i.link_speed_ext_active2,
         ];
         assert_eq!(reported, active, "{speed:?}");
-        let can = [
+        let reported_supported = [
             i.link_speed_supported,
             i.link_speed_ext_supported,
             i.link_speed_ext_supported2,
         ];
-        assert_eq!(can, supported, "{speed:?}");
+        assert_eq!(reported_supported, supported, "{speed:?}");
         let mask = rig.port_info(&path_to(2), 1).capability_mask2;
         assert_eq!(mask.has(CapMask2::LINK_SPEED_XDR), speed == LinkSpeed::Xdr);
         assert_eq!(mask.has(CapMask2::LINK_SPEED_NDR), speed >= LinkSpeed::Ndr);

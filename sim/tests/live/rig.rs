@@ -137,7 +137,7 @@ impl Rig {
         PortInfo::decode(smp::data(&reply.mad))
     }
 
-    /// Reads PortInfo, changes it and writes it back; the state is changed only on request.
+    /// Reads PortInfo, changes it and writes it back; port states change only if `change` sets them.
     pub(crate) fn change_port(
         &mut self,
         path: &DrPath,
@@ -251,7 +251,7 @@ impl Rig {
     }
 }
 
-/// An SA query, which only a program answers.
+/// An SA query, to which only programs reply.
 pub(crate) fn sa_query() -> Mad {
     Mad::new(&MadHeader {
         base_version: 1,

@@ -47,7 +47,7 @@ fn scenario_is_executed_as_written() {
             .unwrap()
     };
     let leaf = PortAt::new(named(&world, "leaf-0-0"), 3);
-    let worse = PortAt::new(named(&world, "leaf-1-1"), 3);
+    let degraded = PortAt::new(named(&world, "leaf-1-1"), 3);
     let host = PortAt::new(named(&world, "host-1-1-1 mlx5_0"), 1);
     let has_sm = |world: &World<Explorer>| world.net().foreign_sm_at(host).is_some();
     // The period is 500 ms, and a link trains for 40 ms.
@@ -63,11 +63,15 @@ fn scenario_is_executed_as_written() {
     }
     world.run_until(ms(44_000));
     assert_eq!(
-        world.fabric().port_info(worse).unwrap().link_width_active,
+        world
+            .fabric()
+            .port_info(degraded)
+            .unwrap()
+            .link_width_active,
         1
     );
-    let drained = PortAt::new(worse.node, 4);
-    assert_eq!(world.fabric().port_counters(drained).symbol_errors, 2_500);
+    let counted = PortAt::new(degraded.node, 4);
+    assert_eq!(world.fabric().port_counters(counted).symbol_errors, 2_500);
     assert!(!has_sm(&world));
     world.run_until(ms(50_000));
     assert!(has_sm(&world));
@@ -80,8 +84,8 @@ fn scenario_is_executed_as_written() {
 #[test]
 fn reference_describes_all_commands() {
     let text = document("scenario.md");
-    for (how, _) in HELP {
-        let verb = how.split(' ').next().unwrap();
+    for (form, _) in HELP {
+        let verb = form.split(' ').next().unwrap();
         assert!(
             text.contains(&format!("`{verb}")),
             "{verb} is not described"

@@ -126,19 +126,19 @@ fn pending_traps_are_merged_and_traps_are_rate_limited() {
 
 #[test]
 fn trap_128_needs_lid_sm_lid_and_route() {
-    let mut new_view = Rig::new(&chain(2));
-    new_view.fabric.cut(PortAt::new(2, 2)).unwrap();
-    assert!(new_view.advance().is_empty());
-    let mut lost = configured();
-    lost.fabric.corrupt_lft(1, Lid(1), 0xFF);
-    lost.fabric.cut(PortAt::new(2, 2)).unwrap();
+    let mut unconfigured = Rig::new(&chain(2));
+    unconfigured.fabric.cut(PortAt::new(2, 2)).unwrap();
+    assert!(unconfigured.advance().is_empty());
+    let mut rig = configured();
+    rig.fabric.corrupt_lft(1, Lid(1), 0xFF);
+    rig.fabric.cut(PortAt::new(2, 2)).unwrap();
     assert!(
-        lost.advance().is_empty(),
+        rig.advance().is_empty(),
         "the LFT of the switch in between drops it"
     );
-    lost.fabric.corrupt_lft(1, Lid(1), 1);
-    lost.now = lost.now + SPACING;
-    assert_eq!(lost.advance().len(), 1, "the repetition is delivered");
+    rig.fabric.corrupt_lft(1, Lid(1), 1);
+    rig.now = rig.now + SPACING;
+    assert_eq!(rig.advance().len(), 1, "the repetition is delivered");
 }
 
 #[test]
@@ -316,10 +316,10 @@ fn local_changes_set_their_flag_in_trap_144() {
         let details = LocalChangeDetails::decode(&n.data_details);
         assert!(details.other_local_changes);
         assert_eq!(details.change_flags, flag, "{change:?}");
-        let again = rig.fabric.pending_traps();
+        let pending = rig.fabric.pending_traps();
         if change != LocalChange::SmPriority {
             rig.fabric.local_change(host, change).unwrap();
-            assert_eq!(rig.fabric.pending_traps(), again);
+            assert_eq!(rig.fabric.pending_traps(), pending);
         }
     }
     let mut rig = configured();

@@ -152,11 +152,11 @@ fn registration_checks_qp_class_rmpp_and_flags() {
             ..SA
         },
     ];
-    for text in &refused {
+    for registration in &refused {
         assert_eq!(
-            hosts.try_register(file, text),
+            hosts.try_register(file, registration),
             Err(Errno::EINVAL),
-            "{text:?}"
+            "{registration:?}"
         );
     }
     let vendor = Register {
@@ -251,9 +251,9 @@ fn read_needs_room_for_the_first_256_bytes() {
     assert_eq!(small[16..20], (total as u32).to_ne_bytes(), "header.length");
     assert_eq!(small[64 + 56..64 + 256], [7; 200]);
     assert_eq!(small[320..], [0xEE; 80], "only its first 256 bytes");
-    let mut room = vec![0; 4096];
-    assert_eq!(message.read(&mut room), Ok(total));
-    assert_eq!(room[64 + 56..total], [7; 500]);
+    let mut buffer = vec![0; 4096];
+    assert_eq!(message.read(&mut buffer), Ok(total));
+    assert_eq!(buffer[64 + 56..total], [7; 500]);
     assert_eq!(
         hosts.umad.queued(client),
         1,
@@ -278,7 +278,7 @@ fn file_is_listed_as_readable_once() {
     while hosts.read(server).is_some() {}
     hosts.write(client, &to(3), &mad(3, 2, 1, 5, 0x11));
     hosts.close(server);
-    assert_eq!(hosts.umad.poll_readable(), None, "closed before");
+    assert_eq!(hosts.umad.poll_readable(), None, "the file was closed");
 }
 
 #[test]

@@ -238,7 +238,7 @@ impl Hosts {
     }
 
     /// Advances the time, timer by timer.
-    pub(crate) fn pass_with(&mut self, time: Duration, mut fate: impl FnMut(&Packet) -> Fate) {
+    pub(crate) fn advance_with(&mut self, time: Duration, mut fate: impl FnMut(&Packet) -> Fate) {
         let deadline = self.now + time;
         while let Some(next) = self.umad.poll_timeout().filter(|t| *t <= deadline) {
             self.now = self.now.max(next);
@@ -248,8 +248,8 @@ impl Hosts {
         self.now = deadline;
     }
 
-    pub(crate) fn pass_ms(&mut self, ms: u64) {
-        self.pass_with(Duration::from_millis(ms), |_| Fate::Arrives);
+    pub(crate) fn advance_ms(&mut self, ms: u64) {
+        self.advance_with(Duration::from_millis(ms), |_| Fate::Arrives);
     }
 
     /// Sets an attribute as an SM through the first host's port, which must be open.

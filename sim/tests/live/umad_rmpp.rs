@@ -55,7 +55,7 @@ impl Pair {
     }
 
     /// The client requests a table; returns the TID that the server sees.
-    fn ask(&mut self, timeout_ms: u32) -> u64 {
+    fn request_table(&mut self, timeout_ms: u32) -> u64 {
         let header = UserHeader {
             timeout_ms,
             ..to(3)
@@ -111,7 +111,7 @@ fn messages_of_any_length_arrive_unchanged() {
         0, 1, 8, 199, 200, 201, 399, 400, 401, 12_999, 13_000, 13_001, 50_000,
     ] {
         let mut pair = Pair::new();
-        let tid = pair.ask(1000);
+        let tid = pair.request_table(1000);
         let sent = data(len);
         pair.respond(tid, 3, &sent);
         pair.hosts.run();
@@ -121,12 +121,12 @@ fn messages_of_any_length_arrive_unchanged() {
         assert_eq!((header.status, header.lid.0, header.qpn.0), (0, 3, 1));
         assert!(body[56..] == sent, "{len} bytes");
         assert_eq!(body[3], 0x80 | GET_TABLE);
-        pair.hosts.pass_ms(9_999);
+        pair.hosts.advance_ms(9_999);
         assert!(
             pair.hosts.umad.poll_timeout().is_some(),
             "the reception is remembered"
         );
-        pair.hosts.pass_ms(1);
+        pair.hosts.advance_ms(1);
         assert_eq!(pair.hosts.umad.poll_timeout(), None);
         assert_eq!(pair.hosts.umad.queued(pair.server), 0, "nothing reported");
     }
@@ -135,19 +135,19 @@ fn messages_of_any_length_arrive_unchanged() {
 #[test]
 fn ten_megabytes_arrive() {
     let mut pair = Pair::new();
-    let tid = pair.ask(1000);
+    let tid = pair.request_table(1000);
     let sent = data(10 << 20);
     pair.respond(tid, 3, &sent);
     let mut max = 0;
-    let mut under_way = 0i64;
+    let mut in_flight = 0i64;
     pair.hosts.run_with(|packet| {
-        under_way += if rmpp(packet).rmpp_type == RmppType::Data {
+        in_flight += if rmpp(packet).rmpp_type == RmppType::Data {
             1
         } else {
             -64
         };
-        under_way = under_way.max(0);
-        max = max.max(under_way);
+        in_flight = in_flight.max(0);
+        max = max.max(in_flight);
         Fate::Arrives
     });
     let (_, body) = pair.hosts.read(pair.client).unwrap();
@@ -164,7 +164,7 @@ fn ten_megabytes_arrive() {
 #[test]
 fn windows_open_by_64_and_flags_mark_the_ends() {
     let mut pair = Pair::new();
-    let tid = pair.ask(1000);
+    let tid = pair.request_table(1000);
     pair.respond(tid, 3, &data(200 * 130));
     pair.hosts.run();
     let acks: Vec<(u32, u32)> = of_type(&pair.hosts, RmppType::Ack)
@@ -201,7 +201,7 @@ fn lossy_links_do_not_corrupt_messages() {
     for seed in 0..60 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut pair = Pair::new();
-        let tid = pair.ask(u32::MAX);
+        let tid = pair.request_table(u32::MAX);
         let sent = data(rng.random_range(0..60_000));
         let loss = rng.random_range(0..30);
         let (twice, late) = (rng.random_range(0..10), rng.random_range(0..10));
@@ -213,7 +213,7 @@ fn lossy_links_do_not_corrupt_messages() {
         };
         pair.respond(tid, if seed % 4 == 0 { 1 } else { 12 }, &sent);
         pair.hosts.run_with(&mut fate);
-        pair.hosts.pass_with(Duration::from_secs(600), &mut fate);
+        pair.hosts.advance_with(Duration::from_secs(600), &mut fate);
         let failed = pair.hosts.read(pair.server);
         match pair.hosts.read(pair.client) {
             Some((header, body)) => {
@@ -236,14 +236,14 @@ fn lossy_links_do_not_corrupt_messages() {
 fn unacknowledged_responses_time_out_at_the_sender() {
     for (retries, seconds) in [(0, 2), (3, 8)] {
         let mut pair = Pair::new();
-        let tid = pair.ask(1000);
+        let tid = pair.request_table(1000);
         pair.respond(tid, retries, &data(500));
         pair.hosts.run_with(|_| Fate::Lost);
         pair.hosts
-            .pass_with(Duration::from_millis(seconds * 1000 - 1), |_| Fate::Lost);
+            .advance_with(Duration::from_millis(seconds * 1000 - 1), |_| Fate::Lost);
         assert_eq!(pair.hosts.umad.queued(pair.server), 0);
         pair.hosts
-            .pass_with(Duration::from_millis(1), |_| Fate::Lost);
+            .advance_with(Duration::from_millis(1), |_| Fate::Lost);
         let (header, body) = pair.hosts.read(pair.server).unwrap();
         assert_eq!((header.status, body.len()), (110, 24));
         assert_eq!(self::tid(&body), tid, "a response keeps its TID");
@@ -255,7 +255,7 @@ fn unacknowledged_responses_time_out_at_the_sender() {
 #[test]
 fn progress_restores_the_retries() {
     let mut pair = Pair::new();
-    let tid = pair.ask(u32::MAX);
+    let tid = pair.request_table(u32::MAX);
     let sent = data(200 * 300);
     pair.respond(tid, 1, &sent);
     // Each window loses its last segment once: five timeouts with a single retry allowed.
@@ -270,7 +270,7 @@ fn progress_restores_the_retries() {
         }
     };
     pair.hosts.run_with(&mut fate);
-    pair.hosts.pass_with(Duration::from_secs(30), &mut fate);
+    pair.hosts.advance_with(Duration::from_secs(30), &mut fate);
     let (_, body) = pair.hosts.read(pair.client).unwrap();
     assert!(body[56..] == sent);
     assert_eq!(lost.len(), 5);
@@ -279,7 +279,7 @@ fn progress_restores_the_retries() {
 #[test]
 fn duplicate_of_an_incomplete_response_is_rejected() {
     let mut pair = Pair::new();
-    let tid = pair.ask(1000);
+    let tid = pair.request_table(1000);
     pair.respond(tid, 3, &data(500));
     let again = sa_message(0x80 | GET_TABLE, tid, &data(500));
     let (server, hosts) = (pair.server, &mut pair.hosts);
@@ -296,7 +296,7 @@ fn duplicate_of_an_incomplete_response_is_rejected() {
 #[test]
 fn receiver_aborts_transfers_after_40_seconds() {
     let mut pair = Pair::new();
-    let tid = pair.ask(u32::MAX);
+    let tid = pair.request_table(u32::MAX);
     pair.respond(tid, 1000, &data(500));
     let all_but_the_second = |packet: &Packet| {
         let h = rmpp(packet);
@@ -308,16 +308,16 @@ fn receiver_aborts_transfers_after_40_seconds() {
     };
     pair.hosts.run_with(all_but_the_second);
     pair.hosts
-        .pass_with(Duration::from_secs(39), all_but_the_second);
+        .advance_with(Duration::from_secs(39), all_but_the_second);
     assert!(of_type(&pair.hosts, RmppType::Abort).is_empty());
     pair.hosts
-        .pass_with(Duration::from_secs(1), all_but_the_second);
+        .advance_with(Duration::from_secs(1), all_but_the_second);
     let aborts = of_type(&pair.hosts, RmppType::Abort);
     assert_eq!(aborts.len(), 1);
     assert_eq!(aborts[0].status, RmppStatus::T2L.0);
     pair.hosts.sent.clear();
     pair.hosts
-        .pass_with(Duration::from_secs(100), all_but_the_second);
+        .advance_with(Duration::from_secs(100), all_but_the_second);
     assert!(pair.hosts.sent.is_empty(), "the sender has stopped");
     assert_eq!(pair.hosts.umad.queued(pair.server), 0, "without notice");
 }
@@ -388,7 +388,7 @@ fn invalid_segments_are_aborted_with_a_reason() {
     ];
     for (header, reason) in cases {
         let mut pair = Pair::new();
-        let tid = pair.ask(1000);
+        let tid = pair.request_table(1000);
         pair.raw_from_server(segment(tid, header).as_bytes());
         pair.hosts.run();
         let aborts = of_type(&pair.hosts, RmppType::Abort);
@@ -400,15 +400,15 @@ fn invalid_segments_are_aborted_with_a_reason() {
 }
 
 /// A peer sends long requests with random numbers, lengths and flags: delivered messages are not longer than what
-/// was sent, nothing is stored for ever, and a concurrent transfer succeeds.
+/// was sent, no state remains, and a concurrent transfer succeeds.
 #[test]
 fn hostile_segments_do_not_affect_other_transfers() {
     const SEGMENTS: usize = 300;
-    let mut handed = 0;
+    let mut delivered = 0;
     for seed in 0..40 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut pair = Pair::new();
-        let tid = pair.ask(u32::MAX);
+        let tid = pair.request_table(u32::MAX);
         let sent = data(5_000);
         pair.respond(tid, 3, &sent);
         let raw = Register {
@@ -447,14 +447,14 @@ fn hostile_segments_do_not_affect_other_transfers() {
         }
         pair.hosts.run();
         pair.hosts
-            .pass_with(Duration::from_secs(600), |_| Fate::Arrives);
+            .advance_with(Duration::from_secs(600), |_| Fate::Arrives);
         while let Some((_, body)) = pair.hosts.read(pair.server) {
             assert!(
                 body.len() <= 56 + 200 * SEGMENTS,
                 "seed {seed}: {}",
                 body.len()
             );
-            handed += 1;
+            delivered += 1;
         }
         let (header, body) = pair.hosts.read(pair.client).unwrap();
         assert_eq!(header.status, 0, "seed {seed}");
@@ -466,7 +466,7 @@ fn hostile_segments_do_not_affect_other_transfers() {
             "seed {seed}: state remains"
         );
     }
-    assert!(handed > 40, "{handed} messages were complete");
+    assert!(delivered > 40, "{delivered} messages were complete");
 }
 
 #[test]
@@ -477,7 +477,7 @@ fn abort_and_stop_end_transfers_without_notice() {
         (RmppType::Stop, RmppStatus::ResX),
     ] {
         let mut pair = Pair::new();
-        let tid = pair.ask(1000);
+        let tid = pair.request_table(1000);
         pair.respond(tid, 3, &data(5000));
         pair.hosts.run_with(|_| Fate::Lost);
         pair.hosts.sent.clear();
@@ -504,7 +504,7 @@ fn abort_and_stop_end_transfers_without_notice() {
         packet.mad = mad;
         pair.hosts.inject(packet);
         pair.hosts.run();
-        pair.hosts.pass_ms(60_000);
+        pair.hosts.advance_ms(60_000);
         assert!(pair.hosts.sent.is_empty(), "no more retries");
         assert_eq!(pair.hosts.umad.queued(pair.server), 0);
     }
@@ -513,7 +513,7 @@ fn abort_and_stop_end_transfers_without_notice() {
 #[test]
 fn repeated_segments_of_a_complete_message_are_acknowledged_again() {
     let mut pair = Pair::new();
-    let tid = pair.ask(1000);
+    let tid = pair.request_table(1000);
     pair.respond(tid, 3, &data(300));
     // The last ACK is lost, so the last segment is repeated.
     let mut lost = false;
@@ -530,7 +530,7 @@ fn repeated_segments_of_a_complete_message_are_acknowledged_again() {
     };
     pair.hosts.run_with(fate);
     assert!(pair.hosts.read(pair.client).is_some());
-    pair.hosts.pass_ms(3000);
+    pair.hosts.advance_ms(3000);
     let acks = of_type(&pair.hosts, RmppType::Ack);
     assert_eq!(acks.last().unwrap().segment_number, 2);
     assert_eq!(of_type(&pair.hosts, RmppType::Data).len(), 3);
@@ -551,8 +551,8 @@ fn double_sided_transfers_reverse_direction() {
     pair.hosts.write(pair.client, &header, &request);
     let (_, received) = pair.hosts.read(pair.server).unwrap();
     assert!(received[56..] == request_data);
-    let turned = of_type(&pair.hosts, RmppType::Ack);
-    let last = turned.last().unwrap();
+    let acks = of_type(&pair.hosts, RmppType::Ack);
+    let last = acks.last().unwrap();
     assert_eq!(
         (last.segment_number, last.payload_length),
         (0, 1),
@@ -568,7 +568,7 @@ fn double_sided_transfers_reverse_direction() {
     let (header, body) = pair.hosts.read(pair.client).unwrap();
     assert_eq!(header.status, 0);
     assert!(body[56..] == reply);
-    pair.hosts.pass_ms(60_000);
+    pair.hosts.advance_ms(60_000);
     assert_eq!(pair.hosts.read(pair.client), None);
     assert_eq!(pair.hosts.read(pair.server), None);
 }
@@ -584,9 +584,9 @@ fn long_request_without_response_times_out_once() {
     let request = sa_message(GET_MULTI, 5, &data(3000));
     pair.hosts.write(pair.client, &header, &request);
     pair.hosts.sent.clear();
-    pair.hosts.pass_ms(2999);
+    pair.hosts.advance_ms(2999);
     assert_eq!(pair.hosts.umad.queued(pair.client), 0);
-    pair.hosts.pass_ms(1);
+    pair.hosts.advance_ms(1);
     assert_eq!(pair.hosts.read(pair.client).unwrap().0.status, 110);
     assert!(pair.hosts.sent.is_empty(), "the request is not sent again");
 }
@@ -626,18 +626,18 @@ fn programs_with_their_own_rmpp_receive_every_packet() {
         .write_to(&mut ack);
         ack
     };
-    let mut got = first[56..].to_vec();
+    let mut received_data = first[56..].to_vec();
     let mut last = first;
     while !rmpp(&last).last {
         hosts.write(client, &to(3), &ack(&last));
         let (_, next) = hosts.read(client).unwrap();
         assert_eq!(rmpp(&next).segment_number, rmpp(&last).segment_number + 1);
-        got.extend_from_slice(&next[56..]);
+        received_data.extend_from_slice(&next[56..]);
         last = next;
     }
-    assert!(got[..450] == data(450));
+    assert!(received_data[..450] == data(450));
     hosts.write(client, &to(3), &ack(&last));
-    hosts.pass_ms(60_000);
+    hosts.advance_ms(60_000);
     assert_eq!(
         hosts.umad.queued(server),
         0,
@@ -724,11 +724,11 @@ fn deliver_first(arrive: u32) -> impl FnMut(&Packet) -> Fate {
 fn closing_a_file_ends_its_transfers() {
     // The sender closes its file: the receiver aborts after 40 s.
     let mut pair = Pair::new();
-    let tid = pair.ask(60_000);
+    let tid = pair.request_table(60_000);
     pair.respond(tid, 3, &data(100_000));
     pair.hosts.run_with(deliver_first(40));
     pair.hosts.close(pair.server);
-    pair.hosts.pass_ms(60_000);
+    pair.hosts.advance_ms(60_000);
     assert_eq!(
         pair.hosts.read(pair.client).unwrap().0.status,
         110,
@@ -738,11 +738,11 @@ fn closing_a_file_ends_its_transfers() {
 
     // The receiver closes its file: the sender times out.
     let mut pair = Pair::new();
-    let tid = pair.ask(60_000);
+    let tid = pair.request_table(60_000);
     pair.respond(tid, 1, &data(100_000));
     pair.hosts.run_with(deliver_first(40));
     pair.hosts.close(pair.client);
-    pair.hosts.pass_ms(60_000);
+    pair.hosts.advance_ms(60_000);
     assert_eq!(pair.hosts.read(pair.server).unwrap().0.status, 110);
     assert_eq!(pair.hosts.umad.poll_timeout(), None);
 }
@@ -750,7 +750,7 @@ fn closing_a_file_ends_its_transfers() {
 #[test]
 fn unsolicited_rmpp_is_not_delivered() {
     let mut pair = Pair::new();
-    let tid = pair.ask(1000);
+    let tid = pair.request_table(1000);
     let mut single = data_header(1);
     single.last = true;
     single.payload_length = 30;

@@ -9,7 +9,7 @@ use ferrosm_sim::umad::abi::{Errno, UserHeader};
 use crate::rig::path_to;
 use crate::umad_rig::*;
 
-fn asking(lid: u16, timeout_ms: u32, retries: u32) -> UserHeader {
+fn request_header(lid: u16, timeout_ms: u32, retries: u32) -> UserHeader {
     UserHeader {
         timeout_ms,
         retries,
@@ -38,7 +38,7 @@ fn kernel_sets_the_high_half_of_request_tids() {
     let mut seen = Vec::new();
     for file in [client, other] {
         let get = mad(3, 2, 1, 0xDEAD_BEEF_0000_0042, 0x11);
-        hosts.write(file, &asking(3, 100, 0), &get);
+        hosts.write(file, &request_header(3, 100, 0), &get);
         let (_, body) = hosts.read(server).unwrap();
         seen.push(tid(&body));
         assert_eq!(tid(&body) as u32, 0x42, "the low half is the program's");
@@ -74,15 +74,15 @@ fn kernel_sets_the_high_half_of_request_tids() {
 fn requests_are_retried_and_time_out_with_24_bytes() {
     let mut hosts = Hosts::new();
     let client = hosts.agent(LEFT, &SA_CLIENT);
-    let mut header = asking(7, 100, 2);
+    let mut header = request_header(7, 100, 2);
     header.length = 0x5555;
     hosts.write(client, &header, &mad(3, 2, 1, 5, 0x11));
     for sent in 1..=3 {
         assert_eq!(hosts.sent.len(), sent);
-        hosts.pass_ms(99);
+        hosts.advance_ms(99);
         assert_eq!(hosts.umad.queued(client), 0);
         assert_eq!(hosts.sent.len(), sent, "no retry before the timeout");
-        hosts.pass_ms(1);
+        hosts.advance_ms(1);
     }
     assert_eq!(hosts.sent.len(), 3, "one attempt and two retries");
     let (failed, body) = hosts.read(client).unwrap();
@@ -103,15 +103,15 @@ fn response_ends_retries_and_late_ones_are_dropped() {
     let mut hosts = Hosts::new();
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
-    hosts.write(client, &asking(3, 100, 1), &mad(3, 2, 1, 1, 0x11));
-    hosts.pass_ms(100);
+    hosts.write(client, &request_header(3, 100, 1), &mad(3, 2, 1, 1, 0x11));
+    hosts.advance_ms(100);
     assert_eq!(hosts.umad.queued(server), 2, "the retry");
     respond(&mut hosts, server);
     assert_eq!(hosts.umad.queued(client), 1);
     respond(&mut hosts, server);
     assert_eq!(hosts.umad.queued(client), 1, "the second response is late");
     assert_eq!(hosts.umad.unmatched(client), 1);
-    hosts.pass_ms(1000);
+    hosts.advance_ms(1000);
     assert_eq!(
         hosts.umad.queued(client),
         1,
@@ -133,9 +133,9 @@ fn duplicate_tids_are_rejected() {
     let server = hosts.agent(RIGHT, &SA);
     let client = hosts.agent(LEFT, &SA_CLIENT);
     let get = mad(3, 2, 1, 1, 0x11);
-    hosts.write(client, &asking(3, 100, 0), &get);
+    hosts.write(client, &request_header(3, 100, 0), &get);
     assert_eq!(
-        hosts.try_write(client, &asking(3, 100, 0), &get),
+        hosts.try_write(client, &request_header(3, 100, 0), &get),
         Err(Errno::EINVAL)
     );
     assert_eq!(
@@ -144,11 +144,14 @@ fn duplicate_tids_are_rejected() {
         "also to another peer, also without a timeout"
     );
     respond(&mut hosts, server);
-    assert_eq!(hosts.try_write(client, &asking(3, 100, 0), &get), Ok(()));
+    assert_eq!(
+        hosts.try_write(client, &request_header(3, 100, 0), &get),
+        Ok(())
+    );
     let second = hosts.register(client, &SA_CLIENT);
     let header = UserHeader {
         id: second,
-        ..asking(3, 100, 0)
+        ..request_header(3, 100, 0)
     };
     assert_eq!(
         hosts.try_write(client, &header, &get),
@@ -174,7 +177,7 @@ fn removing_an_agent_cancels_its_requests() {
     for id in [0, second] {
         let header = UserHeader {
             id,
-            ..asking(3, 100, 5)
+            ..request_header(3, 100, 5)
         };
         hosts.write(client, &header, &mad(3, 2, 1, 1, 0x11));
     }
@@ -184,7 +187,7 @@ fn removing_an_agent_cancels_its_requests() {
     respond(&mut hosts, server);
     respond(&mut hosts, server);
     assert_eq!(hosts.umad.queued(client), 1, "of the first agent");
-    hosts.write(client, &asking(3, 100, 5), &mad(3, 2, 1, 2, 0x11));
+    hosts.write(client, &request_header(3, 100, 5), &mad(3, 2, 1, 2, 0x11));
     hosts.close(client);
     assert_eq!(hosts.umad.poll_timeout(), None);
     respond(&mut hosts, server);
@@ -203,7 +206,7 @@ fn header_contains_the_source_of_a_mad() {
     hosts.route_up_to(5);
     let header = UserHeader {
         sl: Sl(1),
-        ..asking(5, 100, 0)
+        ..request_header(5, 100, 0)
     };
     hosts.write(client, &header, &mad(3, 2, 1, 1, 0x11));
     let (seen, mut body) = hosts.read(server).unwrap();
@@ -231,7 +234,7 @@ fn response_to_other_path_bits_is_not_matched() {
     hosts.route_up_to(5);
     let header = UserHeader {
         path_bits: 1,
-        ..asking(3, 100, 0)
+        ..request_header(3, 100, 0)
     };
     hosts.write(client, &header, &mad(3, 2, 1, 1, 0x11));
     let (seen, mut body) = hosts.read(server).unwrap();
@@ -259,7 +262,7 @@ fn grh_is_sent_and_received() {
         flow_label: 0x12345,
         traffic_class: 9,
         hop_limit: 3,
-        ..asking(3, 100, 0)
+        ..request_header(3, 100, 0)
     };
     let get = mad(3, 2, 1, 1, 0x11);
     hosts.write(client, &header, &get);
@@ -285,11 +288,11 @@ fn grh_is_sent_and_received() {
         };
         assert_eq!(hosts.try_write(client, &header, &get), Err(errno));
     }
-    let foreign_client = UserHeader {
+    let unknown_gid = UserHeader {
         gid: Gid::new(left.prefix(), PortGuid(0x777)),
         ..header
     };
-    hosts.write(client, &foreign_client, &mad(3, 2, 1, 2, 0x11));
+    hosts.write(client, &unknown_gid, &mad(3, 2, 1, 2, 0x11));
     assert_eq!(hosts.umad.queued(server), 0, "not a GID of that port");
 }
 
@@ -310,7 +313,7 @@ fn p_key_index_selects_and_reports_the_p_key() {
     for (pkey_index, pkey, seen) in [(0, 0xFFFF, 0), (1, 0x8001, 2)] {
         let header = UserHeader {
             pkey_index,
-            ..asking(3, 100, 0)
+            ..request_header(3, 100, 0)
         };
         hosts.sent.clear();
         hosts.write(client, &header, &mad(3, 2, 1, u64::from(pkey), 0x11));
@@ -320,21 +323,21 @@ fn p_key_index_selects_and_reports_the_p_key() {
     hosts.sent.clear();
     let header = UserHeader {
         pkey_index: 2,
-        ..asking(3, 100, 0)
+        ..request_header(3, 100, 0)
     };
     hosts.write(client, &header, &mad(3, 2, 1, 99, 0x11));
     assert!(
         hosts.sent.is_empty(),
         "no such P_Key: dropped by the adapter"
     );
-    hosts.pass_ms(100);
+    hosts.advance_ms(100);
     assert_eq!(hosts.umad.queued(client), 3, "the request times out");
 }
 
 #[test]
 fn unsolicited_mads_are_matched_by_class_version_and_method() {
     let mut hosts = Hosts::new();
-    let all = [
+    let servers = [
         hosts.agent(RIGHT, &SA),
         hosts.agent(RIGHT, &Register { version: 3, ..SA }),
         hosts.agent(
@@ -366,8 +369,8 @@ fn unsolicited_mads_are_matched_by_class_version_and_method() {
     let client = hosts.agent(LEFT, &SA_CLIENT);
     let mut vendor = mad(0x35, 1, 2, 1, 1);
     vendor[37..40].copy_from_slice(&[0x00, 0x14, 0x06]);
-    let mut foreign_client = vendor.clone();
-    foreign_client[39] = 7;
+    let mut unknown_oui = vendor.clone();
+    unknown_oui[39] = 7;
     let cases = [
         (mad(3, 2, 2, 1, 0x11), Some(0)),
         (mad(3, 3, 2, 1, 0x11), Some(1)),
@@ -375,12 +378,12 @@ fn unsolicited_mads_are_matched_by_class_version_and_method() {
         (mad(3, 4, 0x12, 1, 0x11), None),
         (mad(3, 2, 0x13, 1, 0x11), None),
         (vendor, Some(4)),
-        (foreign_client, None),
+        (unknown_oui, None),
     ];
     for (mad, receiver) in &cases {
         hosts.write(client, &to(3), mad);
-        let received: Vec<usize> = (0..all.len())
-            .filter(|i| hosts.read(all[*i]).is_some())
+        let received: Vec<usize> = (0..servers.len())
+            .filter(|i| hosts.read(servers[*i]).is_some())
             .collect();
         assert_eq!(
             received,
@@ -393,10 +396,14 @@ fn unsolicited_mads_are_matched_by_class_version_and_method() {
 #[test]
 fn kernel_replies_to_requests_without_agent() {
     let mut hosts = Hosts::new();
-    let _somebody = hosts.open(RIGHT);
+    let _other_program = hosts.open(RIGHT);
     let client = hosts.agent(LEFT, &SA_CLIENT);
     for method in [1, 2] {
-        hosts.write(client, &asking(3, 100, 0), &mad(3, 2, method, 1, 0x11));
+        hosts.write(
+            client,
+            &request_header(3, 100, 0),
+            &mad(3, 2, method, 1, 0x11),
+        );
         let (header, body) = hosts.read(client).unwrap();
         assert_eq!(header.status, 0);
         assert_eq!(
@@ -407,17 +414,17 @@ fn kernel_replies_to_requests_without_agent() {
     }
     for method in [0x12, 0x15, 6, 3] {
         let mad = mad(3, 2, method, 2, 0x11);
-        hosts.write(client, &asking(3, 100, 0), &mad);
-        hosts.pass_ms(100);
+        hosts.write(client, &request_header(3, 100, 0), &mad);
+        hosts.advance_ms(100);
         assert_eq!(hosts.read(client).unwrap().0.status, 110, "{method:#x}");
     }
-    // SMInfo is left to programs; here, no SM is open.
+    // SMInfo is delivered to programs; without an agent for it, the kernel replies.
     let sm = hosts.agent(LEFT, &DIRECTED);
     let request = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
     let smp = request.directed(&path_to(2), Tid(5));
     let header = UserHeader {
         qpn: Qpn(0),
-        ..asking(0xFFFF, 100, 0)
+        ..request_header(0xFFFF, 100, 0)
     };
     hosts.write(sm, &header, smp.as_bytes());
     let (_, body) = hosts.read(sm).unwrap();
@@ -430,10 +437,10 @@ fn kernel_replies_to_requests_without_agent() {
         ..Register::default()
     };
     let cm = hosts.agent(LEFT, &cm);
-    hosts.write(cm, &asking(3, 100, 0), &mad(7, 2, 1, 1, 0x10));
-    hosts.pass_ms(100);
+    hosts.write(cm, &request_header(3, 100, 0), &mad(7, 2, 1, 1, 0x10));
+    hosts.advance_ms(100);
     assert_eq!(hosts.read(cm).unwrap().0.status, 110);
-    hosts.write(cm, &asking(3, 100, 0), &mad(7, 2, 1, 2, 1));
+    hosts.write(cm, &request_header(3, 100, 0), &mad(7, 2, 1, 2, 1));
     assert_eq!(
         hosts.read(cm).unwrap().1[3],
         0x81,
@@ -448,7 +455,7 @@ fn directed_routes_reach_devices_and_programs() {
     let right = hosts.agent(RIGHT, &DIRECTED);
     let header = UserHeader {
         qpn: Qpn(0),
-        ..asking(0xFFFF, 100, 0)
+        ..request_header(0xFFFF, 100, 0)
     };
     let get = |attr, path: &DrPath, tid| {
         SmpRequest::get(attr, AttrMod(0), MKey::NONE).directed(path, Tid(tid))
@@ -497,7 +504,7 @@ fn local_request_without_response_completes() {
     let left = hosts.agent(LEFT, &sm);
     let header = UserHeader {
         qpn: Qpn(0),
-        ..asking(0xFFFF, 100, 3)
+        ..request_header(0xFFFF, 100, 3)
     };
     let request = SmpRequest {
         method: ferrosm_mad::mad::Method::Trap,
@@ -511,7 +518,7 @@ fn local_request_without_response_completes() {
         "its TID can be reused"
     );
     hosts.run();
-    hosts.pass_ms(60_000);
+    hosts.advance_ms(60_000);
     assert_eq!(hosts.read(left), None, "no timeout is reported");
     assert_eq!(hosts.umad.poll_timeout(), None);
 }
@@ -522,7 +529,7 @@ fn directed_routes_must_start_at_the_own_port() {
     let left = hosts.agent(LEFT, &DIRECTED);
     let header = UserHeader {
         qpn: Qpn(0),
-        ..asking(0xFFFF, 100, 0)
+        ..request_header(0xFFFF, 100, 0)
     };
     let smp = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
     let by_port_2 = DrPath::LOCAL.extend(ferrosm_mad::ids::PortNum(2)).unwrap();
@@ -554,7 +561,7 @@ fn lid_routed_smps_reach_own_and_other_devices() {
     for (tid, lid) in [(1, 1), (2, 2), (3, 3)] {
         let header = UserHeader {
             qpn: Qpn(0),
-            ..asking(lid, 100, 0)
+            ..request_header(lid, 100, 0)
         };
         let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
         hosts.write(sm, &header, request.lid_routed(Tid(tid)).as_bytes());
@@ -581,9 +588,9 @@ fn qp0_and_qp1_are_separate() {
         },
     );
     let smp = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE).lid_routed(Tid(1));
-    hosts.write(left, &asking(3, 100, 0), smp.as_bytes());
-    hosts.write(gsi, &asking(3, 100, 0), smp.as_bytes());
-    hosts.pass_ms(100);
+    hosts.write(left, &request_header(3, 100, 0), smp.as_bytes());
+    hosts.write(gsi, &request_header(3, 100, 0), smp.as_bytes());
+    hosts.advance_ms(100);
     for file in [left, gsi] {
         assert_eq!(hosts.read(file).unwrap().0.status, 110, "an SMP to QP1");
     }

@@ -43,7 +43,7 @@ fn idle(spec: &FabricSpec, seed: u64) -> (World<Explorer>, SmId) {
     (world, id)
 }
 
-fn ask(world: &mut World<Explorer>, id: SmId, path: DrPath, times: u32) {
+fn query(world: &mut World<Explorer>, id: SmId, path: DrPath, times: u32) {
     world
         .with_sm(id, |m, now| (0..times).for_each(|_| m.query(path, now, 1)))
         .unwrap();
@@ -102,7 +102,7 @@ fn run(seed: u64, loss: f64) -> (u64, Vec<u8>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// The same seed gives the same events; another seed gives others.
+    /// The same seed gives the same events; another seed gives different ones.
     #[test]
     fn runs_are_reproducible(seed in 0u64..1000) {
         let (hash, bytes) = run(seed, 0.1);
@@ -119,7 +119,7 @@ proptest! {
 fn replies_after(times: u32, prepare: impl FnOnce(&mut World<Explorer>)) -> (u64, World<Explorer>) {
     let (mut world, id) = idle(&chain(2), 11);
     prepare(&mut world);
-    ask(&mut world, id, path_to(2), times);
+    query(&mut world, id, path_to(2), times);
     world.run_until(at(10_000));
     (world.sm(id).unwrap().replies, world)
 }
@@ -127,8 +127,8 @@ fn replies_after(times: u32, prepare: impl FnOnce(&mut World<Explorer>)) -> (u64
 #[test]
 fn loss_has_the_configured_probability() {
     // Two transits each: 0.8 * 0.8. The standard deviation of the count is 48.
-    let (got, _) = replies_after(10_000, |w| w.set_faults(Faults::lossy(0.2)));
-    assert!((6_200..6_600).contains(&got), "{got} of 10,000");
+    let (count, _) = replies_after(10_000, |w| w.set_faults(Faults::lossy(0.2)));
+    assert!((6_200..6_600).contains(&count), "{count} of 10,000");
     assert_eq!(
         replies_after(100, |w| w.set_faults(Faults::lossy(1.0))).0,
         0
@@ -158,8 +158,8 @@ fn duplicated_mads_arrive_twice() {
         duplicate: 1.0,
         ..Faults::NONE
     };
-    let (got, world) = replies_after(10, |w| w.set_faults(all));
-    assert_eq!(got, 40, "duplicated request, duplicated replies");
+    let (count, world) = replies_after(10, |w| w.set_faults(all));
+    assert_eq!(count, 40, "duplicated request, duplicated replies");
     assert_eq!(world.fabric().counters(2).gets(id::NODE_INFO), 20);
 }
 
@@ -174,7 +174,7 @@ fn arrivals(prepare: impl FnOnce(&mut World<Explorer>)) -> Vec<(Tid, u64)> {
         }
     });
     prepare(&mut world);
-    ask(&mut world, id, path_to(2), 20);
+    query(&mut world, id, path_to(2), 20);
     world.run_until(at(10_000));
     take_collected(&seen)
 }
@@ -217,7 +217,7 @@ fn jitter_reorders_replies() {
 fn hung_agent_does_not_reply_but_forwards() {
     let (mut world, id) = world(&chain(2), 1);
     world.set_node_faults(1, Some(Faults::HUNG));
-    ask(&mut world, id, path_to(3), 1);
+    query(&mut world, id, path_to(3), 1);
     world.run_until_quiet(QUIET, at(60_000));
     let found: Vec<_> = world.sm(id).unwrap().known.iter().map(|g| g.0).collect();
     assert_eq!(
@@ -267,21 +267,21 @@ fn garbage_has_the_configured_kind() {
                 sink.lock().unwrap().push(*e.mad);
             }
         });
-        ask(&mut world, id, path_to(1), 5);
+        query(&mut world, id, path_to(1), 5);
         world.run_until(at(10));
         let seen = take_collected(&seen);
         assert_eq!(seen.len(), 5);
         for (mad, tid) in seen.iter().zip(1..) {
-            let right = [
+            let checks = [
                 mad.as_bytes()[64..76] == [1, 1, 2, 4, 0, 0, 0, 0, 0, 0, 0x20, 0],
                 mad.status().is_ok(),
                 mad.tid() == Tid(tid),
                 mad.attr_id() == id::NODE_INFO,
                 mad.attr_mod() == AttrMod(0),
             ];
-            let invalid = right.iter().position(|r| !r);
+            let invalid = checks.iter().position(|r| !r);
             assert_eq!(invalid, Some(kind as usize));
-            assert_eq!(right.iter().filter(|r| !**r).count(), 1);
+            assert_eq!(checks.iter().filter(|r| !**r).count(), 1);
         }
     }
 }
@@ -294,7 +294,7 @@ fn scheduled_actions_happen_on_time() {
     world.schedule(at(30), FabricAction::Cut(PortAt::new(1, 4)));
     for (ms, expected) in [(5, 1), (15, 1), (25, 2)] {
         world.run_until(at(ms));
-        ask(&mut world, id, path_to(2), 1);
+        query(&mut world, id, path_to(2), 1);
         world.run_for(Duration::from_millis(1));
         assert_eq!(world.sm(id).unwrap().replies, expected, "at {ms} ms");
     }
@@ -354,8 +354,9 @@ fn traps_reach_the_sm_and_are_repeated() {
     world.observe(move |e| {
         let is_trap = e.mad.method() == ferrosm_mad::mad::Method::Trap;
         let number = Notice::decode(ferrosm_mad::smp::data(e.mad)).trap_number;
-        let is_ours = number == TrapNumber::BufferOverrun;
-        *sink.lock().unwrap() += u32::from(is_trap && is_ours && e.event == MadEvent::Delivered);
+        let is_injected = number == TrapNumber::BufferOverrun;
+        *sink.lock().unwrap() +=
+            u32::from(is_trap && is_injected && e.event == MadEvent::Delivered);
     });
     world.schedule(
         at(10),
@@ -365,7 +366,7 @@ fn traps_reach_the_sm_and_are_repeated() {
     assert_eq!(
         take_collected(&traps),
         4,
-        "at once, and three times a SubnetTimeout of 1,073.7 ms later"
+        "immediately, and after each of three SubnetTimeouts of 1,073.7 ms"
     );
     assert!(world.kill(id).is_some());
     world.run_until(at(20_000));
@@ -424,12 +425,12 @@ fn foreign_sm_replies_as_configured_and_hands_over() {
 #[test]
 fn paused_sm_loses_mads_and_resumes() {
     let (mut world, id) = idle(&chain(2), 1);
-    ask(&mut world, id, path_to(2), 1);
+    query(&mut world, id, path_to(2), 1);
     world.set_paused(id, true);
     world.run_until(at(500));
     assert_eq!(world.sm(id).unwrap().replies, 0);
     world.set_paused(id, false);
-    ask(&mut world, id, path_to(2), 1);
+    query(&mut world, id, path_to(2), 1);
     world.run_for(Duration::from_millis(1));
     assert_eq!(world.sm(id).unwrap().replies, 1);
 }
@@ -440,8 +441,8 @@ fn lost_requests_are_reported_only_on_request() {
     for (report, failed) in [(None, 0), (Some(Duration::from_millis(20)), 1)] {
         let (mut world, id) = idle(&chain(1), 1);
         world.report_lost_after(report);
-        ask(&mut world, id, dead, 1);
-        ask(&mut world, id, path_to(1), 1);
+        query(&mut world, id, dead, 1);
+        query(&mut world, id, path_to(1), 1);
         world.run_until(at(1_000));
         assert_eq!(world.sm(id).unwrap().failed.len(), failed);
     }
