@@ -388,8 +388,8 @@ impl Datagrams {
             .filter(|(_, qp)| qp.parameters.port == arrival.at.port)
             .filter(|(_, qp)| {
                 // A delivery does not contain the MLID; the MGID identifies the group.
-                let mut of_group = qp.groups.iter().filter(|(mgid, _)| *mgid == grh.dgid);
-                of_group.any(|(_, mlid)| arrival.dlid == Lid::NONE || *mlid == arrival.dlid)
+                let mut groups = qp.groups.iter().filter(|(mgid, _)| *mgid == grh.dgid);
+                groups.any(|(_, mlid)| arrival.dlid == Lid::NONE || *mlid == arrival.dlid)
             })
             .map(|(id, _)| *id)
             .collect();

@@ -28,7 +28,7 @@ pub fn gids(fabric: &Fabric, at: PortAt) -> Vec<Gid> {
         .collect()
 }
 
-/// Whether two P_Keys are of one partition with at least one full member.
+/// Whether two P_Keys belong to the same partition and at least one is that of a full member.
 #[must_use]
 pub const fn match_pkeys(a: PKey, b: PKey) -> bool {
     (a.0 ^ b.0) & 0x7FFF == 0 && a.0 & 0x7FFF != 0 && (a.0 | b.0) & 0x8000 != 0

@@ -8,7 +8,7 @@ use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid};
 use super::{DropReason, Fabric, ModelPort, Packet};
 use crate::spec::PortAt;
 
-/// Whether two P_Keys are of one partition with at least one full member.
+/// Whether two P_Keys belong to the same partition and at least one is that of a full member.
 const fn keys_match(a: u16, b: u16) -> bool {
     (a ^ b) & 0x7FFF == 0 && a & 0x7FFF != 0 && (a | b) & 0x8000 != 0
 }

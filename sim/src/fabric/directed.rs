@@ -30,7 +30,7 @@ impl Fabric {
     pub(super) fn forward_directed(
         &mut self,
         packet: &mut Packet,
-        seen: &mut impl FnMut(PortAt),
+        on_entry: &mut impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
         let b = packet.mad.as_bytes();
         let returning = b[4] & 0x80 != 0;
@@ -58,7 +58,7 @@ impl Fabric {
             if packet.slid == Lid::NONE || packet.slid == Lid::PERMISSIVE {
                 packet.slid = self.source_lid(packet);
             }
-            self.forward_by_lid(packet, seen)?;
+            self.forward_by_lid(packet, on_entry)?;
             if count > 0 && !self.nodes[packet.at.node].is_switch() {
                 return Err(DropReason::NotASwitch);
             }
@@ -77,7 +77,7 @@ impl Fabric {
             if !returning {
                 packet.mad.as_bytes_mut()[RETURN_PATH + hop] = packet.at.port;
             }
-            seen(packet.at);
+            on_entry(packet.at);
         }
         if to != Lid::PERMISSIVE {
             // The replying agent sends the packet itself; any other node on the route must be a switch.
@@ -87,7 +87,7 @@ impl Fabric {
             }
             packet.dlid = to;
             packet.slid = self.source_lid(packet);
-            self.forward_by_lid(packet, seen)?;
+            self.forward_by_lid(packet, on_entry)?;
         }
         let end = if returning { 0 } else { count + 1 };
         packet.mad.as_bytes_mut()[HOP_POINTER] = u8::try_from(end).unwrap_or(0);

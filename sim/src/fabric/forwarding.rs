@@ -34,23 +34,23 @@ impl Fabric {
         self.forward_unicast_with(packet, |_| ())
     }
 
-    /// As [`Fabric::forward_unicast`]; calls `seen` with every port by which the packet enters a node.
+    /// As [`Fabric::forward_unicast`]; calls `on_entry` with every port by which the packet enters a node.
     ///
     /// # Errors
     /// If the packet is dropped.
     pub fn forward_unicast_with(
         &mut self,
         packet: &mut Packet,
-        mut seen: impl FnMut(PortAt),
+        mut on_entry: impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
         self.prepare_departure(packet)?;
         if packet.is_directed() {
-            return self.forward_directed(packet, &mut seen);
+            return self.forward_directed(packet, &mut on_entry);
         }
         if packet.is_multicast() {
             return Err(DropReason::NoRoute);
         }
-        self.forward_by_lid(packet, &mut seen)
+        self.forward_by_lid(packet, &mut on_entry)
     }
 
     /// Checks a packet at the sender's port and sets its source LID.
@@ -115,7 +115,7 @@ impl Fabric {
     pub(super) fn forward_by_lid(
         &mut self,
         packet: &mut Packet,
-        seen: &mut impl FnMut(PortAt),
+        on_entry: &mut impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
         let dlid = packet.dlid;
         let node = &self.nodes[packet.at.node];
@@ -123,7 +123,7 @@ impl Fabric {
         if dlid == Lid::PERMISSIVE && packet.is_vl15() {
             // From a CA, the node at the other end of the link receives the packet.
             self.cross_link(packet, packet.at.port, VL15)?;
-            seen(packet.at);
+            on_entry(packet.at);
             return Ok(());
         }
         if !dlid.is_unicast() {
@@ -140,7 +140,7 @@ impl Fabric {
                 return Ok(());
             }
             self.forward_to_link(packet, 0, packet.at.port)?;
-            seen(packet.at);
+            on_entry(packet.at);
             input = packet.at.port;
         }
         for _ in 0..=self.switches {
@@ -168,7 +168,7 @@ impl Fabric {
                 return Err(DropReason::Loop);
             }
             self.forward_to_link(packet, input, egress)?;
-            seen(packet.at);
+            on_entry(packet.at);
             input = packet.at.port;
         }
         Err(DropReason::Loop)
@@ -260,7 +260,7 @@ impl Fabric {
         self.forward_multicast_with(packet, arrived, |_| true)
     }
 
-    /// As [`Fabric::forward_multicast`]; a copy that enters a node is lost if `seen` returns `false`.
+    /// As [`Fabric::forward_multicast`]; a copy that enters a node is lost if `on_entry` returns `false`.
     ///
     /// # Errors
     /// If no copy left the sender's port.
@@ -268,7 +268,7 @@ impl Fabric {
         &mut self,
         packet: &Packet,
         arrived: &mut Vec<Packet>,
-        mut seen: impl FnMut(PortAt) -> bool,
+        mut on_entry: impl FnMut(PortAt) -> bool,
     ) -> Result<(), DropReason> {
         let mut first = *packet;
         self.prepare_departure(&mut first)?;
@@ -280,7 +280,7 @@ impl Fabric {
         } else {
             let egress = first.at.port;
             self.forward_to_link(&mut first, 0, egress)?;
-            if !seen(first.at) {
+            if !on_entry(first.at) {
                 return Ok(());
             }
         }
@@ -314,7 +314,7 @@ impl Fabric {
                     continue;
                 }
                 match self.forward_to_link(&mut copy, at.port, egress) {
-                    Ok(()) if seen(copy.at) => queue.push_back(copy),
+                    Ok(()) if on_entry(copy.at) => queue.push_back(copy),
                     Ok(()) => {}
                     Err(reason) => self.totals.drop_one(reason),
                 }

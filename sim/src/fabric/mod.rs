@@ -252,7 +252,7 @@ impl Fabric {
         self.insert_node(spec, speed, 0)
     }
 
-    /// Forwards a MAD from a program's port, lets the node process it, and forwards the reply, all at `now`.
+    /// Forwards a MAD from a program's port, processes it at its destination, and forwards the reply, all at `now`.
     ///
     /// Deliveries to programs are appended to `out`. Traps caused by the MAD are sent by the next
     /// [`Fabric::advance`].

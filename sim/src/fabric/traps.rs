@@ -349,8 +349,8 @@ impl Fabric {
 
     fn notices_of(&self, end_port: PortAt) -> impl Iterator<Item = (&(u32, u64), &PendingTrap)> {
         let node = u32::try_from(end_port.node).unwrap_or(u32::MAX);
-        let of_node = self.traps.range((node, 0)..=(node, u64::MAX));
-        of_node.filter(move |(_, trap)| trap.end_port == end_port)
+        let node_traps = self.traps.range((node, 0)..=(node, u64::MAX));
+        node_traps.filter(move |(_, trap)| trap.end_port == end_port)
     }
 
     fn remove_trap(&mut self, key: (u32, u64)) {
@@ -363,8 +363,8 @@ impl Fabric {
         let Ok(node) = u32::try_from(node) else {
             return;
         };
-        let of_node = self.traps.range((node, 0)..=(node, u64::MAX));
-        let keys: Vec<_> = of_node.map(|t| *t.0).collect();
+        let node_traps = self.traps.range((node, 0)..=(node, u64::MAX));
+        let keys: Vec<_> = node_traps.map(|t| *t.0).collect();
         for key in keys {
             self.remove_trap(key);
         }

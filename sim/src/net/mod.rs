@@ -355,7 +355,7 @@ impl Net {
         self.trace.map_or(0, TraceHash::value)
     }
 
-    /// Scheduled actions that failed; the first `MAX_ACTION_ERRORS` of them.
+    /// The first `MAX_ACTION_ERRORS` scheduled actions that failed.
     #[must_use]
     pub fn action_errors(&self) -> &[(Instant, SpecError)] {
         &self.action_errors

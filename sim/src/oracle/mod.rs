@@ -22,7 +22,7 @@
 //! port in an MFT counts as a member on SL 0, and only the tree is verified.
 //!
 //! Each switch is visited once per LID, and nothing is stored per pair; the example `judge` measures the time on a large fabric. Tests
-//! compare the verdicts with those of following every packet (`slow_tests`) and change one thing at a time in correct fabrics
+//! compare the verdicts with those of following every packet (`slow_tests`) and change one value at a time in correct fabrics
 //! (`tests/live/oracles_broken.rs`): the verdict must name that kind of violation and no other.
 
 mod channel_dependencies;

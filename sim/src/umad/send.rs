@@ -376,8 +376,8 @@ impl UmadLayer {
     }
 
     pub(super) fn cancel_sends(&mut self, agent: AgentIdx) {
-        let of_agent = self.sends.slab.iter().filter(|(_, s)| s.agent == agent);
-        let slots: Vec<usize> = of_agent.map(|(slot, _)| slot).collect();
+        let agent_sends = self.sends.slab.iter().filter(|(_, s)| s.agent == agent);
+        let slots: Vec<usize> = agent_sends.map(|(slot, _)| slot).collect();
         for slot in slots {
             self.finish_send(slot);
         }

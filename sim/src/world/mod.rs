@@ -37,7 +37,7 @@ pub enum SmProcessAction {
     Resume,
 }
 
-/// Calls of one SM at one time after which the world panics.
+/// Number of calls of one SM at the same virtual time at which the world panics.
 const MAX_CALLS_AT_ONE_TIME: u32 = 100_000;
 
 struct Actor<M> {

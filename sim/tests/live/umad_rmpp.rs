@@ -732,7 +732,7 @@ fn closing_a_file_ends_its_transfers() {
     assert_eq!(
         pair.hosts.read(pair.client).unwrap().0.status,
         110,
-        "the request got no response"
+        "the request timed out"
     );
     assert_eq!(pair.hosts.umad.poll_timeout(), None);
 

@@ -37,11 +37,11 @@ pub(super) enum AckEffect {
     Old,
     /// Acknowledges segments outside of the window.
     OutsideWindow,
-    /// All segments were acknowledged before.
+    /// All segments were already acknowledged.
     Repeated,
-    /// All segments are now acknowledged.
+    /// It acknowledges all remaining segments.
     All,
-    /// More segments remain; `progress` if segments were newly acknowledged.
+    /// More segments remain; `progress` if it acknowledges further segments.
     Some { progress: bool },
 }
 
