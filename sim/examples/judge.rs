@@ -63,23 +63,23 @@ fn main() {
 /// LIDs in node order, all ports Active, and the first shortest path in every LFT.
 fn configure(state: &mut FabricSnapshot) {
     let switches: Vec<bool> = state.nodes.iter().map(|n| n.is_switch()).collect();
-    let mut homes = Vec::new();
+    let mut last_hops = Vec::new();
     for (index, node) in state.nodes.iter_mut().enumerate() {
         let end = usize::from(!switches[index]);
-        let lid = u16::try_from(homes.len() + 1).unwrap();
+        let lid = u16::try_from(last_hops.len() + 1).unwrap();
         for port in &mut node.ports {
             port.info.port_state = PortState::Active;
             port.info.neighbor_mtu = port.info.mtu_cap;
             port.info.master_sm_lid = Lid(1);
         }
         node.ports[end].info.lid = Lid(lid);
-        homes.push(if switches[index] {
+        last_hops.push(if switches[index] {
             PortAt::new(index, 0)
         } else {
             node.ports[1].peer.unwrap()
         });
     }
-    let top = u16::try_from(homes.len()).unwrap();
+    let top = u16::try_from(last_hops.len()).unwrap();
     for (node, is_switch) in state.nodes.iter_mut().zip(&switches) {
         if *is_switch {
             node.lft = vec![0xFF; usize::from(top) + 1];
@@ -88,9 +88,9 @@ fn configure(state: &mut FabricSnapshot) {
             node.switch_info.port_state_change = false;
         }
     }
-    for (index, home) in homes.into_iter().enumerate() {
-        state.nodes[home.node].lft[index + 1] = home.port;
-        let mut queue = VecDeque::from([home.node]);
+    for (index, last_hop) in last_hops.into_iter().enumerate() {
+        state.nodes[last_hop.node].lft[index + 1] = last_hop.port;
+        let mut queue = VecDeque::from([last_hop.node]);
         while let Some(node) = queue.pop_front() {
             for port in 1..state.nodes[node].ports.len() {
                 let Some(peer) = state.nodes[node].ports[port].peer else {

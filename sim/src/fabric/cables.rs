@@ -1,4 +1,4 @@
-//! Changes of cables other than plugging and unplugging: swapping two, and degrading one.
+//! Swapping and degrading of cables.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth};
 

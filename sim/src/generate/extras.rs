@@ -257,11 +257,11 @@ fn second_ports(plan: &mut Plan) -> Result<(), SpecProblem> {
     let leaves: Vec<usize> = (0..plan.nodes.len())
         .filter(|n| plan.is_switch(*n) && host_counts[*n] > 0)
         .collect();
-    let mut home = vec![None; plan.nodes.len()];
+    let mut first_switch = vec![None; plan.nodes.len()];
     for (a, b) in &plan.links {
         for (port, other) in [(a, b), (b, a)] {
             if plan.nodes[port.node].is_host() {
-                home[port.node] = Some(other.node);
+                first_switch[port.node] = Some(other.node);
             }
         }
     }
@@ -275,7 +275,9 @@ fn second_ports(plan: &mut Plan) -> Result<(), SpecProblem> {
         plan.nodes[*host].ports = plan.nodes[*host].used.max(1) + 1;
     }
     for host in hosts {
-        let Some(first) = home[host] else { continue };
+        let Some(first) = first_switch[host] else {
+            continue;
+        };
         match leaves.binary_search(&first) {
             Ok(at) => plan.link(host, leaves[(at + 1) % leaves.len()]),
             Err(_) if host < first => plan.link(host, first),

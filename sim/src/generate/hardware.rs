@@ -93,6 +93,7 @@ const COMMON: u32 = TRAPS | CapMask::SL_MAPPING | CapMask::CLIENT_REREGISTER;
 /// Communication management and vendor class.
 const HOST: u32 = 1 << 16 | 1 << 20;
 const AUTOMATIC_MIGRATION: u32 = 1 << 5;
+/// Bits of the models with CapabilityMask2.
 const MASK2: u32 = CapMask::CAP_MASK2 | CapMask::EXTENDED_SPEEDS | CapMask::OTHER_LOCAL_CHANGES;
 
 /// CA of an unknown model: all capabilities, common sizes.

@@ -92,13 +92,13 @@ fn all_formats_of_a_fabric_read_as_equal() {
         // An ibsim command.
         ("ibsim.net", 1),
     ] {
-        let reading = fixture(form);
-        assert_eq!(graph(&reading.spec), expected, "{form}");
+        let parsed = fixture(form);
+        assert_eq!(graph(&parsed.spec), expected, "{form}");
         assert_eq!(
-            reading.warnings.len(),
+            parsed.warnings.len(),
             warnings,
             "{form}: {:?}",
-            reading.warnings
+            parsed.warnings
         );
     }
 }
@@ -126,10 +126,10 @@ fn ibsim_examples_of_debian_are_read() {
             .file_name()
             .is_some_and(|n| n.to_string_lossy().starts_with("net"))
         {
-            let reading = read_path(&path);
-            assert!(reading.spec.switch_count() >= 1);
+            let parsed = read_path(&path);
+            assert!(parsed.spec.switch_count() >= 1);
             assert_eq!(
-                crate::spec::connected_components(&reading.spec).len(),
+                crate::spec::connected_components(&parsed.spec).len(),
                 1,
                 "{}",
                 path.display()
@@ -145,14 +145,14 @@ fn small(switch: &str, host: &str) -> String {
     format!("Switch 6 \"sw\"\n{switch}\n\nHca 2 \"host\"\n{host}\n")
 }
 
-fn reading(text: &str) -> Result<ParsedFabric, ReadErrors> {
+fn parse_text(text: &str) -> Result<ParsedFabric, ReadErrors> {
     read_file(text.as_bytes(), &mut |_| Err("no such file".to_owned()))
 }
 
 fn messages(text: &str) -> String {
-    match reading(text) {
+    match parse_text(text) {
         Err(errors) => errors.to_string(),
-        Ok(read) => read
+        Ok(parsed) => parsed
             .warnings
             .iter()
             .map(|w| format!("warning: {w}\n"))
@@ -169,7 +169,7 @@ fn every_width_and_speed_is_read() {
                 &format!("[1] \"host\"[1] # \"host\" lid 1 {rate}"),
                 &format!("[1] \"sw\"[1] # lid 1 lmc 0 \"sw\" lid 2 {rate}"),
             );
-            let link = reading(&text).unwrap().spec.links[0];
+            let link = parse_text(&text).unwrap().spec.links[0];
             assert_eq!(
                 (link.width, link.speed),
                 (LinkWidth(width), speed),
@@ -213,7 +213,7 @@ fn incomplete_files_are_read_with_warnings() {
         ),
     ] {
         assert_eq!(messages(&text), warning);
-        let spec = reading(&text).unwrap().spec;
+        let spec = parse_text(&text).unwrap().spec;
         assert_eq!((spec.nodes.len(), spec.links.len()), (2, 1), "{text}");
         let speed = if text.contains("HDR") {
             LinkSpeed::Hdr
@@ -388,7 +388,7 @@ fn names_are_preserved() {
         }
         let mut text = String::new();
         write(&spec, &mut text).unwrap();
-        let back = reading(&text).unwrap();
+        let back = parse_text(&text).unwrap();
         assert_eq!((back.spec, back.warnings), (spec, vec![]), "{name}");
     }
 }
@@ -423,7 +423,7 @@ proptest! {
         let lines = bytes.iter().filter(|b| **b == b'\n').count() + 1;
         let mut load = |name: &str| std::fs::read(folder().join(name)).map_err(|e| e.to_string());
         match read_file(&bytes, &mut load) {
-            Ok(reading) => prop_assert!(!reading.spec.nodes.is_empty()),
+            Ok(parsed) => prop_assert!(!parsed.spec.nodes.is_empty()),
             Err(errors) => {
                 prop_assert!(!errors.list.is_empty());
                 for error in &errors.list {
@@ -449,11 +449,11 @@ proptest! {
             let at = at.index(file.len());
             bytes.extend_from_slice(&file[at..(at + length).min(file.len())]);
         }
-        if let Ok(reading) = read_file(&bytes, &mut |_| Ok(Vec::new())) {
+        if let Ok(parsed) = read_file(&bytes, &mut |_| Ok(Vec::new())) {
             let mut text = String::new();
-            write(&reading.spec, &mut text).unwrap();
+            write(&parsed.spec, &mut text).unwrap();
             let again = read(&text).unwrap();
-            prop_assert_eq!(again.links.len(), reading.spec.links.len());
+            prop_assert_eq!(again.links.len(), parsed.spec.links.len());
         }
     }
 }

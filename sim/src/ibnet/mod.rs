@@ -48,7 +48,7 @@ pub struct ParsedFabric {
 /// [`ReadErrors`].
 pub fn read(text: &str) -> Result<FabricSpec, ReadErrors> {
     let no_includes = &mut |_: &str| Err("includes are not supported here".to_owned());
-    read_file(text.as_bytes(), no_includes).map(|reading| reading.spec)
+    read_file(text.as_bytes(), no_includes).map(|parsed| parsed.spec)
 }
 
 /// Reads a fabric from a file in any of the formats. `load` returns the contents of an included file by name.

@@ -17,7 +17,7 @@ use crate::faults::FabricAction;
 pub(super) enum QueuedEvent {
     /// A packet arrives at its destination node.
     Arrive(u32),
-    /// The agent has processed a packet.
+    /// The agent's processing time of a packet is over.
     Serve(u32),
     /// A delayed reply is sent.
     Depart(u32),

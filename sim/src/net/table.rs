@@ -60,6 +60,7 @@ pub(super) struct FaultTable {
     /// Values without faults.
     fault_free: Faults,
     fault_free_hop_time: Duration,
+    /// Faults of the whole fabric.
     pub(super) everywhere: Faults,
     pub(super) hop_time: Duration,
     nodes: BTreeMap<NodeIdx, Faults>,

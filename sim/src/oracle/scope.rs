@@ -54,7 +54,7 @@ impl<'a> Scope<'a> {
         };
         let mut seen = vec![false; state.nodes.len()];
         let mut queue = VecDeque::new();
-        let arrive =
+        let visit =
             |at: PortAt, scope: &mut Self, seen: &mut [bool], queue: &mut VecDeque<NodeIdx>| {
                 if !state.nodes[at.node].is_switch() {
                     scope.end_ports.push(at);
@@ -68,7 +68,7 @@ impl<'a> Scope<'a> {
                     queue.push_back(at.node);
                 }
             };
-        arrive(expect.sm, &mut scope, &mut seen, &mut queue);
+        visit(expect.sm, &mut scope, &mut seen, &mut queue);
         let not_quarantined = |at: &PortAt| !expect.quarantined.contains(&at.node);
         if !state.nodes[expect.sm.node].is_switch()
             && let Some(peer) = start.peer.filter(not_quarantined)
@@ -76,7 +76,7 @@ impl<'a> Scope<'a> {
             if !state.nodes[peer.node].is_switch() {
                 scope.links.push((expect.sm.min(peer), expect.sm.max(peer)));
             }
-            arrive(peer, &mut scope, &mut seen, &mut queue);
+            visit(peer, &mut scope, &mut seen, &mut queue);
         }
         while let Some(node) = queue.pop_front() {
             for (port, snapshot) in (0u8..=254).zip(&state.nodes[node].ports).skip(1) {
@@ -89,7 +89,7 @@ impl<'a> Scope<'a> {
                 if !peer_is_switch || local <= peer {
                     scope.links.push((local.min(peer), local.max(peer)));
                 }
-                arrive(peer, &mut scope, &mut seen, &mut queue);
+                visit(peer, &mut scope, &mut seen, &mut queue);
             }
         }
         scope.switches.sort_unstable();

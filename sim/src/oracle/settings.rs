@@ -156,8 +156,8 @@ fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
                 byte & 0xF
             }
         };
-        let beyond = |sl: &u8| vl(*sl) >= data_vls && vl(*sl) != 15;
-        (0..16).find(beyond).map(|sl| (input, sl, vl(sl)))
+        let is_inactive = |sl: &u8| vl(*sl) >= data_vls && vl(*sl) != 15;
+        (0..16).find(is_inactive).map(|sl| (input, sl, vl(sl)))
     });
     if let Some((input, sl, vl)) = invalid {
         faults.push(Fault::SlToVlInactiveVl {

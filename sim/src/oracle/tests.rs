@@ -110,7 +110,7 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
     // LIDs of one switch share the route to it.
     let mut routes: BTreeMap<usize, Vec<PortAt>> = BTreeMap::new();
     for (end, snapshot) in ends {
-        let (home, egress) = if state.nodes[end.node].is_switch() {
+        let (last_switch, egress) = if state.nodes[end.node].is_switch() {
             (end.node, 0)
         } else {
             let Some(peer) = snapshot.peer.filter(|p| state.nodes[p.node].is_switch()) else {
@@ -118,11 +118,11 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
             };
             (peer.node, peer.port)
         };
-        let route = routes.entry(home).or_insert_with(|| {
+        let route = routes.entry(last_switch).or_insert_with(|| {
             let mut route = Vec::new();
             let mut seen = vec![false; state.nodes.len()];
-            seen[home] = true;
-            let mut queue = VecDeque::from([home]);
+            seen[last_switch] = true;
+            let mut queue = VecDeque::from([last_switch]);
             while let Some(node) = queue.pop_front() {
                 for (local, remote) in trunks(state, node) {
                     let usable = tables == Tables::MinHop || tree.contains(&local);
@@ -137,7 +137,7 @@ fn fill(state: &mut FabricSnapshot, tables: Tables) {
         });
         for lid in snapshot.info.lid.raw()..snapshot.info.lid.raw() + (1 << snapshot.info.lmc.raw())
         {
-            state.nodes[home].lft[usize::from(lid)] = egress;
+            state.nodes[last_switch].lft[usize::from(lid)] = egress;
             for hop in &*route {
                 state.nodes[hop.node].lft[usize::from(lid)] = hop.port;
             }

@@ -25,7 +25,7 @@ impl Fabric {
         key == 0 || key == smp::m_key(&packet.mad).expose()
     }
 
-    /// Whether the agent processes a request. Counts violations and runs the lease.
+    /// Whether the agent processes a request. Counts violations, and starts and stops the lease.
     pub(crate) fn check_m_key(&mut self, end_port: PortAt, packet: &Packet, now: Instant) -> bool {
         let slot = self.end_slot(end_port);
         if self.ports[slot].m_key() == 0 {

@@ -15,7 +15,7 @@ use ferrosm_sim::spec::PortAt;
 use crate::packets::{configured, multicast_packet, set_mft};
 use crate::rig::{chain, path_to};
 
-const HOME: PortAt = PortAt::new(0, 1);
+const FIRST_HOST: PortAt = PortAt::new(0, 1);
 
 fn ms(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
@@ -25,7 +25,7 @@ fn ms(ms: u64) -> Instant {
 fn real_time_net() -> Net {
     let mut net = Net::new(Fabric::new(&chain(2)).unwrap(), 3);
     net.set_instant();
-    net.fabric_mut().attach(HOME).unwrap();
+    net.fabric_mut().attach(FIRST_HOST).unwrap();
     net
 }
 
@@ -33,7 +33,7 @@ fn get_request(path: &DrPath, attr: AttrId, tid: u64) -> Packet {
     let request = SmpRequest::get(attr, AttrMod(0), MKey::NONE);
     let mad = request.directed(path, Tid(tid));
     let to = Address::DIRECTED;
-    Packet::new(HOME, &MadOut { to, mad })
+    Packet::new(FIRST_HOST, &MadOut { to, mad })
 }
 
 /// Number of immediate replies to `times` requests.
@@ -258,9 +258,9 @@ fn cables_are_degraded_and_swapped() {
     }
     // Host 0 - switch 1 and switch 2 - host 3 are swapped: the hosts are connected to each other, and so are the
     // switches.
-    net.act(FabricAction::SwapCables(HOME, PortAt::new(2, 2)))
+    net.act(FabricAction::SwapCables(FIRST_HOST, PortAt::new(2, 2)))
         .unwrap();
-    assert_eq!(net.fabric().peer(HOME), Some(PortAt::new(3, 1)));
+    assert_eq!(net.fabric().peer(FIRST_HOST), Some(PortAt::new(3, 1)));
     assert_eq!(
         net.fabric().peer(PortAt::new(1, 1)),
         Some(PortAt::new(2, 2))
@@ -274,7 +274,7 @@ fn cables_are_degraded_and_swapped() {
 fn sm_info(net: &mut Net, node: usize) -> Option<SmInfo> {
     let (mut out, now) = (Vec::new(), net.now());
     net.send(get_request(&path_to(node), id::SM_INFO, 1), now, &mut out);
-    let here = |d: &&Delivery| d.at == HOME;
+    let here = |d: &&Delivery| d.at == FIRST_HOST;
     let reply = out.iter().find(here)?;
     assert_eq!(out.len(), 1, "the program at its port receives no request");
     Some(SmInfo::decode(ferrosm_mad::smp::data(&reply.mad.mad)))

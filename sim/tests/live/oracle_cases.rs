@@ -25,7 +25,7 @@ pub(crate) enum Break {
 /// A fault, the violations that must be reported, and others that may be.
 pub(crate) struct Case {
     pub(crate) description: &'static str,
-    pub(crate) how: Break,
+    pub(crate) fault: Break,
     pub(crate) must: &'static [&'static str],
     pub(crate) may: &'static [&'static str],
     pub(crate) shapes: &'static [&'static str],
@@ -34,11 +34,11 @@ pub(crate) struct Case {
 const fn case(
     description: &'static str,
     must: &'static [&'static str],
-    how: fn(&mut Plan),
+    change: fn(&mut Plan),
 ) -> Case {
     Case {
         description,
-        how: Break::Plan(how),
+        fault: Break::Plan(change),
         must,
         may: &[],
         shapes: &SHAPES,
@@ -60,11 +60,11 @@ impl Case {
 const fn snapshot_case(
     description: &'static str,
     must: &'static [&'static str],
-    how: fn(&mut FabricSnapshot, &Plan),
+    change: fn(&mut FabricSnapshot, &Plan),
 ) -> Case {
     Case {
         description,
-        how: Break::Snapshot(how),
+        fault: Break::Snapshot(change),
         must,
         may: &[],
         shapes: &SHAPES,

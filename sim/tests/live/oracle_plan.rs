@@ -132,7 +132,7 @@ impl Plan {
             } else {
                 0..=0
             };
-            let keys_behind = if enforces { peer.unwrap() } else { *at };
+            let key_owner = if enforces { peer.unwrap() } else { *at };
             let plan = PortPlan {
                 lid: Lid(lids[&end]),
                 lmc: Lmc(u8::from(!is_switch(at.node))),
@@ -151,7 +151,7 @@ impl Plan {
                 enforce_inbound: enforces,
                 enforce_outbound: enforces,
                 state: PortState::Active,
-                pkeys: keys_of(&keys_behind),
+                pkeys: keys_of(&key_owner),
                 sl_to_vl: inputs
                     .map(|input| (input, routes.vls(*at, input)))
                     .collect(),

@@ -114,8 +114,8 @@ impl Routes {
         let (mut cell, goal) = (self.cells[&from], self.cells[&to]);
         let axis = usize::from(cell[0] == goal[0]);
         let ahead = (goal[axis] + SIDE - cell[axis]) % SIDE;
-        let one = if ahead <= SIDE / 2 { 1 } else { SIDE - 1 };
-        cell[axis] = (cell[axis] + one) % SIDE;
+        let step = if ahead <= SIDE / 2 { 1 } else { SIDE - 1 };
+        cell[axis] = (cell[axis] + step) % SIDE;
         let cables = self
             .peers
             .range(PortAt::new(from, 0)..=PortAt::new(from, 254));

@@ -32,12 +32,12 @@ fn each_fault_is_reported() {
         let valid_plan = Plan::new(shape);
         for case in cases().iter().filter(|c| c.shapes.contains(&shape)) {
             let mut plan = valid_plan.clone();
-            if let Break::Plan(change) = case.how {
+            if let Break::Plan(change) = case.fault {
                 change(&mut plan);
             }
             let rig = plan.apply();
             let mut snapshot = FabricSnapshot::from(&rig.fabric);
-            if let Break::Snapshot(change) = case.how {
+            if let Break::Snapshot(change) = case.fault {
                 change(&mut snapshot, &valid_plan);
             }
             let mut expect = valid_plan.expect();
