@@ -21,18 +21,18 @@ pub(crate) struct Config {
     pub(crate) spin: SpinWait,
 }
 
-/// Long enough for replies of a server that is awake, short compared with a sleep and its wakeup.
+/// Default time of polling: longer than most replies of a server that is awake, shorter than a sleep and its wakeup.
 const SPIN_US: u64 = 30;
 
 /// The configuration; `None` in a process that is not attached.
 pub(crate) fn config() -> Option<&'static Config> {
     static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
     CONFIG
-        .get_or_init(|| from(|name| std::env::var_os(name)))
+        .get_or_init(|| parse_environment(|name| std::env::var_os(name)))
         .as_ref()
 }
 
-fn from(variable: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
+fn parse_environment(variable: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
     let text = |name: &str| {
         variable(name)
             .map(|value| value.to_string_lossy().into_owned())
@@ -69,8 +69,8 @@ mod tests {
     /// Without a socket, no configuration; with one, defaults for the rest.
     #[test]
     fn environment_is_parsed_with_defaults() {
-        assert!(from(|_| None).is_none());
-        let config = from(|name| match name {
+        assert!(parse_environment(|_| None).is_none());
+        let config = parse_environment(|name| match name {
             "FERROSM_SIM_SOCKET" => Some("/run/x".into()),
             "FERROSM_SIM_NODES" => Some("h1 a\n\n0x12\n".into()),
             "FERROSM_SIM_SYSFS" => Some("/tmp/sys/".into()),

@@ -54,6 +54,7 @@ pub(crate) struct Umad {
     pub(crate) descriptors: AtomicUsize,
     /// Number of times that the program was notified of the server's death.
     pub(crate) death_notices: AtomicU32,
+    /// Process that opened the file.
     owner: i32,
 }
 
@@ -68,7 +69,7 @@ impl Umad {
         }
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
         let (end, fd) = ClientEnd::new(fds).map_err(errno_of)?;
-        // The library's descriptors are out of the way, so this gets the lowest free number, as with `open`.
+        // The library's descriptors have high numbers, so this gets the lowest free number, as with `open`.
         let fd = rustix::io::fcntl_dupfd_cloexec(&fd, 0)?;
         let umad = Self {
             end,
@@ -78,7 +79,7 @@ impl Umad {
             new_layout: AtomicBool::new(false),
             descriptors: AtomicUsize::new(0),
             death_notices: AtomicU32::new(0),
-            owner: process(),
+            owner: process_id(),
         };
         Ok((umad, fd))
     }
@@ -138,7 +139,7 @@ impl Umad {
             request,
             arg: arg.to_vec(),
         };
-        // As after the removal of a device.
+        // The kernel returns EPIPE after the removal of a device.
         let (reply, _) = connection.send_request(&ioctl).map_err(|_| Errno::PIPE)?;
         let ServerReply::Ioctl { errno, arg: after } = reply else {
             return Err(Errno::PIPE);
@@ -176,9 +177,9 @@ impl Umad {
     }
 
     /// Closes the connection after the program's last descriptor was closed, even if a thread is still in a call.
-    pub(crate) fn closed(&self) {
+    pub(crate) fn close_connection(&self) {
         // A forked child that closes its copies must not close the parent's file.
-        if self.owner == process() {
+        if self.owner == process_id() {
             // Fails only if the server is dead.
             let connection = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = rustix::net::shutdown(&connection.socket, Shutdown::Both);
@@ -219,7 +220,7 @@ fn errno_of(error: ChannelError) -> Errno {
     }
 }
 
-fn process() -> i32 {
+fn process_id() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
@@ -231,17 +232,17 @@ mod tests {
     #[test]
     fn reads_behave_as_in_the_kernel() {
         for header in [OLD_HEADER, NEW_HEADER] {
-            let without_pkey = header + 256;
+            let one_mad = header + 256;
             assert_eq!(
-                read_action(header, without_pkey, without_pkey),
+                read_action(header, one_mad, one_mad),
                 MessageAction::Consume
             );
             assert_eq!(
-                read_action(header, without_pkey - 1, without_pkey),
+                read_action(header, one_mad - 1, one_mad),
                 MessageAction::Keep
             );
             assert_eq!(
-                read_action(header, without_pkey - 1, header + 24),
+                read_action(header, one_mad - 1, header + 24),
                 MessageAction::Consume
             );
             assert_eq!(
@@ -249,17 +250,14 @@ mod tests {
                 MessageAction::Keep
             );
             let table = header + 5000;
+            assert_eq!(read_action(header, one_mad - 1, table), MessageAction::Keep);
             assert_eq!(
-                read_action(header, without_pkey - 1, table),
-                MessageAction::Keep
-            );
-            assert_eq!(
-                read_action(header, without_pkey, table),
-                MessageAction::Peek(without_pkey)
+                read_action(header, one_mad, table),
+                MessageAction::Peek(one_mad)
             );
             assert_eq!(
                 read_action(header, table - 1, table),
-                MessageAction::Peek(without_pkey)
+                MessageAction::Peek(one_mad)
             );
             assert_eq!(read_action(header, table, table), MessageAction::Consume);
         }

@@ -16,8 +16,8 @@ pub(crate) enum SimulatedPath {
     Dev(String),
 }
 
-/// Classes of `/sys/class` that attached programs see of the simulated fabric only. `scsi_host` is included
-/// because real storage is not connected by simulated devices.
+/// Classes of `/sys/class` in which attached programs see only the simulated fabric. `scsi_host` is included,
+/// because the machine's storage is not connected by simulated devices.
 const CLASSES: [&str; 6] = [
     "infiniband",
     "infiniband_mad",
@@ -51,10 +51,10 @@ pub(crate) fn classify(path: &[u8]) -> Option<SimulatedPath> {
         ("dev", "infiniband") => {
             let remaining: Vec<&str> = names.collect();
             if let [name] = remaining[..] {
-                if let Some(index) = numbered(name, "umad") {
+                if let Some(index) = device_number(name, "umad") {
                     return Some(SimulatedPath::Umad(index));
                 }
-                if let Some(index) = numbered(name, "issm") {
+                if let Some(index) = device_number(name, "issm") {
                     return Some(SimulatedPath::Issm(index));
                 }
             }
@@ -64,12 +64,12 @@ pub(crate) fn classify(path: &[u8]) -> Option<SimulatedPath> {
     }
 }
 
-/// The joined path; `None` if it leaves its start.
+/// The joined path; `None` if it contains `..`.
 fn join_within(names: &[&str]) -> Option<String> {
     (!names.contains(&"..")).then(|| names.join("/"))
 }
 
-fn numbered(name: &str, prefix: &str) -> Option<u32> {
+fn device_number(name: &str, prefix: &str) -> Option<u32> {
     let digits = name.strip_prefix(prefix)?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().ok()).flatten()
@@ -132,8 +132,8 @@ mod tests {
         for (path, expected) in cases {
             assert_eq!(classify(path.as_bytes()), expected, "{path}");
         }
-        let at = classify(b"/sys/class/infiniband/a")
-            .and_then(|classify| classify.in_skeleton("/t".as_ref()));
-        assert_eq!(at.as_deref(), Some(c"/t/class/infiniband/a"));
+        let path = classify(b"/sys/class/infiniband/a")
+            .and_then(|simulated| simulated.in_skeleton("/t".as_ref()));
+        assert_eq!(path.as_deref(), Some(c"/t/class/infiniband/a"));
     }
 }

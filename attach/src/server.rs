@@ -74,7 +74,7 @@ impl Connection {
     }
 }
 
-/// The failure for an unexpected reply.
+/// The error for an unexpected reply.
 pub(crate) fn unexpected(reply: &ServerReply) -> ServerError {
     match reply {
         ServerReply::Errno(errno) => ServerError::Refused(Errno::from_raw_os_error(*errno)),

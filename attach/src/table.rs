@@ -1,4 +1,4 @@
-//! File descriptors of simulated devices. For any other descriptor, a lookup is one load.
+//! File descriptors of simulated devices. A lookup of any other descriptor is one atomic load.
 //!
 //! Owns the opened devices; a call in progress keeps its device alive.
 
@@ -70,7 +70,7 @@ pub(crate) fn remove(fd: RawFd) {
     if let Some(umad) = umad
         && umad.descriptors.fetch_sub(1, Ordering::AcqRel) == 1
     {
-        umad.closed();
+        umad.close_connection();
     }
 }
 

@@ -16,7 +16,7 @@ use crate::next::preserving_errno;
 use crate::table;
 
 const READ: c_short = POLLIN | POLLRDNORM;
-/// Always possible.
+/// Writing is always possible.
 const WRITE: c_short = POLLOUT | POLLWRNORM;
 
 /// Number of notices of the server's death after which each further one is delayed: a program that ignores them
@@ -40,17 +40,17 @@ pub(crate) fn poll(
     mut sleep: impl FnMut(&mut [pollfd], Option<Duration>) -> i32,
 ) -> i32 {
     let waiters = Waiters::collect_waiters(fds);
-    if waiters.ignore_death_notices() {
-        // Cancellation point before polling: OpenSM's receiver logs each failure, and must be cancelled here
-        // rather than there, where it would keep the log's lock.
+    if waiters.program_ignores_death() {
+        // Cancellation point before polling: OpenSM's receiver logs each failure, and a cancellation while it logs
+        // would leave the log's lock held.
         sleep(&mut [], Some(NOTICE_DELAY));
     }
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let mut remaining = timeout;
     loop {
-        let at_once = remaining == Some(Duration::ZERO);
-        let ready = waiters.begin_wait(fds) || (!at_once && waiters.spin(fds, spin));
-        if ready || at_once {
+        let is_expired = remaining == Some(Duration::ZERO);
+        let ready = waiters.begin_wait(fds) || (!is_expired && waiters.spin(fds, spin));
+        if ready || is_expired {
             // The kernel knows the state of other descriptors and of the server.
             let polls_kernel = !ready || waiters.0.len() < fds.len();
             let outcome = if polls_kernel {
@@ -64,7 +64,7 @@ pub(crate) fn poll(
                 return outcome;
             }
             let count = waiters.correct(fds, polls_kernel);
-            if count > 0 || at_once {
+            if count > 0 || is_expired {
                 return count;
             }
             // Another thread received the message.
@@ -85,16 +85,16 @@ pub(crate) fn poll(
 
 impl Waiters {
     fn collect_waiters(fds: &[pollfd]) -> Self {
-        let emulated_entry =
+        let simulated_entry =
             |(index, entry): (usize, &pollfd)| Some((index, table::find(entry.fd)?));
-        Self(fds.iter().enumerate().filter_map(emulated_entry).collect())
+        Self(fds.iter().enumerate().filter_map(simulated_entry).collect())
     }
 
     /// Whether the program keeps polling a device whose server is dead.
-    fn ignore_death_notices(&self) -> bool {
-        let reported =
+    fn program_ignores_death(&self) -> bool {
+        let is_ignored =
             |umad: &Umad| umad.death_notices.load(Ordering::Relaxed) >= MAX_DEATH_NOTICES;
-        self.0.iter().any(|(_, umad)| reported(umad))
+        self.0.iter().any(|(_, umad)| is_ignored(umad))
     }
 
     /// Devices polled for messages.

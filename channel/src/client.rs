@@ -61,8 +61,8 @@ pub enum ReceiveOutcome {
 ///
 /// Each transition from SIGNALLED to ARMED, which only the client makes, entitles the client to read one byte from
 /// the socket; `owed` counts the bytes not yet read. So the number of bytes sent and not read is `owed`, plus one
-/// if SIGNALLED. A byte is read only if the ring was empty after `wake` became ARMED, so no byte that announces a
-/// waiting message is read.
+/// if SIGNALLED. A byte is read only if the ring was empty after `wake` became ARMED, so a byte that announces a
+/// waiting message is never read.
 ///
 /// A file starts ARMED: the descriptor is readable exactly while a message waits, as `epoll` and `select` require.
 /// Only a thread in [`ClientEnd::begin_wait`] sets QUIET, while no thread sleeps in the kernel (`sleepers`), and
@@ -76,7 +76,7 @@ pub struct ClientEnd {
     receive_state: Mutex<ReceiveState>,
     send_lock: Mutex<()>,
     /// A message reassembled from several frames waits outside of the ring.
-    is_intact: AtomicBool,
+    has_assembled: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -111,7 +111,7 @@ impl ClientEnd {
                 .or_else(|_| rustix::io::fcntl_dupfd_cloexec(&fds.wake, 3))?,
             receive_state: Mutex::default(),
             send_lock: Mutex::default(),
-            is_intact: AtomicBool::new(false),
+            has_assembled: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         };
         Ok((end, fds.wake))
@@ -165,8 +165,8 @@ impl ClientEnd {
             if action == MessageAction::Consume {
                 receive_state.assembly.pop();
             }
-            self.is_intact
-                .store(receive_state.assembly.is_whole(), Ordering::Release);
+            self.has_assembled
+                .store(receive_state.assembly.is_complete(), Ordering::Release);
             outcome
         } else if receive_state.assembly.is_partial() {
             ReceiveOutcome::Empty
@@ -289,7 +289,7 @@ impl ClientEnd {
         receive_state.sleepers = receive_state.sleepers.saturating_sub(1);
     }
 
-    /// Makes the descriptor readable exactly while a message waits from now on, for programs that poll it in ways
+    /// From this call on, the descriptor is readable exactly while a message waits, for programs that poll it in ways
     /// that the library does not intercept.
     pub fn disable_quiet(&self) {
         let mut receive_state = self.receive_state();
@@ -337,7 +337,7 @@ impl ClientEnd {
 
     /// Without the lock: whether a message may wait.
     fn may_have_message(&self) -> bool {
-        self.is_intact.load(Ordering::Acquire) || !to_client(&self.mapping).ring.is_empty()
+        self.has_assembled.load(Ordering::Acquire) || !to_client(&self.mapping).ring.is_empty()
     }
 
     /// Wakes the server if it waits for room in the ring to the client.
@@ -352,17 +352,17 @@ impl ClientEnd {
     /// Whether a whole message waits. Moves frames of a long message out of the ring to make room.
     fn is_ready(&self, receive_state: &mut ReceiveState) -> bool {
         let direction = to_client(&self.mapping);
-        let looked: Result<bool, CorruptMemory> = receive_state
+        let ready: Result<bool, CorruptMemory> = receive_state
             .assembly
             .pull(&direction.ring, || self.notify_room(&direction))
-            .and_then(|whole| {
+            .and_then(|complete| {
                 let partial = receive_state.assembly.is_partial();
-                Ok(whole || (!partial && direction.ring.front()?.is_some()))
+                Ok(complete || (!partial && direction.ring.front()?.is_some()))
             });
-        self.is_intact
-            .store(receive_state.assembly.is_whole(), Ordering::Release);
+        self.has_assembled
+            .store(receive_state.assembly.is_complete(), Ordering::Release);
         // A corrupt ring counts as ready: the following read returns the error.
-        looked.unwrap_or(true)
+        ready.unwrap_or(true)
     }
 
     /// Reads bytes from the socket that announce no message.

@@ -44,7 +44,7 @@ impl Encoder {
 pub(crate) struct Decoder<'f>(&'f [u8], &'static str);
 
 impl<'f> Decoder<'f> {
-    /// Creates a decoder; `what` is the kind of message in errors.
+    /// Creates a decoder; `message_name` is the kind of message in errors.
     pub(crate) const fn new(bytes: &'f [u8], message_name: &'static str) -> Self {
         Self(bytes, message_name)
     }

@@ -15,7 +15,7 @@ pub const RING_BYTES: usize = 256 * 1024;
 /// unbounded allocation.
 pub const MAX_MESSAGE: usize = 64 << 20;
 
-/// Minimum length of all frames of a split message but the last. The limit bounds the work per message.
+/// Minimum length of every frame of a split message except the last. The limit bounds the work per message.
 pub(crate) const MIN_SPLIT_FRAME: usize = 16 * 1024;
 
 const RING: u32 = 256 * 1024;
@@ -131,12 +131,12 @@ impl Ring<'_> {
         loop {
             let tail = self.tail.load(Ordering::Relaxed);
             let head = self.head.load(Ordering::Acquire);
-            let free_cells = (RING - self.used(tail, head)?) as usize;
+            let free_bytes = (RING - self.used(tail, head)?) as usize;
             let left = total.saturating_sub(*offset);
-            if free_cells < 8 + left.next_multiple_of(8).min(MIN_SPLIT_FRAME) {
+            if free_bytes < 8 + left.next_multiple_of(8).min(MIN_SPLIT_FRAME) {
                 return Ok(false);
             }
-            let len = left.min(free_cells - 8);
+            let len = left.min(free_bytes - 8);
             let rest = left - len;
             let header = (len as u64) | ((rest as u64) << 32);
             self.cell(tail).store(header, Ordering::Relaxed);
@@ -154,7 +154,7 @@ impl Ring<'_> {
     fn fill(&self, mut position: u32, parts: &[&[u8]], mut skip: usize, len: usize) {
         let mut left = len;
         let mut word = [0; 8];
-        let mut have = 0;
+        let mut filled = 0;
         let mut push_word = |word: [u8; 8]| {
             self.cell(position)
                 .store(u64::from_ne_bytes(word), Ordering::Relaxed);
@@ -169,12 +169,12 @@ impl Ring<'_> {
             bytes = &bytes[..bytes.len().min(left)];
             skip = 0;
             left -= bytes.len();
-            if have > 0 {
-                let n = bytes.len().min(8 - have);
-                word[have..have + n].copy_from_slice(&bytes[..n]);
+            if filled > 0 {
+                let n = bytes.len().min(8 - filled);
+                word[filled..filled + n].copy_from_slice(&bytes[..n]);
                 bytes = &bytes[n..];
-                have += n;
-                if have < 8 {
+                filled += n;
+                if filled < 8 {
                     continue;
                 }
                 push_word(word);
@@ -184,10 +184,10 @@ impl Ring<'_> {
                 push_word(*chunk);
             }
             word[..end.len()].copy_from_slice(end);
-            have = end.len();
+            filled = end.len();
         }
-        if have > 0 {
-            word[have..].fill(0);
+        if filled > 0 {
+            word[filled..].fill(0);
             push_word(word);
         }
     }
@@ -202,14 +202,14 @@ pub(crate) struct MessageAssembly {
 }
 
 impl MessageAssembly {
-    /// Moves frames of a split message out of the ring. Returns true if a message is complete in
-    /// [`MessageAssembly::whole`]. A message of a single frame remains in the ring.
+    /// Moves frames of a split message out of the ring. Returns true if [`MessageAssembly::complete_message`] has one.
+    /// A message of a single frame remains in the ring.
     pub(crate) fn pull(
         &mut self,
         ring: &Ring<'_>,
         mut freed: impl FnMut(),
     ) -> Result<bool, CorruptMemory> {
-        while !self.is_whole() {
+        while !self.is_complete() {
             let Some(frame) = ring.front()? else {
                 return Ok(false);
             };
@@ -222,9 +222,9 @@ impl MessageAssembly {
             } else if self.rest != frame.len + frame.rest {
                 return Err(CorruptMemory("frames of a message not in sequence"));
             }
-            let at = self.bytes.len();
-            self.bytes.resize(at + frame.len, 0);
-            ring.copy(frame, &mut self.bytes[at..]);
+            let start = self.bytes.len();
+            self.bytes.resize(start + frame.len, 0);
+            ring.copy(frame, &mut self.bytes[start..]);
             self.rest = frame.rest;
             ring.release(frame);
             freed();
@@ -232,7 +232,7 @@ impl MessageAssembly {
         Ok(true)
     }
 
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.active && self.rest == 0
     }
 
@@ -243,7 +243,7 @@ impl MessageAssembly {
 
     /// The complete message, if any.
     pub(crate) fn complete_message(&self) -> Option<&[u8]> {
-        self.is_whole().then_some(self.bytes.as_slice())
+        self.is_complete().then_some(self.bytes.as_slice())
     }
 
     /// Removes the complete message and releases its memory.

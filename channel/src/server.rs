@@ -263,9 +263,9 @@ mod tests {
         );
     }
 
-    /// A head beyond the tail is an error, also for a sender that waits for room.
+    /// A head beyond the tail and an unaligned tail are errors.
     #[test]
-    fn head_beyond_the_tail_is_corrupt() {
+    fn invalid_ring_positions_are_corrupt() {
         let doorbell = ServerDoorbell::new().unwrap();
         let (mut server, fds) = ServerEnd::pair(&doorbell).unwrap();
         let (client, _fd) = ClientEnd::new(fds).unwrap();
@@ -282,9 +282,9 @@ mod tests {
         assert!(client.send(&[b"x"]).is_err());
     }
 
-    /// Tiny frames of a message are an error.
+    /// Short frames of a split message are an error.
     #[test]
-    fn tiny_pieces_are_corrupt() {
+    fn short_frames_of_a_split_message_are_corrupt() {
         let doorbell = ServerDoorbell::new().unwrap();
         let (mut server, fds) = ServerEnd::pair(&doorbell).unwrap();
         let _client = ClientEnd::new(fds).unwrap();

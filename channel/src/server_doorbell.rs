@@ -111,9 +111,9 @@ pub(crate) fn ring(sleeping: &AtomicU32, eventfd: &OwnedFd) {
 mod tests {
     use super::*;
 
-    /// A ring before the sleep, before `poll`, or none with a timeout: the sleep ends.
+    /// The sleep ends if there is work already, if the doorbell rings before `poll`, and on timeout.
     #[test]
-    fn ring_ends_the_sleep() {
+    fn sleep_ends_on_work_ring_or_timeout() {
         let doorbell = ServerDoorbell::new().unwrap();
         doorbell.sleep(None, || false).unwrap();
         doorbell

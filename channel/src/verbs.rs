@@ -167,12 +167,12 @@ impl VerbsRequest {
             Self::Port { device, port } => out.number(2).number(*device).number(*port),
             Self::Watch { device } => out.number(3).number(*device),
             Self::CreateQueuePair { device } => out.number(4).number(*device),
-            Self::ModifyQueuePair(set_up) => out
+            Self::ModifyQueuePair(parameters) => out
                 .number(5)
-                .number(set_up.state)
-                .number(set_up.port)
-                .number(set_up.pkey_index)
-                .number(set_up.q_key),
+                .number(parameters.state)
+                .number(parameters.port)
+                .number(parameters.pkey_index)
+                .number(parameters.q_key),
             Self::Multicast { attach, mgid, mlid } => out
                 .number(6)
                 .number(u32::from(*attach))

@@ -105,7 +105,7 @@ fn receive(client: &ClientEnd, spin: SpinWait) -> Vec<u8> {
                 let woken = client.wait(spin, Some(&BOUND)).unwrap();
                 assert!(
                     woken || !client.is_closed(),
-                    "the server is gone or a wakeup was lost"
+                    "the server is dead or a wakeup was lost"
                 );
             }
         }
@@ -238,24 +238,24 @@ fn descriptor_is_readable_while_a_message_waits() {
 
 /// A thread that sleeps in the kernel is woken although another one receives messages without sleeping.
 #[test]
-fn sleeping_threads_are_woken_beside_a_polling_one() {
+fn sleeping_thread_is_woken_while_another_polls() {
     const MESSAGES: usize = 3000;
     let doorbell = ServerDoorbell::new().unwrap();
     let (server, client, _fd) = pair(&doorbell);
-    let taken = std::sync::atomic::AtomicUsize::new(0);
+    let consumed = std::sync::atomic::AtomicUsize::new(0);
     thread::scope(|scope| {
         scope.spawn(|| echo(&doorbell, vec![server], MESSAGES));
         for spin_us in [0, 20] {
-            let (client, taken) = (&client, &taken);
+            let (client, consumed) = (&client, &consumed);
             scope.spawn(move || {
                 let spin = SpinWait::new(Duration::from_micros(spin_us));
                 let mut buffer = [0; 8];
-                while taken.load(std::sync::atomic::Ordering::SeqCst) < MESSAGES {
+                while consumed.load(std::sync::atomic::Ordering::SeqCst) < MESSAGES {
                     let received = client
                         .receive(&mut buffer, |_| MessageAction::Consume)
                         .unwrap();
                     if received != ReceiveOutcome::Empty {
-                        let before = taken.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                        let before = consumed.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                         if before + 1 < MESSAGES {
                             client.send(&[&buffer]).unwrap();
                         }
@@ -325,7 +325,7 @@ fn client_that_dies_within_a_message_is_tolerated() {
     assert!(!server.receive(&mut message).unwrap());
     assert!(server.send(&[b"to a dead client"]).unwrap());
     assert!(server.is_closed());
-    // There is no room: the server is notified and does not wait.
+    // Without room, `send` returns false and the server does not wait.
     while server.send(&[&[0; 4096]]).unwrap() {}
     assert!(!server.is_ready());
 }

@@ -12,7 +12,7 @@ use crate::table;
 /// Maximum length of an ioctl argument: `_IOC_SIZE` has 14 bits.
 const MAX_ARGUMENT: usize = 1 << 14;
 
-fn result(outcome: Result<usize, Errno>) -> ssize_t {
+fn return_value(outcome: Result<usize, Errno>) -> ssize_t {
     match outcome {
         Ok(len) => ssize_t::try_from(len).unwrap_or(ssize_t::MAX),
         Err(errno) => {
@@ -31,7 +31,7 @@ unsafe fn read_device(fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
     loop {
         {
             let Some(umad) = table::find(fd) else {
-                return result(Err(Errno::BADF));
+                return return_value(Err(Errno::BADF));
             };
             let size = size.min(isize::MAX as usize);
             let bytes = if buffer.is_null() {
@@ -41,8 +41,8 @@ unsafe fn read_device(fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
                 unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size) }
             };
             match umad.read(bytes) {
-                Ok(Some(len)) => return result(Ok(len)),
-                Err(errno) => return result(Err(errno)),
+                Ok(Some(len)) => return return_value(Ok(len)),
+                Err(errno) => return return_value(Err(errno)),
                 Ok(None) => {}
             }
             if umad.is_nonblocking() {
@@ -51,7 +51,7 @@ unsafe fn read_device(fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
                 } else {
                     Errno::IO
                 };
-                return result(Err(errno));
+                return return_value(Err(errno));
             }
         }
         let mut fds = [pollfd {
@@ -118,12 +118,12 @@ replace! {
         match table::find(fd) {
             // SAFETY: the program's arguments.
             None => unsafe { next(fd, buffer, size) },
-            Some(_) if buffer.is_null() => result(Err(Errno::FAULT)),
+            Some(_) if buffer.is_null() => return_value(Err(Errno::FAULT)),
             Some(umad) => {
                 let size = size.min(isize::MAX as usize);
                 // SAFETY: the program's buffer.
                 let message = unsafe { std::slice::from_raw_parts(buffer.cast(), size) };
-                result(preserving_errno(|| umad.write(message)))
+                return_value(preserving_errno(|| umad.write(message)))
             }
         }
     }
@@ -194,8 +194,8 @@ replace! {
 }
 
 fn after_fcntl(fd: c_int, command: c_int, outcome: c_int) -> c_int {
-    let copies = command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC;
-    if outcome >= 0 && copies && table::is_simulated(fd) {
+    let duplicates = command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC;
+    if outcome >= 0 && duplicates && table::is_simulated(fd) {
         table::duplicate(fd, outcome);
     }
     outcome

@@ -10,9 +10,9 @@
 /// Defines functions that replace libc's. In the body, `next` is libc's function of the same name. `else` is the
 /// result, with `ENOSYS`, if libc does not have it.
 ///
-/// `pthread_cancel` unwinds through functions that block. If panics unwind, this requires `C-unwind`. If they
-/// abort, a call of `C-unwind` is guarded and would abort the program; then `C` has no guards and nothing to clean
-/// up, and the unwinder passes through.
+/// `pthread_cancel` unwinds through functions that block. If panics unwind, this requires `C-unwind`. If panics
+/// abort, a guard in `C-unwind` functions would abort the program; `C` functions then have no guard and nothing to
+/// clean up, so the unwinder passes through them.
 macro_rules! replace {
     ($($functions:tt)*) => {
         #[cfg(panic = "unwind")]
@@ -80,8 +80,8 @@ unsafe fn simulated_path(path: *const c_char) -> Option<(&'static Config, Simula
     }
     // SAFETY: promised by the caller.
     let path = unsafe { CStr::from_ptr(path) };
-    let classify = classify(path.to_bytes())?;
-    Some((config()?, classify))
+    let simulated = classify(path.to_bytes())?;
+    Some((config()?, simulated))
 }
 
 /// The path in the skeleton for a path of the simulated fabric.
@@ -91,6 +91,6 @@ unsafe fn simulated_path(path: *const c_char) -> Option<(&'static Config, Simula
 /// `path` is null or a terminated string.
 unsafe fn skeleton_path(path: *const c_char) -> Option<CString> {
     // SAFETY: promised by the caller.
-    let (config, classify) = unsafe { simulated_path(path) }?;
-    classify.in_skeleton(config.sysfs.as_deref()?)
+    let (config, simulated) = unsafe { simulated_path(path) }?;
+    simulated.in_skeleton(config.sysfs.as_deref()?)
 }

@@ -62,14 +62,14 @@ fn open_simulated(config: &Config, path: &SimulatedPath, flags: c_int) -> Opened
 /// permissions there.
 fn device_permission(config: &Config, path: &SimulatedPath) -> Result<(), Errno> {
     let file = config.sysfs.as_deref().and_then(|s| path.in_skeleton(s));
-    let folder = config
+    let directory = config
         .sysfs
         .as_deref()
         .and_then(|s| SimulatedPath::Dev(String::new()).in_skeleton(s));
-    let (Some(file), Some(folder)) = (file, folder) else {
+    let (Some(file), Some(directory)) = (file, directory) else {
         return Ok(());
     };
-    if rustix::fs::stat(folder.as_c_str()).is_err() {
+    if rustix::fs::stat(directory.as_c_str()).is_err() {
         // The skeleton has no device files; the server knows the devices.
         return Ok(());
     }
@@ -229,8 +229,8 @@ unsafe fn fopen_any(
         return std::ptr::null_mut();
     }
     // SAFETY: promised by the caller.
-    let reads = unsafe { CStr::from_ptr(mode) }.to_bytes();
-    let flags = if reads.starts_with(b"r") && !reads.contains(&b'+') {
+    let mode_bytes = unsafe { CStr::from_ptr(mode) }.to_bytes();
+    let flags = if mode_bytes.starts_with(b"r") && !mode_bytes.contains(&b'+') {
         OFlags::RDONLY
     } else {
         OFlags::RDWR

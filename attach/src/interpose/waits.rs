@@ -83,8 +83,8 @@ replace! {
         // SAFETY: the program's arguments.
         unsafe {
             if let Some(fds) = entries(fds, count) {
-                // Signals may be delivered in the kernel only, so there is no polling: the descriptor itself must
-                // be right.
+                // Only the kernel can apply the signal mask to the wait, so the library does not poll the rings, and
+                // the descriptor itself must be correct.
                 disable_quiet(fds.iter().map(|entry| entry.fd));
             }
             next(fds, count, timeout, mask)
@@ -128,7 +128,7 @@ replace! {
     }
 }
 
-/// Makes the descriptors readable exactly while a message waits from now on.
+/// From this call on, the descriptors are readable exactly while a message waits.
 fn disable_quiet(fds: impl Iterator<Item = c_int>) {
     preserving_errno(|| {
         fds.filter_map(table::find)

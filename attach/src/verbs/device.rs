@@ -182,7 +182,7 @@ impl DeviceContext {
 /// `struct ibv_port_attr` of a port.
 pub(crate) fn port_attributes(port: &verbs::PortAttributes) -> abi::PortAttr {
     const IB_LINK_LAYER: u8 = 1;
-    /// The maximum speed in a byte, which the kernel reports for faster ports.
+    /// The highest speed code that fits in a byte; the kernel reports it for faster ports.
     const NDR: u32 = 128;
     let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
     let to_u16 = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);

@@ -1,11 +1,11 @@
 //! Queue pairs for datagrams, completion queues, and completion channels.
 //!
 //! A queue pair is a connection with two rings. Received messages wait in the ring until the program polls its
-//! completion queue; then they are copied to a receive buffer, or dropped without one. A send is complete when it
+//! completion queue; then they are copied to a receive buffer, or dropped if there is none. A send is complete when it
 //! is in the ring.
 //!
-//! A channel's descriptor is an epoll of the rings' descriptors, each once per request for notification
-//! (`EPOLLONESHOT`), and of one counter per completion queue for sends.
+//! A channel's descriptor is an epoll of the rings' descriptors, each of which reports once per request for
+//! notification (`EPOLLONESHOT`), and of one counter per completion queue for sends.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -88,8 +88,8 @@ impl Endpoint {
 
     /// Modifies the state as allowed for datagrams by IBA 11.2.5.2.
     pub(crate) fn modify(&self, mut next: WireQpParameters) -> Result<(), Errno> {
-        let mut now = lock(&self.parameters);
-        let allowed = match (now.state, next.state) {
+        let mut current = lock(&self.parameters);
+        let allowed = match (current.state, next.state) {
             (_, state::RESET | state::ERR) => true,
             (from, to) => {
                 from == to && from != state::RESET && from != state::ERR
@@ -111,7 +111,7 @@ impl Endpoint {
         if next.state == state::RESET {
             lock(&self.buffers).clear();
         }
-        *now = next;
+        *current = next;
         Ok(())
     }
 
@@ -228,12 +228,12 @@ impl Channel {
     /// The identifier of a ready descriptor, if any; does not wait.
     pub(crate) fn ready(&self) -> Option<*mut c_void> {
         let mut events = Vec::with_capacity(1);
-        let now = Timespec {
+        let zero = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
         let buffer = rustix::buffer::spare_capacity(&mut events);
-        epoll::wait(&self.epoll, buffer, Some(&now)).ok()?;
+        epoll::wait(&self.epoll, buffer, Some(&zero)).ok()?;
         events.first().map(|event: &epoll::Event| event.data.ptr())
     }
 
@@ -249,7 +249,7 @@ struct ChannelLink {
     /// Counts completions of sends.
     counter: OwnedFd,
     /// Identifier of the queue in the channel.
-    name: *mut c_void,
+    queue_id: *mut c_void,
 }
 
 /// A completion queue.
@@ -262,19 +262,19 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    /// Connects the queue with a channel, under the identifier `name`.
+    /// Connects the queue with a channel, under the identifier `queue_id`.
     pub(crate) fn connect(
         &mut self,
         channel: Arc<Channel>,
-        name: *mut c_void,
+        queue_id: *mut c_void,
     ) -> Result<(), Errno> {
         let counter = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let data = EventData::new_ptr(name);
+        let data = EventData::new_ptr(queue_id);
         epoll::add(&channel.epoll, &counter, data, EventFlags::IN)?;
         self.channel_link = Some(ChannelLink {
             channel,
             counter,
-            name,
+            queue_id,
         });
         Ok(())
     }
@@ -291,7 +291,7 @@ impl Completions {
     pub(crate) fn add(&self, endpoint: &Arc<Endpoint>) -> Result<(), Errno> {
         let mut receivers = lock(&self.receivers);
         if let Some(channel_link) = &self.channel_link {
-            let data = EventData::new_ptr(channel_link.name);
+            let data = EventData::new_ptr(channel_link.queue_id);
             let flags = EventFlags::ONESHOT;
             epoll::add(
                 &channel_link.channel.epoll,
@@ -334,14 +334,14 @@ impl Completions {
         }
     }
 
-    /// The next completions, at most `most`.
+    /// The next completions, at most `max`.
     pub(crate) fn poll(&self, max: usize) -> Vec<Wc> {
         let receivers = lock(&self.receivers);
         let mut completions = Vec::new();
         {
             let mut completed = lock(&self.completed);
-            let now = completed.len().min(max);
-            completions.extend(completed.drain(..now));
+            let count = completed.len().min(max);
+            completions.extend(completed.drain(..count));
         }
         for endpoint in receivers.iter() {
             while completions.len() < max {
@@ -363,7 +363,7 @@ impl Completions {
         for endpoint in lock(&self.receivers).iter() {
             // A queue pair whose server is dead would always be ready.
             if !endpoint.end.is_closed() {
-                let data = EventData::new_ptr(channel_link.name);
+                let data = EventData::new_ptr(channel_link.queue_id);
                 let flags = EventFlags::IN | EventFlags::ONESHOT;
                 // Fails only if it is not registered.
                 let _ = epoll::modify(
@@ -379,7 +379,7 @@ impl Completions {
     /// Handles a ready descriptor of the channel; returns whether to notify the program.
     pub(crate) fn take_notification(&self) -> bool {
         if let Some(channel_link) = &self.channel_link {
-            // Nothing to read: a message arrived.
+            // Fails with EAGAIN if a received message made the channel ready.
             let _ = rustix::io::read(&channel_link.counter, &mut [0; 8]);
         }
         for endpoint in lock(&self.receivers).iter() {

@@ -1,6 +1,6 @@
-//! Client tests: each test runs this program again with the preload library, which calls libc's functions on a
-//! umad device.
-#![allow(unsafe_code, reason = "libc's functions are what is tested")]
+//! Client tests: each test runs this program again with the preload library. That process calls libc's functions on
+//! a umad device.
+#![allow(unsafe_code, reason = "the tests call libc's functions")]
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -86,7 +86,7 @@ fn read(fd: c_int, bytes: &mut [u8]) -> isize {
     unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) }
 }
 
-/// Polls for one message; returns the result and `revents`.
+/// Polls one descriptor for a message; returns the result and `revents`.
 fn poll(fd: c_int, timeout_ms: c_int) -> (c_int, i16) {
     let mut fds = libc::pollfd {
         fd,
@@ -390,11 +390,11 @@ fn issm_is_exclusive_until_closed() {
         // SAFETY: a descriptor of our own.
         unsafe { libc::close(first) };
         // The server notices the close a moment later.
-        let was_repeated = (0..100_000).any(|_| {
+        let was_reopened = (0..100_000).any(|_| {
             std::thread::yield_now();
             open_path(c"/dev/infiniband/issm0", libc::O_RDWR | libc::O_NONBLOCK) >= 0
         });
-        assert!(was_repeated);
+        assert!(was_reopened);
     });
 }
 

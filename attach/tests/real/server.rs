@@ -266,13 +266,13 @@ fn move_messages(shared: &Shared) {
             let mut end = file.end.lock().unwrap();
             while end.receive(&mut message).unwrap() {
                 has_moved = true;
-                let Some(reply_to) = reply_to(&message) else {
+                let Some(reply) = reply_to(&message) else {
                     drop(end);
                     stop(shared);
                     return;
                 };
                 // The clients of the tests always read.
-                while !end.send(&[&reply_to]).unwrap() {
+                while !end.send(&[&reply]).unwrap() {
                     thread::yield_now();
                 }
             }

@@ -21,15 +21,15 @@ fn listed_device(
     index: u32,
     attributes: ferrosm_channel::verbs::DeviceAttributes,
 ) -> &'static Device {
-    let mut listed_device = LISTED_DEVICES
+    let mut listed_devices = LISTED_DEVICES
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     let is_same = |device: &&&Device| device.index == index && device.attributes == attributes;
-    if let Some(device) = listed_device.iter().find(is_same) {
+    if let Some(device) = listed_devices.iter().find(is_same) {
         return device;
     }
     let device: &Device = Box::leak(Box::new(Device::new(index, attributes)));
-    listed_device.push(device);
+    listed_devices.push(device);
     device
 }
 
@@ -107,7 +107,7 @@ unsafe extern "C" fn query_device_ex(
     out: *mut abi::DeviceAttrEx,
     len: usize,
 ) -> c_int {
-    // SAFETY: an open context's device is one of ours.
+    // SAFETY: an open context's device is one of this library.
     let device = unsafe { &*(*context).device.cast::<Device>() };
     let orig = device.attributes();
     let full_attributes = abi::DeviceAttrEx {
@@ -325,7 +325,7 @@ replace! {
         if size != size_of::<abi::GidEntry>() || flags != 0 {
             return -(libc::EINVAL as ssize_t);
         }
-        // SAFETY: an open context's device is one of ours.
+        // SAFETY: an open context's device is one of this library.
         let ports = unsafe { (*(*context).device.cast::<Device>()).attributes.ports };
         let mut count = 0;
         for port in 1..=ports {
@@ -335,7 +335,7 @@ replace! {
             };
             for (index, gid) in (0..).zip(attributes.gids) {
                 if count < max && gid.iter().any(|byte| *byte != 0) {
-                    // SAFETY: room for `most` entries.
+                    // SAFETY: room for `max` entries.
                     unsafe { out.add(count).write(entry(port, index, gid)) };
                     count += 1;
                 }

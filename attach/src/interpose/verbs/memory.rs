@@ -36,13 +36,13 @@ impl BufferList {
             let length = sge.length as usize;
             let offset = skip.min(length);
             skip -= offset;
-            let now = bytes.len().min(length - offset);
-            if now > 0 {
+            let count = bytes.len().min(length - offset);
+            if count > 0 {
                 let start = (sge.addr + offset) as *mut u8;
                 // SAFETY: promised to `new`; `bytes` does not overlap the buffer.
-                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, now) };
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, count) };
             }
-            bytes = &bytes[now..];
+            bytes = &bytes[count..];
         }
     }
 }
@@ -60,10 +60,10 @@ mod tests {
             lkey: 0,
         };
         let list = buffers.each_mut().map(sge);
-        // SAFETY: the buffers live.
-        let pieces = unsafe { BufferList::new(&list) };
-        assert_eq!(pieces.room(), 15);
-        pieces.scatter(7, b"abcdef");
-        assert_eq!(pieces.gather(), b"\0\0\0\0\0\0\0abcdef\0\0");
+        // SAFETY: the buffers outlive the list.
+        let buffer_list = unsafe { BufferList::new(&list) };
+        assert_eq!(buffer_list.room(), 15);
+        buffer_list.scatter(7, b"abcdef");
+        assert_eq!(buffer_list.gather(), b"\0\0\0\0\0\0\0abcdef\0\0");
     }
 }

@@ -1,7 +1,7 @@
 //! C functions of libibverbs for an attached process; in other processes, they pass calls on to libibverbs.
 //!
-//! Objects are boxes whose first field is the public structure (which a context contains). `crate::verbs`
-//! implements them.
+//! Objects are boxes. Their first field is the public structure; for a context, it is the `verbs_context` that
+//! contains it. `crate::verbs` implements the objects.
 #![allow(
     clippy::unused_unit,
     reason = "functions without a result have one for the macro"

@@ -80,9 +80,9 @@ unsafe fn buffer_list(list: *const abi::Sge, count: c_int) -> BufferList {
     unsafe { BufferList::new(list) }
 }
 
-pub(super) unsafe extern "C" fn poll_cq(cq: *mut abi::Cq, most: c_int, out: *mut Wc) -> c_int {
-    let max = usize::try_from(most).unwrap_or(0);
-    // SAFETY: a completion queue, and room for `most` completions.
+pub(super) unsafe extern "C" fn poll_cq(cq: *mut abi::Cq, limit: c_int, out: *mut Wc) -> c_int {
+    let max = usize::try_from(limit).unwrap_or(0);
+    // SAFETY: a completion queue, and room for `limit` completions.
     unsafe {
         let completed = completions(cq).poll(max);
         std::ptr::copy_nonoverlapping(completed.as_ptr(), out, completed.len());
@@ -238,8 +238,8 @@ unsafe fn create_qp(pd: *mut abi::Pd, init: &abi::QpInitAttr) -> Result<Qp, Errn
 }
 
 /// Parameters of a queue pair after `attr` is applied.
-fn apply_attributes(now: WireQpParameters, attr: &abi::QpAttr, mask: c_int) -> WireQpParameters {
-    let mut next = now;
+fn apply_attributes(old: WireQpParameters, attr: &abi::QpAttr, mask: c_int) -> WireQpParameters {
+    let mut next = old;
     if mask & mask::STATE != 0 {
         next.state = attr.qp_state.cast_unsigned();
     }
@@ -280,16 +280,16 @@ unsafe fn sender_address(
         // SAFETY: promised by the caller.
         let gids = unsafe { context_of(context) }.port(port.into())?.gids;
         let gid_index = gids.iter().position(|gid| *gid == gid_at(24));
-        let first = u32::from_be_bytes([grh[0], grh[1], grh[2], grh[3]]);
+        let first_word = u32::from_be_bytes([grh[0], grh[1], grh[2], grh[3]]);
         attr.is_global = 1;
         attr.grh = abi::IbvGlobalRoute {
             dgid: abi::gid_words(gid_at(8)),
-            flow_label: first & 0xF_FFFF,
+            flow_label: first_word & 0xF_FFFF,
             sgid_index: gid_index
                 .and_then(|i| u8::try_from(i).ok())
                 .ok_or(Errno::INVAL)?,
             hop_limit: 0xFF,
-            traffic_class: (first >> 20 & 0xFF) as u8,
+            traffic_class: (first_word >> 20 & 0xFF) as u8,
         };
     }
     Ok(attr)
@@ -367,7 +367,7 @@ replace! {
         object(Ok(unsafe { memory_region(pd, addr, length) }))
     }
 
-    /// Creates a memory region with an address of its own.
+    /// Creates a memory region with an I/O virtual address, which must equal the address.
     fn ibv_reg_mr_iova(
         next; pd: *mut abi::Pd, addr: *mut c_void, length: size_t, iova: u64, access: c_int
     ) -> *mut abi::Mr, else null_mut(); {
@@ -382,7 +382,7 @@ replace! {
         object(Ok(unsafe { memory_region(pd, addr, length) }))
     }
 
-    /// Creates a memory region with an address of its own, and optional flags.
+    /// As `ibv_reg_mr_iova`, with optional access flags.
     fn ibv_reg_mr_iova2(
         next; pd: *mut abi::Pd, addr: *mut c_void, length: size_t, iova: u64, access: u32
     ) -> *mut abi::Mr, else null_mut(); {
@@ -496,8 +496,8 @@ replace! {
             // SAFETY: a channel of this library; its queues disconnect before they are destroyed.
             unsafe {
                 let comp_channel = &*channel.cast::<CompChannel>();
-                if let Some(name) = comp_channel.channel.ready() {
-                    let completion_queue = name.cast::<abi::Cq>();
+                if let Some(queue_id) = comp_channel.channel.ready() {
+                    let completion_queue = queue_id.cast::<abi::Cq>();
                     if completions(completion_queue).take_notification() {
                         cq.write(completion_queue);
                         cq_context.write((*completion_queue).cq_context);
@@ -548,12 +548,12 @@ replace! {
         // SAFETY: a queue pair, and the program's structure.
         let endpoint = unsafe { endpoint(qp) };
         // SAFETY: as above.
-        let next = apply_attributes(endpoint.parameters(), unsafe { &*attr }, mask);
-        let result = endpoint.modify(next);
+        let modified = apply_attributes(endpoint.parameters(), unsafe { &*attr }, mask);
+        let result = endpoint.modify(modified);
         if result.is_ok() {
             // SAFETY: a queue pair.
-            unsafe { (*qp).state = next.state.cast_signed() };
-            if next.state == state::ERR {
+            unsafe { (*qp).state = modified.state.cast_signed() };
+            if modified.state == state::ERR {
                 // SAFETY: its completion queue.
                 let completions = unsafe { completions((*qp).recv_cq) };
                 endpoint.flush().into_iter().for_each(|wc| completions.push(wc));
