@@ -67,7 +67,7 @@ impl fmt::Display for StandbyLossReason {
 pub enum ReplicationEvent {
     /// Of a master: replication as master has started. Only now may its records be used and changed.
     MasterReady,
-    /// Of a master: a standby is in sync, and the master waits for its acknowledgements from now on.
+    /// Of a master: a standby is in sync; from then on, the master waits for its acknowledgements.
     StandbyInSync {
         /// The standby.
         guid: u64,
@@ -79,7 +79,7 @@ pub enum ReplicationEvent {
         /// Why.
         reason: StandbyLossReason,
     },
-    /// Of a master: no replica is in sync. An alarm, reported once; then [`ReplicationEvent::ProtectionRestored`].
+    /// Of a master: no replica is in sync. An alarm, reported once until [`ReplicationEvent::ProtectionRestored`].
     ProtectionLost(String),
     /// Of a master: a replica is in sync again.
     ProtectionRestored,
@@ -87,8 +87,8 @@ pub enum ReplicationEvent {
     ProcessStalled(Duration),
     /// Of a master: another may have taken over. Stop writing, and find the master. Reported once, until the lease is valid again.
     LeaseLost(String),
-    /// Of a master: another node took the key in etcd. It is master unless the subnet is partitioned: restart discovery without the own
-    /// records.
+    /// Of a master: another node took the key in etcd. It is master unless the subnet is partitioned: restart discovery without this
+    /// node's records.
     Deposed {
         /// The new master.
         guid: u64,

@@ -1,8 +1,8 @@
 //! The standby's side of replication: which batches arrived, which of them are durable, and when the master last responded. Without I/O:
 //! messages and times in, messages, store jobs and events out.
 //!
-//! The master's silence is measured from when the last answered ping was sent, not from when its pong arrived: a delayed pong says nothing
-//! about the present.
+//! The master's silence is measured from when the last answered ping was sent, not from when its pong arrived, because a pong may be
+//! delayed.
 
 use std::collections::VecDeque;
 
@@ -63,12 +63,12 @@ pub(crate) struct Follower {
     jobs: Vec<StoreJob>,
     /// Incremented for each connection to a master: results of earlier sessions are outdated.
     session: u64,
-    ticked: NodeTime,
+    last_tick: NodeTime,
     /// End of this process's last stall; silence before it does not count.
     stalled_until: NodeTime,
 }
 
-/// Identifies a connection to a master, and the store jobs of it.
+/// Identifies a connection to a master, and its store jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SessionId(u64);
 
@@ -120,7 +120,7 @@ impl Follower {
             events: Vec::new(),
             jobs: Vec::new(),
             session: 0,
-            ticked: NodeTime::ZERO,
+            last_tick: NodeTime::ZERO,
             stalled_until: NodeTime::ZERO,
         }
     }
@@ -145,7 +145,7 @@ impl Follower {
         self.master.as_ref().map(|l| l.guid)
     }
 
-    /// Whether the replica has all that the master acknowledged, as far as is known at this time.
+    /// Whether the replica has all that the master acknowledged, as far as is known at `now`.
     #[must_use]
     pub(crate) fn in_sync(&self, now: NodeTime) -> bool {
         self.master.as_ref().is_some_and(|l| {
@@ -153,8 +153,8 @@ impl Follower {
         })
     }
 
-    /// A node responded as master to a hello that was sent at `hello_sent` with the store's position of session `session`. Returns the new session;
-    /// `None` if the connection is not to be used.
+    /// A node responded as master to a hello that was sent at `hello_sent` with the store's position of session `session`. Returns the new
+    /// session; `None` if the connection is not to be used.
     pub(crate) fn on_connected(
         &mut self,
         guid: u64,
@@ -261,7 +261,7 @@ impl Follower {
                     self.end_snapshot();
                 }
             }
-            Message::Records(some) => {
+            Message::Records(received) => {
                 let Receiving::Snapshot {
                     missing,
                     bytes,
@@ -271,7 +271,7 @@ impl Follower {
                 else {
                     return Err(ProtocolError::UnexpectedMessage);
                 };
-                for (key, value) in some {
+                for (key, value) in received {
                     *missing = missing
                         .checked_sub(1)
                         .ok_or(ProtocolError::UnexpectedMessage)?;
@@ -309,13 +309,13 @@ impl Follower {
                     self.set_in_sync(in_sync, "acknowledgements too slow");
                 }
             }
-            Message::Goodbye(leaving) => {
+            Message::Goodbye(reason) => {
                 let in_sync = self.in_sync(now);
                 if let Some(master) = self.master.take() {
                     let guid = master.guid;
                     self.events.push(ReplicationEvent::MasterLeaving {
                         guid,
-                        reason: leaving,
+                        reason,
                         in_sync,
                     });
                 }
@@ -360,10 +360,10 @@ impl Follower {
 
     /// Advances the time. Must be called several times per heartbeat interval, after all received messages were processed.
     pub(crate) fn tick(&mut self, now: NodeTime) {
-        if now.saturating_sub(self.ticked) > self.timing.lease {
+        if now.saturating_sub(self.last_tick) > self.timing.lease {
             self.stalled_until = now;
         }
-        self.ticked = now;
+        self.last_tick = now;
         let stalled_until = self.stalled_until;
         let is_late = |l: &MasterConnection| {
             now.saturating_sub(l.last_answered.max(stalled_until)) >= self.timing.lease

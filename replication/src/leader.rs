@@ -2,7 +2,7 @@
 //! I/O: messages and times in, messages and events out.
 //!
 //! Invariant behind `in_sync` of [`ReplicationEvent::MasterSilent`]: while a follower may consider its replica complete, no batch counts as
-//! acknowledged that the follower lacks. A follower considers it complete for two leases from the ping whose pong said so. The master
+//! acknowledged that the follower lacks. A follower considers it complete for two leases from the ping whose pong reported it. The master
 //! therefore waits for a follower until two leases after the last such pong, whatever happens to the connection.
 
 use core::time::Duration;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::event::{ReplicationEvent, StandbyLossReason, Timing};
-use super::log::{BatchGap, BatchLog, Position};
+use super::log::{BatchLog, DuplicateBatch, Position};
 use super::wire::{Hello, Message, Refusal};
 
 /// Time since the start of the node.
@@ -109,13 +109,13 @@ enum Phase {
 /// Whether the master waits for a follower's acknowledgements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SyncState {
-    /// No.
+    /// The master does not wait.
     OutOfSync,
-    /// Yes. It is reported in sync when it has acknowledged `threshold`, the last acknowledged batch at that time.
+    /// The master waits. It reports the follower in sync after an acknowledgement of `threshold`, the last acknowledged batch at its start.
     Joining { threshold: u64 },
-    /// Yes.
+    /// The master waits, and reports the follower in sync.
     InSync,
-    /// Yes, until this time at most unless it recovers; `why` is reported then.
+    /// The master waits until this time, unless the follower recovers; then it reports `reason`.
     Suspect {
         until: NodeTime,
         reason: StandbyLossReason,
@@ -143,13 +143,13 @@ impl Leader {
     /// A batch is durable at the master.
     ///
     /// # Errors
-    /// [`BatchGap`] if its number is in use; the batch is dropped.
+    /// [`DuplicateBatch`] if its number is in use; the batch is dropped.
     pub(crate) fn append(
         &mut self,
         seq: u64,
         body: Arc<[u8]>,
         now: NodeTime,
-    ) -> Result<(), BatchGap> {
+    ) -> Result<(), DuplicateBatch> {
         self.log.push(seq, body)?;
         self.committed.push_back((seq, now));
         self.update_acknowledged();
@@ -170,8 +170,8 @@ impl Leader {
 
     /// GUIDs of the connected followers, and whether each is in sync.
     pub(crate) fn followers(&self) -> impl Iterator<Item = (u64, bool)> {
-        let connected = self.followers.iter().filter(|(_, m)| m.link.is_some());
-        connected.map(|(guid, m)| (*guid, m.sync == SyncState::InSync))
+        let connected = self.followers.iter().filter(|(_, f)| f.link.is_some());
+        connected.map(|(guid, f)| (*guid, f.sync == SyncState::InSync))
     }
 
     /// A follower has connected. It replaces an earlier connection of the same follower.
@@ -193,7 +193,7 @@ impl Leader {
         let phase = at.map_or(Phase::NeedsSnapshot, |sent| Phase::Streaming { sent, goal });
         let epoch = self.log.end_position().epoch;
         let resume = at.map(|seq| Position { epoch, seq });
-        let until = self.timing.in_sync_validity();
+        let validity = self.timing.in_sync_validity();
         let follower = self.followers.entry(hello.guid).or_insert(FollowerEntry {
             link: None,
             acked: 0,
@@ -208,7 +208,7 @@ impl Leader {
             phase,
             resume,
         });
-        follower.suspect(until, now, StandbyLossReason::Disconnected);
+        follower.suspect(validity, now, StandbyLossReason::Disconnected);
         match at {
             // It still has what it had acknowledged.
             Some(seq) if seq >= follower.acked => follower.acked = seq,
@@ -231,14 +231,14 @@ impl Leader {
     /// Whether a ping is pending.
     #[must_use]
     pub(crate) fn has_pending_ping(&self) -> bool {
-        let mut links = self.followers.values().filter_map(|m| m.link.as_ref());
+        let mut links = self.followers.values().filter_map(|f| f.link.as_ref());
         links.any(|link| link.ping.is_some())
     }
 
     /// Whether the connection is the current one of a follower.
     #[must_use]
     pub(crate) fn is_current_connection(&self, conn: ConnectionId) -> bool {
-        self.followers.values().any(|m| m.is_connected_by(conn))
+        self.followers.values().any(|f| f.is_connected_by(conn))
     }
 
     /// A ping of a follower.
@@ -264,7 +264,7 @@ impl Leader {
         let Some(follower) = self
             .followers
             .values_mut()
-            .find(|m| m.is_connected_by(conn))
+            .find(|f| f.is_connected_by(conn))
         else {
             return Ok(());
         };
@@ -310,7 +310,7 @@ impl Leader {
         if let Some(follower) = self
             .followers
             .values_mut()
-            .find(|m| m.is_connected_by(conn))
+            .find(|f| f.is_connected_by(conn))
         {
             follower.link = None;
             follower.suspect(in_sync_validity, now, StandbyLossReason::Disconnected);
@@ -318,7 +318,7 @@ impl Leader {
         self.update_followers(now);
     }
 
-    /// The next thing to send. `alive`: the driver's loop runs; otherwise pings are not answered.
+    /// The next thing to send. `is_driver_alive`: the driver's loop runs; otherwise pings are not answered.
     pub(crate) fn poll(
         &mut self,
         conn: ConnectionId,
@@ -329,7 +329,7 @@ impl Leader {
         let follower = self
             .followers
             .values_mut()
-            .find(|m| m.is_connected_by(conn))?;
+            .find(|f| f.is_connected_by(conn))?;
         let link = follower.link.as_mut()?;
         if let Some(position) = link.resume.take() {
             return Some(FollowerMessage::Message(Message::Resume(position)));
@@ -404,7 +404,7 @@ impl Leader {
         let follower = self
             .followers
             .values_mut()
-            .find(|m| m.is_connected_by(conn))?;
+            .find(|f| f.is_connected_by(conn))?;
         follower.link.as_mut()
     }
 
@@ -429,7 +429,7 @@ impl Leader {
                 .map(|l| now.saturating_sub(l.last_received));
             let loss = match idle_time {
                 None => Some(StandbyLossReason::Disconnected),
-                Some(quiet) if quiet > timing.lease => Some(StandbyLossReason::Silent),
+                Some(idle) if idle > timing.lease => Some(StandbyLossReason::Silent),
                 Some(_) if waits + timing.in_sync_validity() > timing.ack_timeout => {
                     Some(StandbyLossReason::Late)
                 }
@@ -456,7 +456,7 @@ impl Leader {
                     follower.suspect(timing.in_sync_validity(), now, why)
                 }
                 (SyncState::Suspect { .. }, None) => {
-                    // It was waited for all the time, so it lacks nothing.
+                    // The master waited for it all the time, so it lacks no acknowledged batch.
                     if matches!(
                         follower.link.as_ref().map(|l| l.phase),
                         Some(Phase::Streaming { goal, .. }) if follower.acked >= goal
@@ -490,7 +490,7 @@ impl Leader {
                 follower.link = None;
             }
         }
-        let is_gone = |m: &FollowerEntry| m.link.is_none() && m.sync == SyncState::OutOfSync;
+        let is_gone = |f: &FollowerEntry| f.link.is_none() && f.sync == SyncState::OutOfSync;
         self.followers.retain(|_, follower| !is_gone(follower));
         self.update_acknowledged();
         self.update_protection(now);
@@ -500,8 +500,8 @@ impl Leader {
         let waited_for = self
             .followers
             .values()
-            .filter(|m| m.sync != SyncState::OutOfSync);
-        let min_acked = waited_for.map(|m| m.acked).min();
+            .filter(|f| f.sync != SyncState::OutOfSync);
+        let min_acked = waited_for.map(|f| f.acked).min();
         let acknowledged = min_acked
             .unwrap_or(u64::MAX)
             .min(self.log.end_position().seq);
@@ -517,7 +517,7 @@ impl Leader {
         let is_protected = self
             .followers
             .values()
-            .any(|m| matches!(m.sync, SyncState::InSync | SyncState::Suspect { .. }));
+            .any(|f| matches!(f.sync, SyncState::InSync | SyncState::Suspect { .. }));
         let grace = now < self.started + self.timing.startup_grace;
         self.protection = match (self.protection, is_protected) {
             (Protection::Lost, true) => {
@@ -541,7 +541,7 @@ impl FollowerEntry {
         self.link.as_ref().is_some_and(|link| link.conn == conn)
     }
 
-    /// It is not reported in sync any more, and is dropped when its last such report has expired.
+    /// Stops reporting it in sync. The master waits for it until the last such report has expired.
     fn suspect(&mut self, in_sync_validity: Duration, now: NodeTime, reason: StandbyLossReason) {
         match self.sync {
             SyncState::InSync => {

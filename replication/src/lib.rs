@@ -2,8 +2,8 @@
 //!
 //! [`Replication`] is the interface. [`tcp`] implements it from node to node: standbys connect to the master over TLS, with certificates on
 //! both sides. [`etcd`] implements it through an etcd cluster. Each runs on its own threads: no call of the driver blocks. State machines
-//! without I/O (`leader`, `follower`, `log`, `etcd::commit_queue`) decide from messages and times, and are tested in virtual time. This crate
-//! does not interpret records, and the election decides which SM is master.
+//! without I/O (`leader`, `follower`, `log`, `etcd::commit_queue`) decide from messages and times, and are tested in virtual time. This
+//! crate does not interpret records, and the election decides which SM is master.
 //!
 //! # Use
 //!
@@ -89,7 +89,7 @@ pub trait RecordStore: Send + Sync + 'static {
     /// They cannot be stored; nothing changed.
     fn replace(&self, at: Position, records: Vec<RawRecord>) -> Result<(), RecordStoreError>;
 
-    /// [`Replication::acknowledged`] has grown. Must not block, and must not call [`Replication`].
+    /// Called when [`Replication::acknowledged`] has grown. Must not block, and must not call [`Replication`].
     fn acknowledged(&self, seq: u64) {
         let _ = seq;
     }
@@ -171,14 +171,14 @@ impl ReplicationSettings {
     /// protection was reported.
     #[must_use]
     pub fn max_ack_delay(&self) -> Duration {
-        let max_len = match self {
+        let max_wait = match self {
             Self::Tcp(settings) => settings.timing.ack_timeout,
             // A master acknowledges without etcd only after its leases, as last seen by standbys, have become old.
             Self::Etcd(settings) => {
                 settings.limit * 2 + Duration::from_secs(settings.silence_s.into())
             }
         };
-        max_len + Duration::from_secs(1)
+        max_wait + Duration::from_secs(1)
     }
 }
 
@@ -201,8 +201,8 @@ pub trait Replication: Send + Sync + fmt::Debug {
     /// longer reported as in sync.
     fn set_disk_delay(&self, delay: Duration);
 
-    /// Completes the replica for a takeover. `then` is called when it is as complete as possible, at once or from another thread within
-    /// about a second. The role must be [`Role::Inactive`] until then.
+    /// Completes the replica for a takeover. `on_complete` is called when it is as complete as possible, at once or from another
+    /// thread within about a second. The role must be [`Role::Inactive`] until then.
     fn complete_replica(&self, on_complete: ReplicaCallback) {
         on_complete(None);
     }

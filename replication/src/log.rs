@@ -44,7 +44,7 @@ impl Default for LogLimits {
 /// A batch with this number exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("batch {received} committed, expected {expected}")]
-pub(crate) struct BatchGap {
+pub(crate) struct DuplicateBatch {
     /// The expected number.
     pub expected: u64,
     /// The number of the batch.
@@ -102,11 +102,11 @@ impl BatchLog {
     /// empties the log: followers that need the missing batches get a snapshot.
     ///
     /// # Errors
-    /// [`BatchGap`] if the number exists; nothing changes then.
-    pub(crate) fn push(&mut self, seq: u64, encoded: Arc<[u8]>) -> Result<(), BatchGap> {
+    /// [`DuplicateBatch`] if the number exists; nothing changes then.
+    pub(crate) fn push(&mut self, seq: u64, encoded: Arc<[u8]>) -> Result<(), DuplicateBatch> {
         let expected = self.last.saturating_add(1);
         if seq < expected {
-            return Err(BatchGap {
+            return Err(DuplicateBatch {
                 expected,
                 received: seq,
             });
@@ -146,8 +146,8 @@ impl BatchLog {
     /// A batch; `None` if it was dropped or does not exist yet.
     #[must_use]
     pub(crate) fn get(&self, seq: u64) -> Option<&Arc<[u8]>> {
-        let at = seq.checked_sub(self.first())?;
-        self.batches.get(usize::try_from(at).ok()?)
+        let index = seq.checked_sub(self.first())?;
+        self.batches.get(usize::try_from(index).ok()?)
     }
 
     /// Number of the oldest available batch, or of the next one if there is none.
@@ -216,7 +216,7 @@ mod tests {
         let expected = 11;
         assert_eq!(
             log.push(10, batch(1)),
-            Err(BatchGap {
+            Err(DuplicateBatch {
                 expected,
                 received: 10
             })

@@ -1,4 +1,4 @@
-//! Masters and standbys in virtual time, with connections that break, stall and delay, and processes that die or stall. Invariants are
+//! Masters and standbys in virtual time, with connections that break or delay frames, and processes that die or stall. Invariants are
 //! checked after each step.
 
 use core::time::Duration;
@@ -369,8 +369,8 @@ impl World {
             for (_, frame) in wire.down.drain(..arrived) {
                 let message = decoded(&frame);
                 if node.follower.follows(wire.session) {
-                    let taken = node.follower.on_message(wire.session, message, now);
-                    prop_assert_eq!(taken, Ok(()));
+                    let result = node.follower.on_message(wire.session, message, now);
+                    prop_assert_eq!(result, Ok(()));
                 }
             }
         }
@@ -528,20 +528,20 @@ proptest! {
 #[test]
 fn hanging_standby_delays_replies_up_to_the_limit() {
     let mut world = World::new();
-    let mut at_once = || 0;
+    let mut no_delay = || 0;
     let run = |world: &mut World, steps: usize, delays: &mut dyn FnMut() -> u64| {
         for _ in 0..steps {
             world.step(&mut || delays()).unwrap();
         }
     };
-    run(&mut world, 20, &mut at_once);
+    run(&mut world, 20, &mut no_delay);
     assert!(world.nodes[1].follower.in_sync(world.now));
     world.nodes[1].busy_until = Duration::from_secs(9);
     world.nodes[2].busy_until = Duration::from_secs(9);
     world.commit();
     let began = world.now;
     while world.leader.acknowledged() < 1 {
-        run(&mut world, 1, &mut at_once);
+        run(&mut world, 1, &mut no_delay);
     }
     let waited = world.now - began;
     assert!(waited <= world.timing.ack_timeout + STEP * 3, "{waited:?}");
@@ -552,14 +552,14 @@ fn hanging_standby_delays_replies_up_to_the_limit() {
             ReplicationEvent::ProtectionLost(_) | ReplicationEvent::ProtectionRestored
         )
     };
-    run(&mut world, 300, &mut at_once);
+    run(&mut world, 300, &mut no_delay);
     assert_eq!(
         world.events.iter().filter(alarm).count(),
         1,
         "{:?}",
         world.events
     );
-    run(&mut world, 700, &mut at_once);
+    run(&mut world, 700, &mut no_delay);
     let alarms: Vec<_> = world.events.iter().filter(alarm).collect();
     assert_eq!(alarms.len(), 2);
     assert_eq!(alarms[1], &ReplicationEvent::ProtectionRestored);
@@ -569,14 +569,14 @@ fn hanging_standby_delays_replies_up_to_the_limit() {
 #[test]
 fn stalled_master_is_silent_after_the_lease() {
     let mut world = World::new();
-    let mut at_once = || 0;
+    let mut no_delay = || 0;
     for _ in 0..50 {
-        world.step(&mut at_once).unwrap();
+        world.step(&mut no_delay).unwrap();
     }
     let began = world.now;
     world.stalled_until = began + Duration::from_secs(1);
     while world.nodes[1].follower.master().is_some() {
-        world.step(&mut at_once).unwrap();
+        world.step(&mut no_delay).unwrap();
     }
     let silent = world.now - began;
     let timing = world.timing;
@@ -586,7 +586,7 @@ fn stalled_master_is_silent_after_the_lease() {
         "{silent:?}"
     );
     for _ in 0..100 {
-        world.step(&mut at_once).unwrap();
+        world.step(&mut no_delay).unwrap();
     }
     assert!(
         world

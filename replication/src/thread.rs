@@ -78,6 +78,6 @@ impl Drop for Worker {
 /// Waits until the thread is to stop. Returns how.
 pub(crate) async fn stopped(stop: &mut watch::Receiver<Stop>) -> Stop {
     let mode = stop.wait_for(|mode| *mode != Stop::No).await;
-    // The sender is gone, so no one can request a stop.
+    // The sender was dropped, so no stop can be requested any more.
     mode.map_or(Stop::Immediate, |mode| *mode)
 }

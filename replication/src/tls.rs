@@ -55,7 +55,7 @@ enum Cause {
 }
 
 impl Cause {
-    const fn of(e: &TlsError) -> Self {
+    const fn from_error(e: &TlsError) -> Self {
         use CertificateError as C;
         match e {
             TlsError::InvalidCertificate(
@@ -87,7 +87,7 @@ pub(crate) struct TlsConfigs {
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: TlsFiles,
-    now: Mutex<TlsState>,
+    state: Mutex<TlsState>,
 }
 
 type FileTimes = [Option<SystemTime>; 3];
@@ -143,39 +143,39 @@ impl Tls {
             Ok(loaded) => (Some(loaded), None),
             Err(error) => (None, Some(error)),
         };
-        let now = TlsState {
+        let state = TlsState {
             file_times,
             loaded,
             error,
             last_report,
         };
-        let notice = now.notice(&files, last_report);
+        let notice = state.notice(&files, last_report);
         notice.iter().for_each(CertificateNotice::log);
-        let now = Mutex::new(now);
-        Self { files, now }
+        let state = Mutex::new(state);
+        Self { files, state }
     }
 
     /// The configurations for a new connection; `None` if the files never were usable. New files that are unusable are logged once and not
     /// used.
     pub(crate) fn current(&self) -> Option<TlsConfigs> {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let file_times = self.files.file_times();
         // A corrected file need not have a newer time: its permissions may have changed.
-        if file_times != now.file_times || now.loaded.is_none() {
-            now.file_times = file_times;
-            now.update(self.files.read(), &self.files, UnixTime::now());
+        if file_times != state.file_times || state.loaded.is_none() {
+            state.file_times = file_times;
+            state.update(self.files.read(), &self.files, UnixTime::now());
         }
-        now.loaded.as_ref().map(|loaded| loaded.configs.clone())
+        state.loaded.as_ref().map(|loaded| loaded.configs.clone())
     }
 
     /// The message that is due, at most one a day.
     fn due_notice(&self, at: UnixTime) -> Option<CertificateNotice> {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.last_report.as_secs().abs_diff(at.as_secs()) < DAY.as_secs() {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.last_report.as_secs().abs_diff(at.as_secs()) < DAY.as_secs() {
             return None;
         }
-        now.last_report = at;
-        now.notice(&self.files, at)
+        state.last_report = at;
+        state.notice(&self.files, at)
     }
 
     /// Logs once a day if the certificates are unusable or expire soon. Must be called more often.
@@ -230,7 +230,7 @@ impl TlsFiles {
     fn file_times(&self) -> FileTimes {
         [&self.ca, &self.certificate, &self.key].map(|path| {
             std::fs::metadata(path)
-                .and_then(|about| about.modified())
+                .and_then(|metadata| metadata.modified())
                 .ok()
         })
     }
@@ -350,7 +350,7 @@ impl TlsFiles {
         provider: &Arc<CryptoProvider>,
         at: UnixTime,
     ) -> Result<(), (Cause, FileError)> {
-        let Some((own, between)) = chain.split_first() else {
+        let Some((own, intermediates)) = chain.split_first() else {
             let error = file_error(&self.certificate, "contains no certificate");
             return Err((Cause::File, error));
         };
@@ -366,16 +366,16 @@ impl TlsFiles {
                     _ => describe(&e),
                 },
             );
-            (Cause::of(&e), error)
+            (Cause::from_error(&e), error)
         };
         let parsed = ParsedCertificate::try_from(own).map_err(map_error)?;
         let algorithms = provider.signature_verification_algorithms.all;
-        verify_server_cert_signed_by_trust_anchor(&parsed, roots, between, at, algorithms)
+        verify_server_cert_signed_by_trust_anchor(&parsed, roots, intermediates, at, algorithms)
             .map_err(map_error)?;
         WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
             .map_err(|e| (Cause::File, file_error(&self.ca, e.to_string())))?
-            .verify_client_cert(own, between, at)
+            .verify_client_cert(own, intermediates, at)
             .map(|_| ())
             .map_err(map_error)
     }
@@ -463,7 +463,7 @@ mod tests {
             key,
         };
         let tls = Tls::read(files);
-        let error = tls.now.lock().unwrap().error.clone();
+        let error = tls.state.lock().unwrap().error.clone();
         assert_eq!(tls.current().is_none(), error.is_some());
         error.map_or_else(
             || "usable".to_owned(),
@@ -600,7 +600,7 @@ mod tests {
         assert!(tls.current().is_none(), "another key");
         std::fs::write(&files.key, key).unwrap();
         assert!(tls.current().is_some());
-        assert!(tls.now.lock().unwrap().error.is_none());
+        assert!(tls.state.lock().unwrap().error.is_none());
     }
 
     /// Renewed files are used from the next connection on; unusable ones are not.

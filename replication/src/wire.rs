@@ -1,6 +1,6 @@
-//! Messages between nodes, their encoding and its limits. No input of a peer can panic.
+//! Messages between nodes, their encoding and its limits. No input from a peer causes a panic.
 //!
-//! After the TLS handshake both sides send [`PREAMBLE`], a magic word and the version, which is common to all versions. Frames follow: a
+//! After the TLS handshake both sides send [`PREAMBLE`], a magic word and the version, in a format common to all versions. Frames follow: a
 //! length of four bytes, big-endian, and a [`Message`] in postcard's encoding. Records are opaque bytes.
 
 use ferrosm_core::StepDownReason;
@@ -179,8 +179,8 @@ fn framed(mut bytes: Vec<u8>) -> Result<Vec<u8>, WireError> {
             max: FRAME_MAX,
         });
     };
-    if let Some(place) = bytes.first_chunk_mut() {
-        *place = head.to_be_bytes();
+    if let Some(length) = bytes.first_chunk_mut() {
+        *length = head.to_be_bytes();
     }
     Ok(bytes)
 }

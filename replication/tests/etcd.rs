@@ -50,7 +50,7 @@ impl Node {
         let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
         let guid = settings.guid;
         let etcd = EtcdReplication::start(settings, store.clone(), sender).unwrap();
-        Self::on(guid, etcd, events, store.clone())
+        Self::with_replication(guid, etcd, events, store.clone())
     }
 
     /// A node with an empty store.
@@ -106,9 +106,9 @@ fn standby_gets_a_snapshot_and_then_batches() {
     for n in 0..500 {
         master.commit(vec![put_record(n, n)]);
     }
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     standby.wait_for_equal_records(&master);
     let replaced = standby.replaced();
     for n in 0..500 {
@@ -124,7 +124,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
         RecordChange::Clear(RecordKind::Service),
         put_record(1, 2),
     ]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     standby.wait_for_equal_records(&master);
     assert_eq!(standby.replaced(), replaced, "by batches");
     assert_eq!(
@@ -137,7 +137,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
     );
     // A later standby gets all records too, from the log and from a snapshot.
     let mut third = Node::new(3, &cluster).standby();
-    third.in_sync(1);
+    third.expect_in_sync(1);
     third.wait_for_equal_records(&master);
     assert_eq!(
         third.store.records().get(&long).map(|v| v.len()),
@@ -146,7 +146,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
     let began = Instant::now();
     for n in 0..100 {
         master.commit(vec![put_record(n, n)]);
-        master.all_acknowledged();
+        master.wait_until_acknowledged();
     }
     println!(
         "a batch is acknowledged after {:?}, on average",
@@ -164,13 +164,13 @@ fn death_is_detected_within_a_second_without_loss() {
         Node::new(3, &cluster).standby(),
     );
     first.commit(vec![put_record(1, 1)]);
-    second.in_sync(1);
-    third.in_sync(1);
-    // For as long as two leases are renewed alternately.
+    second.expect_in_sync(1);
+    third.expect_in_sync(1);
+    // Long enough for both leases to be renewed.
     let began = Instant::now();
     for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(1)) {
         first.commit(vec![put_record(n, 1)]);
-        first.all_acknowledged();
+        first.wait_until_acknowledged();
     }
     let (records, position) = (first.store.records(), first.store.position());
     let died = Instant::now();
@@ -206,7 +206,7 @@ fn death_is_detected_within_a_second_without_loss() {
     });
     let before = third.replaced();
     second.commit(vec![put_record(6000, 6000)]);
-    second.all_acknowledged();
+    second.wait_until_acknowledged();
     third.wait_for_equal_records(&second);
     assert_eq!(
         third.replaced(),
@@ -214,7 +214,7 @@ fn death_is_detected_within_a_second_without_loss() {
         "a standby that followed needs no snapshot"
     );
     let mut old = Node::start(settings(1, cluster.endpoints()), &first.store).standby();
-    old.in_sync(2);
+    old.expect_in_sync(2);
     old.wait_for_equal_records(&second);
     assert_eq!(old.replaced(), 1, "diverged tail");
 }
@@ -225,11 +225,11 @@ fn handover_loses_nothing_and_differs_from_a_death() {
     let mut first = Node::new(1, &cluster);
     first.lead(10);
     let mut second = Node::new(2, &cluster).standby();
-    second.in_sync(1);
+    second.expect_in_sync(1);
     for n in 0..200 {
         first.commit(vec![put_record(n, n)]);
     }
-    first.all_acknowledged();
+    first.wait_until_acknowledged();
     first
         .replication
         .set_role(Role::Inactive(StepDownReason::HandingOver));
@@ -251,7 +251,7 @@ fn handover_loses_nothing_and_differs_from_a_death() {
     println!("taken over in {:?}", began.elapsed());
     assert_eq!(second.store.records(), first.store.records());
     let mut first = first.standby();
-    first.in_sync(2);
+    first.expect_in_sync(2);
     second.commit(vec![put_record(1, 77)]);
     first.wait_for_equal_records(&second);
     assert_eq!(first.replaced(), 0);
@@ -267,9 +267,9 @@ fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
     let mut master = Node::start(master_settings, &Arc::default());
     master.lead(10);
     master.commit(vec![put_record(1, 1)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     assert_eq!(master.events(), []);
 
     stall.stop();
@@ -288,13 +288,13 @@ fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
         began.elapsed()
     );
     standby.commit(vec![put_record(3, 3)]);
-    standby.all_acknowledged();
+    standby.wait_until_acknowledged();
 
     stall.resume();
     master.expect("deposed", |e| *e == ReplicationEvent::Deposed { guid: 2 });
     assert_eq!(master.replication.acknowledged(), 1, "late write rejected");
     let mut third = Node::new(3, &cluster).standby();
-    third.in_sync(2);
+    third.expect_in_sync(2);
     third.wait_for_equal_records(&standby);
     let two = put_record(2, 2);
     let RecordChange::Put(two, _) = two else {
@@ -302,7 +302,7 @@ fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
     };
     assert!(!third.store.records().contains_key(&two));
     let mut master = master.standby();
-    master.in_sync(2);
+    master.expect_in_sync(2);
     master.wait_for_equal_records(&standby);
 }
 
@@ -318,9 +318,9 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
     let mut master = Node::start(short_limit(1, vec![stall.endpoint()]), &Arc::default());
     master.lead(10);
     master.commit(vec![put_record(1, 1)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     let mut standby = Node::start(short_limit(2, cluster.endpoints()), &Arc::default()).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
 
     // Only this node has lost etcd. Standbys see its old leases before they can miss a batch.
     stall.stop();
@@ -330,7 +330,7 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
     master.expect("alarm", |e| {
         matches!(e, ReplicationEvent::ProtectionLost(_))
     });
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     println!("acknowledged alone after {:?}", began.elapsed());
     assert!(began.elapsed() >= Duration::from_millis(2900));
     assert_eq!(standby.complete_replica(), Some(false));
@@ -341,14 +341,14 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
     master.expect("the end of the alarm", |e| {
         *e == ReplicationEvent::ProtectionRestored
     });
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     standby.wait_for_equal_records(&master);
     // The replica is complete again.
     let mut was_acknowledged = false;
     let began = Instant::now();
     for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(1)) {
         master.commit(vec![put_record(n, 1)]);
-        master.all_acknowledged();
+        master.wait_until_acknowledged();
         was_acknowledged |= n > 0;
     }
     assert!(was_acknowledged);
@@ -365,9 +365,9 @@ fn replica_is_complete_only_after_following_a_dead_master() {
     master.lead(10);
     master.commit(vec![put_record(1, 1)]);
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     let late_node = Node::new(3, &cluster);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     assert_eq!(standby.complete_replica(), Some(false), "leases not old");
     master.replication.abort();
     // The key is deleted; the records remain.
@@ -385,11 +385,13 @@ fn removed_key_is_detected_without_a_batch() {
     let mut master = Node::new(1, &cluster);
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     assert_eq!(master.events(), []);
     cluster.delete(LEADER);
-    master.expect("unsure", |e| matches!(e, ReplicationEvent::LeaseLost(_)));
-    standby.in_sync(1);
+    master.expect("lease lost", |e| {
+        matches!(e, ReplicationEvent::LeaseLost(_))
+    });
+    standby.expect_in_sync(1);
 }
 
 #[test]
@@ -399,14 +401,14 @@ fn master_cut_off_beyond_its_lease_is_deposed() {
     let mut master = Node::start(settings(1, vec![stall.endpoint()]), &Arc::default());
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     stall.stop();
     let began = Instant::now();
     standby.expect("silence", silent(1));
     assert_eq!(standby.take_over(20), Some(true));
     for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(3)) {
         standby.commit(vec![put_record(n, 1)]);
-        standby.all_acknowledged();
+        standby.wait_until_acknowledged();
     }
     stall.resume();
     master.expect("deposed", |e| *e == ReplicationEvent::Deposed { guid: 2 });
@@ -419,14 +421,14 @@ fn failed_store_is_used_again_in_the_next_standby_term() {
     master.lead(10);
     let standby = Node::new(2, &cluster);
     master.commit(vec![put_record(1, 1)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     standby.store.failures.store(1, Ordering::SeqCst);
     let mut standby = standby.standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     for n in 2..4 {
         assert_eq!(standby.complete_replica(), Some(false), "master alive");
         standby.replication.set_role(Role::Standby);
-        standby.in_sync(1);
+        standby.expect_in_sync(1);
         master.commit(vec![put_record(n, n)]);
         standby.wait_for_equal_records(&master);
     }
@@ -444,17 +446,17 @@ fn oversized_record_is_written_with_the_snapshot() {
     let mut master = Node::start(settings(1, cluster.endpoints()), &store);
     master.lead(10);
     master.commit(vec![put_record(1, 1)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     standby.wait_for_equal_records(&master);
 }
 
 /// Renewals succeed but writes fail: one alarm states the reason, and no replica counts as complete from then on.
 #[test]
 fn full_etcd_raises_an_alarm() {
-    let cluster = Cluster::with_room(2 << 20);
-    // etcd may stall for a second while it writes that much; no lease may end by it.
+    let cluster = Cluster::with_quota(2 << 20);
+    // etcd may stall for a second while it writes that much; no lease may expire because of it.
     let patient = |guid| EtcdSettings {
         silence_s: 4,
         limit: Duration::from_secs(2),
@@ -463,7 +465,7 @@ fn full_etcd_raises_an_alarm() {
     let mut master = Node::start(patient(1), &Arc::default());
     master.lead(10);
     let mut standby = Node::start(patient(2), &Arc::default()).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     let long = RecordKey::new(RecordKind::Routing, &[&[1]]);
     master.commit(vec![RecordChange::Put(long, vec![5; 6 << 20].into())]);
     // etcd checks its quota against committed data: concurrent writes may succeed, and a later one fails.
@@ -485,7 +487,7 @@ fn full_etcd_raises_an_alarm() {
         unreachable!("expected above")
     };
     assert!(why.contains("rejected") && why.contains("space"), "{why}");
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     assert_eq!(standby.complete_replica(), Some(false));
     let again = |e: &ReplicationEvent| {
         matches!(
@@ -516,7 +518,7 @@ fn stalled_node_does_not_acquire_the_key() {
     let event = master.expect("alarm", is_protection_lost);
     assert!(
         matches!(event, ReplicationEvent::ProtectionLost(_)),
-        "it never held it: {event:?}"
+        "the node never held the key: {event:?}"
     );
 }
 
@@ -540,7 +542,9 @@ fn master_with_stalled_driver_is_silent() {
     standby.expect("silence", |e| {
         matches!(e, ReplicationEvent::MasterSilent { guid: 1, .. })
     });
-    master.expect("unsure", |e| matches!(e, ReplicationEvent::LeaseLost(_)));
+    master.expect("lease lost", |e| {
+        matches!(e, ReplicationEvent::LeaseLost(_))
+    });
     // No node has taken over: it remains master.
     master.commit(vec![put_record(1, 1)]);
     until("in sync again", || {
@@ -561,12 +565,12 @@ fn standby_with_failing_store_is_out_of_sync() {
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
     master.commit(vec![put_record(1, 1)]);
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     standby.store.failures.store(3, Ordering::SeqCst);
     master.commit(vec![put_record(2, 2)]);
     let is_disk_failure = |e: &ReplicationEvent| matches!(e, ReplicationEvent::OutOfSync { guid: 1, reason } if reason.contains("disk is full"));
     standby.expect("out of sync", is_disk_failure);
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     standby.wait_for_equal_records(&master);
 }
 
@@ -576,16 +580,16 @@ fn death_of_one_of_three_members_loses_nothing() {
     let mut master = Node::new(1, &cluster);
     master.lead(10);
     master.commit(vec![put_record(0, 0)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     // The member in use by both.
     cluster.kill(0);
     let began = Instant::now();
     for n in 0..200 {
         master.commit(vec![put_record(n, n + 1)]);
     }
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     println!(
         "with a member dead: acknowledged after {:?}",
         began.elapsed()
@@ -607,7 +611,7 @@ fn death_of_one_of_three_members_loses_nothing() {
     );
     // And a node whose first member is the dead one.
     let mut third = Node::new(3, &cluster).standby();
-    third.in_sync(1);
+    third.expect_in_sync(1);
     third.wait_for_equal_records(&master);
 }
 
@@ -622,20 +626,22 @@ fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
     for n in 0..100 {
         master.commit(vec![put_record(n, n)]);
     }
-    master.all_acknowledged();
-    standby.in_sync(1);
+    master.wait_until_acknowledged();
+    standby.expect_in_sync(1);
     for data in ["kept", "lost"] {
         cluster.kill(0);
         let began = Instant::now();
         master.commit(vec![put_record(1000, 1)]);
         if data == "kept" {
             // The second time, protection may not have been restored yet.
-            master.expect("unsure", |e| matches!(e, ReplicationEvent::LeaseLost(_)));
+            master.expect("lease lost", |e| {
+                matches!(e, ReplicationEvent::LeaseLost(_))
+            });
         }
         master.expect("alarm", |e| {
             matches!(e, ReplicationEvent::ProtectionLost(_))
         });
-        master.all_acknowledged();
+        master.wait_until_acknowledged();
         println!(
             "etcd gone: acknowledged with an alarm after {:?}",
             began.elapsed()
@@ -654,8 +660,8 @@ fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
             *e == ReplicationEvent::ProtectionRestored
         });
         master.commit(vec![put_record(1002, 1)]);
-        master.all_acknowledged();
-        standby.in_sync(1);
+        master.wait_until_acknowledged();
+        standby.expect_in_sync(1);
         standby.wait_for_equal_records(&master);
     }
 }
@@ -691,7 +697,7 @@ fn both_sides_require_certificates() {
     let mut master = Node::start(node_settings.clone(), &Arc::default());
     master.lead(10);
     master.commit(vec![put_record(1, 1)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     // Both sides authenticate the peer. etcd rejects one node, the other node rejects etcd; the error says which.
     let (node, foreign) = (cluster.files("node"), cluster.files("foreign"));
     let untrusted_by_etcd = TlsFiles {
@@ -731,5 +737,5 @@ fn both_sides_require_certificates() {
     assert_eq!(master.events(), []);
     // etcd itself was available.
     master.commit(vec![put_record(2, 2)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
 }

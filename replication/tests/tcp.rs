@@ -66,13 +66,13 @@ impl Site {
         site
     }
 
-    /// Files of a node with a certificate signed by `by`.
-    fn sign(&self, name: &str, by: &Authority) -> TlsFiles {
+    /// Files of a node with a certificate signed by `issuer`.
+    fn sign(&self, name: &str, issuer: &Authority) -> TlsFiles {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![loopback::home().to_string()]).unwrap();
-        let certificate = params.signed_by(&key, by).unwrap();
+        let certificate = params.signed_by(&key, issuer).unwrap();
         let files = self.files(name);
-        std::fs::write(&files.ca, by.pem()).unwrap();
+        std::fs::write(&files.ca, issuer.pem()).unwrap();
         std::fs::write(&files.certificate, certificate.pem()).unwrap();
         std::fs::write(&files.key, key.serialize_pem()).unwrap();
         files
@@ -117,7 +117,7 @@ impl Site {
         let store = self.stores[node].clone();
         let guid = settings.guid;
         let tcp = TcpReplication::start(settings, store.clone(), sender).unwrap();
-        Node::on(guid, tcp, events, store)
+        Node::with_replication(guid, tcp, events, store)
     }
 }
 
@@ -148,9 +148,9 @@ fn standby_gets_a_snapshot_and_then_batches() {
         master.commit(vec![put_record(n, n)]);
     }
     // No other node: no acknowledgement is needed.
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     let mut standby = site.start(1).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     master.expect("in sync", |e| {
         *e == ReplicationEvent::StandbyInSync { guid: 2 }
     });
@@ -162,7 +162,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
         RecordChange::Clear(RecordKind::Service),
         put_record(1, 2),
     ]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     // Acknowledged batches are durable at the standby.
     assert_eq!(standby.store.records(), master.store.records());
     assert_eq!(standby.store.position(), master.store.position());
@@ -183,7 +183,7 @@ fn certificates_may_be_installed_after_the_start() {
     master.commit(vec![put_record(1, 1)]);
     let mut standby = site.start_with(settings.clone(), 1).standby();
     std::fs::copy(&signed.key, &settings.files.key).unwrap();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     assert_eq!(standby.store.records(), master.store.records());
 }
 
@@ -194,19 +194,18 @@ fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
     let (mut second, mut third) = (site.start(1).standby(), site.start(2).standby());
     first.lead(10);
     first.commit(vec![put_record(1, 1)]);
-    second.in_sync(1);
-    third.in_sync(1);
+    second.expect_in_sync(1);
+    third.expect_in_sync(1);
     for n in 0..100 {
         first.commit(vec![put_record(n, n)]);
     }
-    first.all_acknowledged();
+    first.wait_until_acknowledged();
 
     first.replication.abort();
     let silent = |e: &ReplicationEvent| {
-        let is_complete = true;
         *e == ReplicationEvent::MasterSilent {
             guid: 1,
-            in_sync: is_complete,
+            in_sync: true,
             is_uncertain: false,
         }
     };
@@ -224,26 +223,26 @@ fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
 
     second.lead(20);
     let before = third.store.replaced.load(Ordering::SeqCst);
-    third.in_sync(2);
+    third.expect_in_sync(2);
     second.commit(vec![put_record(6000, 6000)]);
-    second.all_acknowledged();
+    second.wait_until_acknowledged();
     assert_eq!(third.store.records(), second.store.records());
     let after = third.store.replaced.load(Ordering::SeqCst);
     assert_eq!(
         after, before,
-        "who was where the new master began needs not everything"
+        "a standby at the new master's base needs no snapshot"
     );
 
     let mut old = site.start(0).standby();
-    old.in_sync(2);
+    old.expect_in_sync(2);
     assert_eq!(
         old.store.replaced.load(Ordering::SeqCst),
         1,
-        "a tail of its own"
+        "diverged tail"
     );
     assert_eq!(old.store.records(), second.store.records());
     second.commit(vec![put_record(7000, 7000)]);
-    second.all_acknowledged();
+    second.wait_until_acknowledged();
     assert_eq!(old.store.records(), third.store.records());
 }
 
@@ -253,10 +252,10 @@ fn reconnected_standby_gets_missed_batches() {
     let mut master = site.start(0);
     master.lead(10);
     let mut standby = site.start(1).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     let replaced = standby.store.replaced.load(Ordering::SeqCst);
     master.commit(vec![put_record(1, 1)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     drop(standby);
     for n in 0..300 {
         master.commit(vec![put_record(n, n)]);
@@ -267,9 +266,9 @@ fn reconnected_standby_gets_missed_batches() {
     master.expect("alarm", |e| {
         matches!(e, ReplicationEvent::ProtectionLost(_))
     });
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     let mut reconnected = site.start(1).standby();
-    reconnected.in_sync(1);
+    reconnected.expect_in_sync(1);
     master.expect("end of the alarm", |e| {
         *e == ReplicationEvent::ProtectionRestored
     });
@@ -277,7 +276,7 @@ fn reconnected_standby_gets_missed_batches() {
     assert_eq!(
         reconnected.store.replaced.load(Ordering::SeqCst),
         replaced,
-        "the log has it"
+        "missed batches come from the log"
     );
 }
 
@@ -289,14 +288,14 @@ fn standby_beyond_the_log_gets_a_snapshot() {
     let mut master = site.start_with(settings, 0);
     master.lead(10);
     let mut standby = site.start(1).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     drop(standby);
     let replaced = site.stores[1].replaced.load(Ordering::SeqCst);
     for n in 0..300 {
         master.commit(vec![put_record(n, n)]);
     }
     let mut reconnected = site.start(1).standby();
-    reconnected.in_sync(1);
+    reconnected.expect_in_sync(1);
     assert_eq!(reconnected.store.records(), master.store.records());
     assert_eq!(
         reconnected.store.replaced.load(Ordering::SeqCst),
@@ -310,7 +309,7 @@ fn handover_loses_nothing_and_differs_from_a_death() {
     let mut first = site.start(0);
     first.lead(10);
     let mut second = site.start(1).standby();
-    second.in_sync(1);
+    second.expect_in_sync(1);
     for n in 0..200 {
         first.commit(vec![put_record(n, n)]);
     }
@@ -331,7 +330,7 @@ fn handover_loses_nothing_and_differs_from_a_death() {
     second.lead(20);
     assert_eq!(second.store.records(), first.store.records());
     first.replication.set_role(Role::Standby);
-    first.in_sync(2);
+    first.expect_in_sync(2);
     assert_eq!(first.store.replaced.load(Ordering::SeqCst), 0);
 }
 
@@ -367,7 +366,7 @@ fn standby_with_failing_store_is_out_of_sync() {
     let mut master = site.start(0);
     master.lead(10);
     let mut standby = site.start(1).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     standby.store.failures.store(1, Ordering::SeqCst);
     master.commit(vec![put_record(1, 1)]);
     let event = standby.expect("failure", |e| {
@@ -377,9 +376,9 @@ fn standby_with_failing_store_is_out_of_sync() {
         unreachable!("expected above")
     };
     assert_eq!(reason, "the disk is full");
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     master.commit(vec![put_record(2, 2)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     assert_eq!(standby.store.records(), master.store.records());
 }
 
@@ -434,9 +433,9 @@ fn peers_of_other_fabrics_and_cas_are_rejected_with_a_reason() {
 /// The master serves a valid standby.
 fn assert_master_serves(site: &Site, master: &mut Node) {
     let mut standby = site.start(1).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     master.commit(vec![put_record(1, 2)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     assert_eq!(standby.store.records(), master.store.records());
 }
 
@@ -525,7 +524,7 @@ fn garbage_ends_only_its_connection() {
         over_tls(&site, to, true, bytes);
         master.expect(
             expected,
-            |e| matches!(e, ReplicationEvent::PeerRejected { reason: told, .. } if told.contains(expected)),
+            |e| matches!(e, ReplicationEvent::PeerRejected { reason, .. } if reason.contains(expected)),
         );
     }
     assert_master_serves(&site, &mut master);

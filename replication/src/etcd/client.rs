@@ -19,12 +19,12 @@ use crate::wire::{VERSION, WireError};
 use ferrosm_core::records;
 
 /// Limit of a response in bytes.
-const ANSWER_MAX: usize = 256 << 20;
-/// First and largest number of keys in a response. The number is adapted to responses of about [`PIECE`], which must arrive within the
+const RESPONSE_MAX: usize = 256 << 20;
+/// First and largest number of keys in a response. The number is adapted to responses of about [`PAGE_BYTES`], which must arrive within the
 /// timeout of one request.
 const PAGES: (i64, i64) = (8, 1024);
 /// Intended size of a response in bytes.
-const PIECE: usize = 1 << 20;
+const PAGE_BYTES: usize = 1 << 20;
 
 /// Why a request or its result failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -89,26 +89,26 @@ impl From<WireError> for EtcdError {
 #[derive(Debug)]
 pub(super) struct Members {
     settings: EtcdSettings,
-    now: Mutex<(usize, Option<EtcdMember>)>,
+    current: Mutex<(usize, Option<EtcdMember>)>,
 }
 
 impl Members {
     pub(super) const fn new(settings: EtcdSettings) -> Self {
-        let now = Mutex::new((0, None));
-        Self { settings, now }
+        let current = Mutex::new((0, None));
+        Self { settings, current }
     }
 
     /// Switches to the next member (or reconnects to the only one), unless another task already did.
-    pub(super) fn next(&self, after: &EtcdMember) {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.0 == after.number {
-            *now = (after.number.wrapping_add(1), None);
+    pub(super) fn switch_from(&self, failed: &EtcdMember) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.0 == failed.number {
+            *current = (failed.number.wrapping_add(1), None);
         }
     }
 
     fn connected(&self) -> Result<EtcdMember, usize> {
-        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        now.1.clone().ok_or(now.0)
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.1.clone().ok_or(current.0)
     }
 
     /// The member in use, connected with the first request. Certificate files are read by another thread, because a slow disk must not
@@ -126,10 +126,10 @@ impl Members {
             None => None,
         };
         let member = self.connect(number, pems).await?;
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         // Another task may have connected first, or switched to another member.
-        if now.0 == number {
-            return Ok(now.1.get_or_insert(member).clone());
+        if current.0 == number {
+            return Ok(current.1.get_or_insert(member).clone());
         }
         Ok(member)
     }
@@ -141,7 +141,7 @@ impl Members {
             .cloned()
             .unwrap_or_default();
         let member_error =
-            |e: tonic::transport::Error| EtcdError::Member(url.clone(), sentence(&e));
+            |e: tonic::transport::Error| EtcdError::Member(url.clone(), with_sources(&e));
         let mut endpoint = Endpoint::from_shared(url.clone())
             .map_err(member_error)?
             .connect_timeout(self.settings.limit)
@@ -193,7 +193,7 @@ impl Pems {
 }
 
 /// An error with its sources.
-fn sentence(error: &dyn std::error::Error) -> String {
+fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(inner) = next {
@@ -231,7 +231,7 @@ impl EtcdMember {
         };
         // The reason of a failed connection is the source of the status.
         let message = match std::error::Error::source(status) {
-            Some(source) => sentence(source),
+            Some(source) => with_sources(source),
             None => status.message().to_owned(),
         };
         if matches!(
@@ -256,7 +256,7 @@ impl EtcdMember {
 
     fn kv(&self) -> KvClient {
         let kv = self.client.kv_client();
-        kv.max_decoding_message_size(ANSWER_MAX)
+        kv.max_decoding_message_size(RESPONSE_MAX)
     }
 
     /// The value of a key, and etcd's revision of the response.
@@ -288,7 +288,12 @@ impl EtcdMember {
             let options = options.clone().with_limit(page);
             let mut reply = self.page(from, options).await?;
             let bytes: usize = reply.kvs().iter().map(|pair| pair.value().len()).sum();
-            page = if bytes > PIECE { page / 2 } else { page * 2 }.clamp(1, PAGES.1);
+            page = if bytes > PAGE_BYTES {
+                page / 2
+            } else {
+                page * 2
+            }
+            .clamp(1, PAGES.1);
             pairs.extend(reply.take_kvs());
             match pairs.last() {
                 Some(last) if reply.more() => {
@@ -321,7 +326,7 @@ impl EtcdMember {
             .with_range(to)
             .with_start_revision(revision);
         let client = self.client.watch_client();
-        let mut client = client.max_decoding_message_size(ANSWER_MAX);
+        let mut client = client.max_decoding_message_size(RESPONSE_MAX);
         let stream = self.reply(client.watch(from, Some(options))).await?;
         let member = self.clone();
         Ok(KeyWatch { member, stream })

@@ -17,14 +17,14 @@ const PENDING_MAX: (usize, usize) = (65_536, 64 << 20);
 const LOG_MAX: (u64, usize) = (10_000, 16 << 20);
 
 /// A batch: number and encoding.
-pub(super) type Numbered = (u64, Arc<[u8]>);
+pub(super) type NumberedBatch = (u64, Arc<[u8]>);
 
 /// What to write next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Nothing,
     Snapshot,
-    Batches(Vec<Numbered>),
+    Batches(Vec<NumberedBatch>),
     /// Set the key's claim that etcd has all acknowledged batches.
     ClaimComplete,
 }
@@ -32,10 +32,11 @@ pub(super) enum Work {
 /// Whether acknowledgements wait for etcd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AckMode {
+    /// Acknowledgements wait for etcd.
     Replicated,
-    /// They do, but the limit was exceeded: no lease is renewed, so that standbys see the leases become old first.
+    /// As `Replicated`, but the limit was exceeded: no lease is renewed, so that standbys first see the leases become old.
     Suspending,
-    /// They do not: etcd may lack acknowledged batches.
+    /// Acknowledgements do not wait: etcd may lack acknowledged batches.
     Standalone,
 }
 
@@ -60,7 +61,7 @@ pub(super) struct CommitQueue {
     last: Option<u64>,
     /// The last batch that etcd has.
     written: Option<u64>,
-    pending: VecDeque<(Numbered, NodeTime)>,
+    pending: VecDeque<(NumberedBatch, NodeTime)>,
     bytes: usize,
     /// etcd's records are not those before the pending batches: a snapshot is due.
     needs_snapshot: bool,
@@ -145,8 +146,8 @@ impl CommitQueue {
         self.needs_snapshot = true;
     }
 
-    /// Whether another master wrote more batches in the meantime, where etcd is at `head`. A batch from before this node's own comes from a
-    /// restored backup of etcd.
+    /// Whether another master wrote batches after this node's, given etcd's position `head`. A position before this node's batches comes
+    /// from a restored backup of etcd.
     pub(super) fn is_followed_by(&self, known: Option<Position>, head: Position) -> bool {
         let is_older = known.is_some_and(|known| known.epoch == head.epoch);
         let has_more = self.written.is_some_and(|written| head.seq >= written);
@@ -163,11 +164,11 @@ impl CommitQueue {
         now: NodeTime,
     ) {
         self.cancel_snapshot();
-        let begins = self
+        let before_pending = self
             .pending
             .front()
             .map(|((seq, _), _)| seq.saturating_sub(1));
-        let base = begins.or_else(|| store.map(|at| at.seq));
+        let base = before_pending.or_else(|| store.map(|at| at.seq));
         let own = |head: Position| {
             head.epoch == self.epoch && self.written.is_some_and(|w| w <= head.seq)
         };
@@ -249,7 +250,7 @@ impl CommitQueue {
         }
         if self.claim != KeyClaim::Complete
             && self.ack_mode != AckMode::Standalone
-            && self.has_unreplicated()
+            && self.has_written_unreplicated()
         {
             Work::ClaimComplete
         } else if batches.is_empty() {
@@ -259,7 +260,7 @@ impl CommitQueue {
         }
     }
 
-    fn has_unreplicated(&self) -> bool {
+    fn has_written_unreplicated(&self) -> bool {
         self.written.is_some() && self.written >= self.unreplicated
     }
 
@@ -298,8 +299,8 @@ impl CommitQueue {
         }
     }
 
-    /// The claim that etcd is complete is about to be written. Leases renewed before it count from now on. The claim itself renews none, so
-    /// a repeated one does not extend the wait for old leases.
+    /// The claim that etcd is complete is about to be written. Leases renewed before it count as evidence from now on. The claim itself
+    /// renews none, so a repeated one does not extend the wait for old leases.
     pub(super) fn begin_claim(&mut self, now: NodeTime) {
         if core::mem::replace(&mut self.claim, KeyClaim::Unknown) == KeyClaim::Incomplete {
             self.last_renewal = now;
@@ -335,7 +336,7 @@ impl CommitQueue {
         }
     }
 
-    /// Acknowledgements wait for etcd again; this node gave none without it.
+    /// Acknowledgements wait for etcd again, if none was given without it.
     fn resume_replicated(&mut self) {
         if self.ack_mode == AckMode::Suspending {
             self.ack_mode = AckMode::Replicated;
@@ -413,18 +414,24 @@ impl CommitQueue {
             let reason = self.last_error_or("etcd lease not renewed in time");
             self.events.push(ReplicationEvent::LeaseLost(reason));
         }
-        let long = |since: NodeTime| now.saturating_sub(since) >= self.limit;
-        let waits = self.pending.front().is_some_and(|(_, since)| long(*since));
-        let last_failure = self.error.as_ref().is_some_and(|(since, _)| long(*since));
+        let is_over_limit = |since: NodeTime| now.saturating_sub(since) >= self.limit;
+        let waits = self
+            .pending
+            .front()
+            .is_some_and(|(_, since)| is_over_limit(*since));
+        let has_failed = self
+            .error
+            .as_ref()
+            .is_some_and(|(since, _)| is_over_limit(*since));
         let waits = waits || self.disk_delay >= self.limit;
         if self.ack_mode == AckMode::Replicated
-            && (waits || last_failure || !self.term_started && long(self.began))
+            && (waits || has_failed || !self.term_started && is_over_limit(self.began))
         {
             self.ack_mode = AckMode::Suspending;
             // The master serves without a replica.
             self.start_term();
         }
-        // Leases that a standby saw not to be old are no evidence any more, see `LeaseEvidence`.
+        // Until this time, a standby may count leases that were not old as evidence (see `LeaseEvidence`).
         if self.ack_mode != AckMode::Suspending
             || now < self.last_renewal + self.silence + self.limit
         {
@@ -440,10 +447,10 @@ impl CommitQueue {
         }
     }
 
-    fn last_error_or(&self, otherwise: &str) -> String {
+    fn last_error_or(&self, default: &str) -> String {
         self.error
             .as_ref()
-            .map_or(otherwise, |(_, error)| error)
+            .map_or(default, |(_, error)| error)
             .to_owned()
     }
 

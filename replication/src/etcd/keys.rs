@@ -87,6 +87,7 @@ impl Keys {
     pub(super) fn range(&self) -> (String, String) {
         (self.0.clone(), range_end(&self.0))
     }
+
     pub(super) fn leader(&self) -> String {
         format!("{}leader", self.0)
     }
@@ -129,8 +130,8 @@ impl Keys {
 }
 
 /// End (exclusive) of the range of keys with a prefix that ends with a slash: `0` is the character after `/`.
-pub(super) fn range_end(folder: &str) -> String {
-    format!("{}0", folder.trim_end_matches('/'))
+pub(super) fn range_end(prefix: &str) -> String {
+    format!("{}0", prefix.trim_end_matches('/'))
 }
 
 /// Encodes a value with [`MAGIC`].

@@ -2,7 +2,7 @@
 //! key is lost.
 //!
 //! Two leases are renewed alternately. When the owner dies, the older one was last renewed a quarter to a half of the silence time ago, so
-//! the failure is detected early although etcd counts whole seconds. The owner gives up before others can take over: it measures nine
+//! the failure is detected early although etcd counts whole seconds. The owner gives up before another node can take over: it measures nine
 //! tenths of the silence time from when the renewal request was sent.
 
 use core::cell::Cell;
@@ -15,7 +15,7 @@ use ferrosm_core::StepDownReason;
 use tokio::time::sleep;
 
 use super::client::{EtcdError, EtcdMember};
-use super::commit_queue::{CommitQueue, Numbered, Work};
+use super::commit_queue::{CommitQueue, NumberedBatch, Work};
 use super::keys::{
     Base, Head, Holder, decode_value, encode_batch_parts, encode_record_parts, encode_value,
     range_end,
@@ -111,11 +111,11 @@ async fn hold_key(
         let head = head.and_then(|pair| decode_head(shared, pair.value()));
         let store = shared.node.position().await;
         let now = shared.node.now();
-        let follower = shared.with_state(|core| {
-            let queue = core.queue.as_mut()?;
-            let follower = head.filter(|head| queue.is_followed_by(core.known, head.at));
+        let follower = shared.with_state(|state| {
+            let queue = state.queue.as_mut()?;
+            let follower = head.filter(|head| queue.is_followed_by(state.known, head.at));
             if follower.is_none() {
-                queue.on_key_held(core.known, store, head.map(|head| head.at), now);
+                queue.on_key_held(state.known, store, head.map(|head| head.at), now);
             }
             follower
         });
@@ -136,7 +136,7 @@ async fn hold_key(
     if let Err(error) = &result
         && error.is_of_member()
     {
-        shared.members.next(&member);
+        shared.members.switch_from(&member);
     }
     result
 }
@@ -146,7 +146,7 @@ fn decode_head(shared: &EtcdShared, head: &[u8]) -> Option<Head> {
     let head = decode_value::<Head>(head);
     let error = head.as_ref().err();
     let was_reported =
-        shared.with_state(|core| core::mem::replace(&mut core.unreadable, error.is_some()));
+        shared.with_state(|state| core::mem::replace(&mut state.unreadable, error.is_some()));
     if let (Some(why), false) = (error, was_reported) {
         tracing::warn!(error = %why, "etcd data overwritten");
     }
@@ -175,7 +175,7 @@ async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdEr
         let sent_at = shared.node.now();
         let member = shared.members.member().await?;
         let member = member.with_timeout(silence / 5);
-        match renewal(shared, held, &member, held.holder.leases[older]).await {
+        match renew_if_allowed(shared, held, &member, held.holder.leases[older]).await {
             Ok(true) => {
                 let mut renewed_at = held.renewed_at.get();
                 renewed_at[older] = sent_at;
@@ -186,7 +186,7 @@ async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdEr
             Ok(false) => sleep(RETRY_MIN).await,
             Err(error) if error.is_of_member() || matches!(error, EtcdError::Rejected(..)) => {
                 tracing::debug!(error = %error, "etcd lease not renewed");
-                shared.members.next(&member);
+                shared.members.switch_from(&member);
                 let now = shared.node.now();
                 shared.queue(|queue| queue.on_failure(error.to_string(), now));
                 sleep(pause).await;
@@ -198,7 +198,7 @@ async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdEr
 }
 
 /// Renews a lease if the queue allows it ([`CommitQueue::may_renew`]). Returns whether it was renewed.
-async fn renewal(
+async fn renew_if_allowed(
     shared: &EtcdShared,
     held: &HeldKey,
     member: &EtcdMember,
@@ -327,13 +327,13 @@ pub(super) async fn delete_leader_key(
 pub(super) async fn release(
     shared: &EtcdShared,
     held: HeldKey,
-    leaving: StepDownReason,
+    reason: StepDownReason,
 ) -> Result<(), EtcdError> {
     let member = shared.members.member().await?;
     let key = shared.keys.leader();
     let [lease, other] = held.holder.leases;
     let holder_update = Holder {
-        release_reason: Some(leaving),
+        release_reason: Some(reason),
         incomplete: shared.with_state(EtcdState::may_lack_batches),
         ..held.holder
     };
@@ -375,7 +375,7 @@ impl Writer<'_> {
         loop {
             changed.mark_unchanged();
             let member = shared.members.member().await?;
-            let Some(work) = shared.with_state(|core| core.queue.as_ref().map(CommitQueue::work))
+            let Some(work) = shared.with_state(|state| state.queue.as_ref().map(CommitQueue::work))
             else {
                 // This node is no longer master: this task is about to be cancelled.
                 return core::future::pending().await;
@@ -387,13 +387,13 @@ impl Writer<'_> {
                     continue;
                 }
                 Work::Snapshot => self.write_snapshot(&member).await,
-                Work::Batches(some) => self.write_batches(&member, some).await,
+                Work::Batches(batches) => self.write_batches(&member, batches).await,
                 Work::ClaimComplete => self.claim_complete(&member).await,
             };
             match result {
                 Ok(()) => {}
                 Err(error) if error.is_of_member() => {
-                    shared.members.next(&member);
+                    shared.members.switch_from(&member);
                     let now = shared.node.now();
                     shared.queue(|queue| queue.on_failure(error.to_string(), now));
                     sleep(RETRY_MIN).await;
@@ -418,7 +418,7 @@ impl Writer<'_> {
             ..self.held.holder
         };
         let holder_update = put_leased(shared.keys.leader(), &holder_update)?;
-        self.fenced(member, vec![holder_update]).await?;
+        self.execute_fenced(member, vec![holder_update]).await?;
         shared.queue(CommitQueue::end_claim);
         Ok(())
     }
@@ -427,7 +427,7 @@ impl Writer<'_> {
     async fn write_batches(
         &self,
         member: &EtcdMember,
-        batches: &[Numbered],
+        batches: &[NumberedBatch],
     ) -> Result<(), EtcdError> {
         let keys = &self.shared.keys;
         let epoch = self.epoch;
@@ -448,12 +448,12 @@ impl Writer<'_> {
         // A batch with many parts is written in several transactions. Readers ignore it until its last part is present.
         while batches.len() == 1 && ops.len() > PARTS_PER_TRANSACTION {
             let remaining_ops = ops.split_off(PARTS_PER_TRANSACTION);
-            self.fenced(member, core::mem::replace(&mut ops, remaining_ops))
+            self.execute_fenced(member, core::mem::replace(&mut ops, remaining_ops))
                 .await?;
         }
         let head = self.head(Position { epoch, seq: *seq })?;
         ops.push(TxnOp::put(keys.head(), head, None));
-        self.fenced(member, ops).await?;
+        self.execute_fenced(member, ops).await?;
         let now = self.shared.node.now();
         self.shared.queue(|queue| queue.on_written(*seq, now));
         Ok(())
@@ -481,7 +481,7 @@ impl Writer<'_> {
         let pieces = encode_record_parts(&snapshot.records)?;
         let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
         for (n, piece) in pieces.into_iter().enumerate() {
-            self.fenced(
+            self.execute_fenced(
                 member,
                 vec![TxnOp::put(keys.snapshot_part(at, n), piece, None)],
             )
@@ -499,7 +499,7 @@ impl Writer<'_> {
             delete_range(keys.snapshots(), prefix.clone()),
             delete_range(range_end(&prefix), range_end(&keys.snapshots())),
         ];
-        self.fenced(member, ops).await?;
+        self.execute_fenced(member, ops).await?;
         Ok(seq)
     }
 
@@ -509,7 +509,7 @@ impl Writer<'_> {
     }
 
     /// Executes operations if the key still belongs to this node.
-    async fn fenced(&self, member: &EtcdMember, ops: Vec<TxnOp>) -> Result<(), EtcdError> {
+    async fn execute_fenced(&self, member: &EtcdMember, ops: Vec<TxnOp>) -> Result<(), EtcdError> {
         let key = self.shared.keys.leader();
         let is_held = created_at_revision(key, self.held.created);
         if member.txn(is_held, ops).await?.is_some() {

@@ -52,12 +52,12 @@ impl EtcdReplication {
         let weak = Arc::downgrade(&shared);
         store_thread::start(store, requests, move |stored| {
             if let Some(shared) = weak.upgrade() {
-                shared.change(|core| match stored {
+                shared.change(|state| match stored {
                     StoreResult::Durable(_, at) => {
-                        core.known = Some(at);
-                        core.stored = Ok(Some(at));
+                        state.known = Some(at);
+                        state.stored = Ok(Some(at));
                     }
-                    StoreResult::Failed(_, error) => core.stored = Err(error.to_string()),
+                    StoreResult::Failed(_, error) => state.stored = Err(error.to_string()),
                 });
             }
         })?;
@@ -85,21 +85,21 @@ impl Replication for EtcdReplication {
     fn set_role(&self, role: Role) {
         self.report_alive();
         let now = self.shared.node.now();
-        self.shared.change(|core| {
-            if core.role == role {
+        self.shared.change(|state| {
+            if state.role == role {
                 return;
             }
-            core.role = role;
-            core.may_lack_batches = core.may_lack_batches();
-            core.queue = None;
+            state.role = role;
+            state.may_lack_batches = state.may_lack_batches();
+            state.queue = None;
             if !matches!(role, Role::Inactive(_)) {
-                core.evidence = LeaseEvidence::None;
+                state.evidence = LeaseEvidence::None;
             }
             if let Role::Master { epoch } = role {
                 self.shared.node.acknowledge(|_| 0);
                 let silence = Duration::from_secs(self.shared.settings.silence_s.into());
                 let limit = self.shared.settings.limit;
-                core.queue = Some(CommitQueue::new(epoch, limit, silence, now));
+                state.queue = Some(CommitQueue::new(epoch, limit, silence, now));
             }
         });
     }
@@ -128,26 +128,26 @@ impl Replication for EtcdReplication {
 
     fn complete_replica(&self, on_complete: ReplicaCallback) {
         self.shared
-            .change(|core| core.on_complete = Some(on_complete));
+            .change(|state| state.on_complete = Some(on_complete));
     }
 
     fn status(&self) -> ReplicationStatus {
-        self.shared.with_state(|core| ReplicationStatus {
-            protected: core.queue.as_ref().is_some_and(CommitQueue::is_protected),
-            committed: core.queue.as_ref().and_then(CommitQueue::end_position),
+        self.shared.with_state(|state| ReplicationStatus {
+            protected: state.queue.as_ref().is_some_and(CommitQueue::is_protected),
+            committed: state.queue.as_ref().and_then(CommitQueue::end_position),
             acknowledged: self.shared.node.acknowledged(),
             standbys: None,
-            master: core.leader,
+            master: state.leader,
         })
     }
 }
 
 /// Logs once a day if the certificate expires soon.
-async fn remind(files: Option<TlsFiles>) {
+async fn log_expiry_daily(files: Option<TlsFiles>) {
     let Some(files) = files else { return };
-    let mut days = tokio::time::interval(DAY);
+    let mut ticks = tokio::time::interval(DAY);
     loop {
-        days.tick().await;
+        ticks.tick().await;
         let files = files.clone();
         // A slow disk must not delay lease renewals.
         let check = move || files.client_notice(UnixTime::now());
@@ -160,32 +160,32 @@ async fn remind(files: Option<TlsFiles>) {
 /// All tasks of the thread, until it is stopped.
 async fn run(shared: Arc<EtcdShared>, mut stop: watch::Receiver<Stop>) {
     let shared = &shared;
-    tokio::spawn(remind(shared.settings.files.clone()));
+    tokio::spawn(log_expiry_daily(shared.settings.files.clone()));
     loop {
-        let role = shared.with_state(|core| core.role);
+        let role = shared.with_state(|state| state.role);
         let mut held_key = None;
         let session_end = tokio::select! {
             () = run_role(shared, role, &mut held_key) => None,
             () = shared.role_changed(role) => None,
-            how = stopped(&mut stop) => Some(how),
+            mode = stopped(&mut stop) => Some(mode),
         };
-        let now = shared.with_state(|core| {
-            core.leader = None;
-            core.role
+        let new_role = shared.with_state(|state| {
+            state.leader = None;
+            state.role
         });
         if let Some(held_key) = held_key
             && session_end != Some(Stop::Immediate)
         {
-            let leaving = match (now, session_end) {
-                (Role::Inactive(leaving), None) => leaving,
+            let reason = match (new_role, session_end) {
+                (Role::Inactive(reason), None) => reason,
                 (Role::Standby | Role::Master { .. }, None) => StepDownReason::HandingOver,
                 (_, Some(_)) => StepDownReason::Stopping,
             };
-            let goodbye =
-                tokio::time::timeout(RELEASE_TIMEOUT, master::release(shared, held_key, leaving))
+            let release_result =
+                tokio::time::timeout(RELEASE_TIMEOUT, master::release(shared, held_key, reason))
                     .await;
-            if !matches!(goodbye, Ok(Ok(()))) {
-                tracing::debug!(result = ?goodbye, "etcd key not released");
+            if !matches!(release_result, Ok(Ok(()))) {
+                tracing::debug!(result = ?release_result, "etcd key not released");
             }
         }
         if session_end.is_some() {
@@ -194,7 +194,7 @@ async fn run(shared: Arc<EtcdShared>, mut stop: watch::Receiver<Stop>) {
     }
 }
 
-/// Performs a role until it changes.
+/// Runs the tasks of a role until it changes.
 async fn run_role(shared: &Arc<EtcdShared>, role: Role, held_key: &mut Option<master::HeldKey>) {
     match role {
         Role::Master { .. } => master::run(shared, held_key).await,
@@ -206,11 +206,11 @@ async fn run_role(shared: &Arc<EtcdShared>, role: Role, held_key: &mut Option<ma
 /// Completes the replica when its records are about to be used.
 async fn idle(shared: &Arc<EtcdShared>) {
     let known = shared.node.position().await;
-    shared.with_state(|core| core.known = known);
+    shared.with_state(|state| state.known = known);
     let mut changed = shared.node.changes();
     loop {
         changed.mark_unchanged();
-        if let Some(on_complete) = shared.with_state(|core| core.on_complete.take()) {
+        if let Some(on_complete) = shared.with_state(|state| state.on_complete.take()) {
             let on_complete = PendingCallback(Some(on_complete));
             let is_complete =
                 tokio::time::timeout(COMPLETE_TIMEOUT, standby::complete_replica(shared)).await;

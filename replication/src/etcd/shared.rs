@@ -24,7 +24,7 @@ pub(super) const RETRY_MIN: Duration = Duration::from_millis(50);
 pub(super) const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Time to complete a replica before its records are used.
 pub(super) const COMPLETE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time of it for a master that hands over to release the key.
+/// Part of [`COMPLETE_TIMEOUT`] in which a master that hands over can release the key.
 pub(super) const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
 /// Retry interval after failures that are likely to persist: etcd is full or rejects the request, or a disk failed.
 pub(super) const PERSISTENT_FAILURE_PAUSE: Duration = Duration::from_secs(3);
@@ -34,7 +34,7 @@ pub(super) struct EtcdShared {
     pub(super) settings: EtcdSettings,
     pub(super) members: Members,
     pub(super) keys: Keys,
-    core: Mutex<EtcdState>,
+    state: Mutex<EtcdState>,
     /// Uses a clock that includes suspension of the machine, as etcd's does.
     pub(super) node: ReplicationNode,
     /// Number of sessions.
@@ -42,8 +42,8 @@ pub(super) struct EtcdShared {
 }
 
 /// What a standby last saw of its master's leases. A master that renews its leases acknowledges only what etcd has. Before it acknowledges
-/// more, it stops renewing until the leases are old, plus [`EtcdSettings::limit`]: a lease that was not old is valid evidence for that
-/// time.
+/// more, it stops renewing until the leases are old and [`EtcdSettings::limit`] has passed. So a lease that was not old is evidence for the
+/// duration of that limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeaseEvidence {
     /// No evidence.
@@ -54,8 +54,8 @@ pub(super) enum LeaseEvidence {
     Released,
 }
 
-/// RaftTerm of etcd's Raft leader. A new leader renews all leases itself, so a lease that is not old is no evidence for its remaining lifetime,
-/// plus [`EtcdSettings::limit`].
+/// Term of etcd's Raft leader. A new leader renews all leases itself: until their lifetime and [`EtcdSettings::limit`] have passed, leases
+/// that are not old are no evidence.
 #[derive(Debug, Default)]
 pub(super) struct RaftTerm {
     term: u64,
@@ -65,15 +65,16 @@ pub(super) struct RaftTerm {
 
 impl RaftTerm {
     /// Whether leases are evidence of their owners in this term.
-    pub(super) fn is_evidence(&mut self, term: u64, now: NodeTime, lasts: Duration) -> bool {
+    pub(super) fn is_evidence(&mut self, term: u64, now: NodeTime, uncertainty: Duration) -> bool {
         if self.term != term {
             self.since = (self.term != 0).then_some(now);
             self.term = term;
         }
-        self.since.is_none_or(|since| now >= since + lasts)
+        self.since.is_none_or(|since| now >= since + uncertainty)
     }
 }
 
+/// The state under the lock.
 pub(super) struct EtcdState {
     pub(super) role: Role,
     pub(super) on_complete: Option<ReplicaCallback>,
@@ -115,7 +116,7 @@ impl EtcdShared {
             keys: Keys::new(&settings.prefix, &settings.fabric),
             members: Members::new(settings.clone()),
             settings,
-            core: Mutex::new(EtcdState {
+            state: Mutex::new(EtcdState {
                 role: Role::Inactive(StepDownReason::Stopping),
                 on_complete: None,
                 queue: None,
@@ -134,9 +135,10 @@ impl EtcdShared {
     }
 
     pub(super) fn with_state<T>(&self, f: impl FnOnce(&mut EtcdState) -> T) -> T {
-        f(&mut self.core.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// As [`Self::with_state`], and wakes all tasks.
     pub(super) fn change<T>(&self, f: impl FnOnce(&mut EtcdState) -> T) -> T {
         let result = self.with_state(f);
         self.node.notify();
@@ -145,8 +147,8 @@ impl EtcdShared {
 
     /// Calls `f` with the master's commit queue, and forwards its events and acknowledgements. `None` if this node is not master.
     pub(super) fn queue<T>(&self, f: impl FnOnce(&mut CommitQueue) -> T) -> Option<T> {
-        let (result, events, acknowledged) = self.change(|core| {
-            let queue = core.queue.as_mut()?;
+        let (result, events, acknowledged) = self.change(|state| {
+            let queue = state.queue.as_mut()?;
             let result = f(queue);
             Some((result, queue.take_events(), queue.acknowledged()))
         })?;
@@ -175,7 +177,7 @@ impl EtcdShared {
     /// An etcd member failed or was slow: the age of leases is uncertain for a while.
     pub(super) fn record_failure(&self) {
         let now = self.node.now();
-        self.with_state(|core| core.last_failure = Some(now));
+        self.with_state(|state| state.last_failure = Some(now));
     }
 
     /// A new session for store jobs: failures of earlier ones do not concern it.
@@ -185,7 +187,7 @@ impl EtcdShared {
 
     /// Waits until the role changes.
     pub(super) async fn role_changed(&self, role: Role) {
-        let is_another = || self.with_state(|core| core.role != role);
+        let is_another = || self.with_state(|state| state.role != role);
         self.node.wait_until(is_another).await;
     }
 }

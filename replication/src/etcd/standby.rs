@@ -30,7 +30,7 @@ const PENDING_MAX: u64 = 16_384;
 
 /// Batches in etcd that the store lacks.
 #[derive(Debug)]
-struct Missing {
+struct MissingBatches {
     jobs: Vec<StoreJob>,
     /// Position of the store after them; `None` if etcd has no records.
     head: Option<Position>,
@@ -39,17 +39,17 @@ struct Missing {
 }
 
 /// Reads what a store at position `at` lacks.
-async fn missing(
+async fn read_missing(
     shared: &EtcdShared,
     member: &EtcdMember,
     at: Option<Position>,
-) -> Result<Missing, EtcdError> {
+) -> Result<MissingBatches, EtcdError> {
     let keys = &shared.keys;
     let (head, revision) = member.get(keys.head()).await?;
     let mut jobs = Vec::new();
     let Some(head) = head else {
         let head = None;
-        return Ok(Missing {
+        return Ok(MissingBatches {
             jobs,
             head,
             revision,
@@ -79,13 +79,13 @@ async fn missing(
     let start = match since.filter(known) {
         Some(at) => at,
         // A diverged history; not all batches were read.
-        None if since.is_some() => return Box::pin(missing(shared, member, None)).await,
+        None if since.is_some() => return Box::pin(read_missing(shared, member, None)).await,
         None => {
-            let folder = keys.snapshot(base.at);
+            let prefix = keys.snapshot(base.at);
             let mut records = Records::default();
             let mut parts = 0_u64;
             for pair in member
-                .range((folder.clone(), range_end(&folder)), revision)
+                .range((prefix.clone(), range_end(&prefix)), revision)
                 .await?
             {
                 records.add(pair.value())?;
@@ -110,7 +110,7 @@ async fn missing(
         return Err(EtcdError::Garbled("head"));
     }
     let head = Some(head);
-    Ok(Missing {
+    Ok(MissingBatches {
         jobs,
         head,
         revision,
@@ -120,7 +120,7 @@ async fn missing(
 /// Completes the replica for use by a new master, and fences the old one. Returns whether it has all that the old master acknowledged.
 pub(super) async fn complete_replica(shared: &EtcdShared) -> Result<bool, EtcdError> {
     let began = shared.node.now();
-    let evidence = shared.with_state(|core| core.evidence);
+    let evidence = shared.with_state(|state| state.evidence);
     let is_certain = match evidence {
         LeaseEvidence::None => false,
         LeaseEvidence::Fresh(at) => began.saturating_sub(at) < shared.settings.limit,
@@ -137,7 +137,7 @@ pub(super) async fn complete_replica(shared: &EtcdShared) -> Result<bool, EtcdEr
         let member = shared.members.member().await?.with_timeout(share);
         n += 1;
         match complete_replica_with(shared, &member, began).await {
-            Err(error) if error.is_of_member() && n < tries => shared.members.next(&member),
+            Err(error) if error.is_of_member() && n < tries => shared.members.switch_from(&member),
             done => return Ok(done? && is_certain),
         }
     }
@@ -168,7 +168,7 @@ async fn complete_replica_with(
         sleep(RETRY_MIN / 5).await;
     };
     let at = shared.node.position().await;
-    let found = missing(shared, member, at).await?;
+    let found = read_missing(shared, member, at).await?;
     let Some(head) = found.head else {
         return Ok(false);
     };
@@ -178,7 +178,7 @@ async fn complete_replica_with(
             .request(StoreThreadRequest::Jobs(shared.session(), found.jobs));
     }
     let now = shared.node.position().await;
-    shared.with_state(|core| core.known = now);
+    shared.with_state(|state| state.known = now);
     Ok(is_released && now == Some(head))
 }
 
@@ -208,15 +208,15 @@ pub(super) async fn follow(shared: &Arc<EtcdShared>) {
         // Only one member is tried per attempt, so it is unknown whether the others failed, too.
         if error.is_of_member() {
             shared.record_failure();
-            shared.members.next(&watcher.member);
+            shared.members.switch_from(&watcher.member);
         }
-        let version = matches!(error, EtcdError::Version(..));
-        // Lasts as long as an upgrade.
-        if version && pause == RETRY_MIN {
+        let is_other_version = matches!(error, EtcdError::Version(..));
+        // This may last as long as an upgrade.
+        if is_other_version && pause == RETRY_MIN {
             tracing::warn!(error = %error, "replica unavailable");
         }
         // Without etcd this occurs about twenty times a second, each time with another member.
-        if !version && last_logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
+        if !is_other_version && last_logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
             tracing::info!(error = %error, "etcd watch restarted");
             last_logged = Some(tokio::time::Instant::now());
         }
@@ -256,8 +256,8 @@ impl Watcher<'_> {
         let shared = self.shared;
         let member = self.member.clone();
         let at = shared.node.position().await;
-        shared.with_state(|core| (core.known, core.stored) = (at, Ok(at)));
-        let found = missing(shared, &member, at).await?;
+        shared.with_state(|state| (state.known, state.stored) = (at, Ok(at)));
+        let found = read_missing(shared, &member, at).await?;
         self.last = found.head.or(at);
         self.since = self.last.map_or(0, |at| at.seq);
         if !found.jobs.is_empty() {
@@ -292,12 +292,13 @@ impl Watcher<'_> {
                 if shared.node.now().saturating_sub(sent_at) > silence(&leader) / 5 {
                     shared.record_failure();
                 }
-                let settled = shared.with_state(|core| {
-                    core.term
+                let is_evidence = shared.with_state(|state| {
+                    state
+                        .term
                         .is_evidence(term, sent_at, shared.lease_uncertainty())
                 });
-                if !is_old && !leader.incomplete && settled {
-                    shared.with_state(|core| core.evidence = LeaseEvidence::Fresh(sent_at));
+                if !is_old && !leader.incomplete && is_evidence {
+                    shared.with_state(|state| state.evidence = LeaseEvidence::Fresh(sent_at));
                 }
                 Ok(is_old)
             };
@@ -305,8 +306,8 @@ impl Watcher<'_> {
             let is_old: Result<bool, EtcdError> = loop {
                 tokio::select! {
                     biased;
-                    answer = watch.next() => {
-                        for pair in answer?.events().iter().filter_map(KeyEvent::kv) {
+                    response = watch.next() => {
+                        for pair in response?.events().iter().filter_map(KeyEvent::kv) {
                             self.on_key_changed(pair).await?;
                         }
                     }
@@ -336,7 +337,7 @@ impl Watcher<'_> {
         let guid = leader.guid;
         if is_old {
             let in_sync = self.is_complete();
-            self.shared.with_state(|core| core.leader = None);
+            self.shared.with_state(|state| state.leader = None);
             self.report_silence(&leader, in_sync);
         } else {
             self.set_leader_status(guid);
@@ -346,7 +347,7 @@ impl Watcher<'_> {
     fn set_leader_status(&self, guid: u64) {
         let in_sync = false;
         self.shared
-            .with_state(|core| core.leader = Some(PeerStatus { guid, in_sync }));
+            .with_state(|state| state.leader = Some(PeerStatus { guid, in_sync }));
     }
 
     /// Processes a changed key.
@@ -399,15 +400,15 @@ impl Watcher<'_> {
         let Some(leader) = self.leader.take() else {
             return;
         };
-        self.shared.with_state(|core| core.leader = None);
+        self.shared.with_state(|state| state.leader = None);
         if !core::mem::replace(&mut self.silent, false) {
             self.report_silence(&leader, in_sync);
         }
     }
 
-    /// The failure that delayed this node's requests may have delayed the master's renewals.
+    /// Reports the master as silent. The report is uncertain if a recent failure of etcd may have delayed the master's renewals.
     fn report_silence(&self, leader: &Holder, in_sync: bool) {
-        let last_failure = self.shared.with_state(|core| core.last_failure);
+        let last_failure = self.shared.with_state(|state| state.last_failure);
         self.shared.node.send_event(ReplicationEvent::MasterSilent {
             guid: leader.guid,
             in_sync,
@@ -418,13 +419,13 @@ impl Watcher<'_> {
     /// A node is master, or is stepping down.
     async fn on_holder(&mut self, holder: Holder) {
         let guid = holder.guid;
-        if let Some(leaving) = holder.release_reason {
+        if let Some(reason) = holder.release_reason {
             self.wait_for_store().await;
             let in_sync = self.is_complete() && !holder.incomplete;
             self.leader = None;
-            self.shared.with_state(|core| {
-                core.leader = None;
-                core.evidence = if holder.incomplete {
+            self.shared.with_state(|state| {
+                state.leader = None;
+                state.evidence = if holder.incomplete {
                     LeaseEvidence::None
                 } else {
                     LeaseEvidence::Released
@@ -432,7 +433,7 @@ impl Watcher<'_> {
             });
             let event = ReplicationEvent::MasterLeaving {
                 guid,
-                reason: leaving,
+                reason,
                 in_sync,
             };
             self.shared.node.send_event(event);
@@ -444,7 +445,7 @@ impl Watcher<'_> {
             self.clear_released();
             if holder.incomplete {
                 self.shared
-                    .with_state(|core| core.evidence = LeaseEvidence::None);
+                    .with_state(|state| state.evidence = LeaseEvidence::None);
                 self.leave_sync("etcd may lack acknowledged batches");
             }
             self.set_leader_status(guid);
@@ -458,31 +459,31 @@ impl Watcher<'_> {
 
     /// Whether the store has all that etcd has, and etcd has all acknowledged batches, as far as is known.
     fn is_complete(&self) -> bool {
-        let stored = self.shared.with_state(|core| core.stored.clone());
+        let stored = self.shared.with_state(|state| state.stored.clone());
         let incomplete = self.leader.is_some_and(|leader| leader.incomplete);
         !incomplete && self.last.is_some() && stored == Ok(self.last)
     }
 
-    /// The node that released the key is not the last master any more, or another one may have followed.
+    /// Drops the evidence of a released key, because another master may have followed.
     fn clear_released(&self) {
-        self.shared.with_state(|core| {
-            if core.evidence == LeaseEvidence::Released {
-                core.evidence = LeaseEvidence::None;
+        self.shared.with_state(|state| {
+            if state.evidence == LeaseEvidence::Released {
+                state.evidence = LeaseEvidence::None;
             }
         });
     }
 
     /// Reports when the replica gets in sync.
     fn report_sync(&self) -> Result<(), EtcdError> {
-        let stored = self.shared.with_state(|core| core.stored.clone());
+        let stored = self.shared.with_state(|state| state.stored.clone());
         let stored = stored.map_err(EtcdError::Store)?.map_or(0, |at| at.seq);
         let last = self.last.map_or(0, |at| at.seq);
         if last.saturating_sub(stored.max(self.since)) > PENDING_MAX {
             return Err(EtcdError::Store("writes too slow".to_owned()));
         }
         let complete = self.is_complete();
-        let guid = self.shared.with_state(|core| {
-            let leader = core.leader.as_mut().filter(|l| !l.in_sync && complete)?;
+        let guid = self.shared.with_state(|state| {
+            let leader = state.leader.as_mut().filter(|l| !l.in_sync && complete)?;
             leader.in_sync = true;
             Some(leader.guid)
         });
@@ -494,9 +495,9 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// The watch ended.
+    /// Reports that the replica is no longer in sync.
     fn leave_sync(&self, reason: &str) {
-        let old_leader = self.shared.with_state(|core| core.leader.take());
+        let old_leader = self.shared.with_state(|state| state.leader.take());
         if let Some(PeerStatus {
             guid,
             in_sync: true,
@@ -532,11 +533,11 @@ mod tests {
     fn retries_back_off_while_the_store_fails() {
         let full = EtcdError::Store("the disk is full".to_owned());
         let next = |last: &Duration| Some(retry_delay(&full, *last));
-        let rests: Vec<_> = core::iter::successors(Some(RETRY_MIN), next)
+        let delays: Vec<_> = core::iter::successors(Some(RETRY_MIN), next)
             .take(8)
             .collect();
-        assert_eq!(rests[1], RETRY_MIN * 2, "it may be temporary");
-        assert_eq!(rests[6..], [PERSISTENT_FAILURE_PAUSE; 2]);
+        assert_eq!(delays[1], RETRY_MIN * 2, "it may be temporary");
+        assert_eq!(delays[6..], [PERSISTENT_FAILURE_PAUSE; 2]);
         assert_eq!(
             retry_delay(&EtcdError::Version(2, 2), PERSISTENT_FAILURE_PAUSE),
             PERSISTENT_FAILURE_PAUSE

@@ -38,9 +38,9 @@ pub(super) async fn poll_peer(shared: Arc<TcpShared>, peer: String, index: usize
     let seed = shared.settings.guid ^ u64::try_from(index).unwrap_or(0).rotate_left(32);
     let mut backoff = Backoff::new(seed);
     loop {
-        let is_standby = || shared.with_state(|core, _| core.role == Role::Standby);
+        let is_standby = || shared.with_state(|state, _| state.role == Role::Standby);
         shared.node.wait_until(is_standby).await;
-        let has_no_master = shared.with_state(|core, _| core.follower.master().is_none());
+        let has_no_master = shared.with_state(|state, _| state.follower.master().is_none());
         let target = if has_no_master {
             connect(&shared, &peer).await
         } else {
@@ -82,9 +82,9 @@ async fn follow(
         let error = receive_from_master(shared, session, *stream).await;
         report(shared, peer, &error);
         let refused = error.needs_operator();
-        let reconnect = shared.change(|core, _| {
-            let following = core.follower.follows(session);
-            core.follower.on_disconnected(session);
+        let reconnect = shared.change(|state, _| {
+            let following = state.follower.follows(session);
+            state.follower.on_disconnected(session);
             following
         });
         if !reconnect {
@@ -97,7 +97,7 @@ async fn follow(
         match connect(shared, peer).await {
             Ok(Found::Master(session, stream)) => connection = (session, stream),
             Ok(Found::NotMaster | Found::Itself) | Err(_) => {
-                shared.change(|core, now| core.follower.on_master_unreachable(session, now));
+                shared.change(|state, now| state.follower.on_master_unreachable(session, now));
                 return;
             }
         }
@@ -107,7 +107,7 @@ async fn follow(
 /// Connects to a peer and queries its role.
 async fn connect(shared: &Arc<TcpShared>, peer: &str) -> Result<Found, ConnectionError> {
     let configs = shared.tls.current().ok_or(ConnectionError::NoCertificate)?;
-    let previous = shared.with_state(|core, _| core.follower.session());
+    let previous = shared.with_state(|state, _| state.follower.session());
     let position = shared.node.position().await;
     let query = async {
         let stream = TcpStream::connect(peer).await?;
@@ -141,9 +141,13 @@ async fn connect(shared: &Arc<TcpShared>, peer: &str) -> Result<Found, Connectio
     if hello.role != NodeRole::Master {
         return Ok(Found::NotMaster);
     }
-    let session = shared.change(|core, _| {
-        let standby = core.role == Role::Standby;
-        standby.then(|| core.follower.on_connected(hello.guid, previous, hello_sent))
+    let session = shared.change(|state, _| {
+        let standby = state.role == Role::Standby;
+        standby.then(|| {
+            state
+                .follower
+                .on_connected(hello.guid, previous, hello_sent)
+        })
     });
     Ok(session.flatten().map_or(Found::NotMaster, |session| {
         Found::Master(session, Box::new(stream))
@@ -169,7 +173,7 @@ async fn receive_from_master(
     stream: TlsStream<TcpStream>,
 ) -> ConnectionError {
     let (reader, writer): (ReadHalf<_>, WriteHalf<_>) = tokio::io::split(stream);
-    let is_over = || !shared.with_state(|core, _| core.follower.follows(session));
+    let is_over = || !shared.with_state(|state, _| state.follower.follows(session));
     let result = tokio::select! {
         done = receive_messages(shared, session, BufReader::with_capacity(CHUNK, reader)) => done,
         done = send_messages(shared, session, BufWriter::new(writer)) => done,
@@ -187,8 +191,8 @@ async fn receive_messages<R: AsyncRead + Unpin>(
     loop {
         receive(&mut from, &mut frame, FRAME_MAX).await?;
         let message = decode(&frame)?;
-        shared.with_state(|core, now| core.follower.on_message(session, message, now))?;
-        if shared.with_state(|core, _| core.follower.follows(session)) {
+        shared.with_state(|state, now| state.follower.on_message(session, message, now))?;
+        if shared.with_state(|state, _| state.follower.follows(session)) {
             shared.node.notify();
         } else {
             return Ok(());
@@ -205,7 +209,8 @@ async fn send_messages<W: AsyncWrite + Unpin>(
     let step = shared.settings.timing.heartbeat / 5;
     loop {
         changed.mark_unchanged();
-        while let Some(message) = shared.with_state(|core, now| core.follower.poll(session, now)) {
+        while let Some(message) = shared.with_state(|state, now| state.follower.poll(session, now))
+        {
             send(&mut to, &message).await?;
         }
         to.flush().await?;
@@ -249,17 +254,17 @@ mod tests {
 
     #[test]
     fn backoff_grows_to_its_limit_and_differs_between_nodes() {
-        let attempt_order = |seed| {
+        let delays = |seed| {
             let mut backoff = Backoff::new(seed);
             (0..20).map(|_| backoff.next()).collect::<Vec<_>>()
         };
-        assert_eq!(attempt_order(1), attempt_order(1));
-        assert_ne!(attempt_order(1), attempt_order(2));
+        assert_eq!(delays(1), delays(1));
+        assert_ne!(delays(1), delays(2));
         assert!(
-            attempt_order(3)
+            delays(3)
                 .iter()
                 .all(|p| *p >= BACKOFF.0 / 2 && *p <= BACKOFF.1)
         );
-        assert!(attempt_order(3)[10..].iter().all(|p| *p >= BACKOFF.1 / 2));
+        assert!(delays(3)[10..].iter().all(|p| *p >= BACKOFF.1 / 2));
     }
 }

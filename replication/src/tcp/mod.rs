@@ -1,7 +1,7 @@
 //! Replication over TCP, with TLS on both sides: every node listens, and a standby connects to its peers until it finds the master.
 //!
 //! It runs on a thread with its own runtime, so a busy driver does not delay it. Pings are answered only while the driver's loop runs
-//! ([`Replication::report_alive`]). `Leader` and `Follower` decide, under one lock that is never held across an await.
+//! ([`Replication::report_alive`]). `Leader` and `Follower` implement the protocol, under one lock that is never held across an await.
 
 mod follow;
 mod frames;

@@ -128,7 +128,7 @@ async fn serve_follower(
     let (reader, writer) = tokio::io::split(stream);
     let is_over = || {
         let is_current = |l: &Leader| l.is_current_connection(conn);
-        !shared.with_state(|core, _| core.leader.as_ref().is_some_and(is_current))
+        !shared.with_state(|state, _| state.leader.as_ref().is_some_and(is_current))
     };
     let receiving = receive_messages(shared, conn, BufReader::with_capacity(CHUNK, reader));
     tokio::pin!(receiving);
@@ -144,7 +144,7 @@ async fn serve_follower(
         // A write may hang with the peer; the leader closes such connections.
         () = shared.node.wait_until(is_over) => Err(ConnectionError::Closed),
     };
-    shared.change(|core, now| core.leader.as_mut().map(|l| l.on_disconnected(conn, now)));
+    shared.change(|state, now| state.leader.as_mut().map(|l| l.on_disconnected(conn, now)));
     result
 }
 
@@ -158,8 +158,8 @@ async fn receive_messages<R: AsyncRead + Unpin>(
     loop {
         receive(&mut from, &mut frame, HELLO_MAX).await?;
         let message = decode(&frame)?;
-        let fine = shared.change(|core, now| {
-            let Some(leader) = &mut core.leader else {
+        let is_valid = shared.change(|state, now| {
+            let Some(leader) = &mut state.leader else {
                 return true;
             };
             match message {
@@ -178,7 +178,7 @@ async fn receive_messages<R: AsyncRead + Unpin>(
                 | Message::Goodbye(_) => false,
             }
         });
-        if !fine {
+        if !is_valid {
             return Err(ProtocolError::UnexpectedMessage.into());
         }
     }
@@ -208,8 +208,8 @@ async fn send_messages<W: AsyncWrite + Unpin>(
                     return Ok(());
                 }
             }
-            NextAction::Goodbye(leaving) => {
-                return send_last(&mut to, &Message::Goodbye(leaving)).await;
+            NextAction::Goodbye(reason) => {
+                return send_last(&mut to, &Message::Goodbye(reason)).await;
             }
             NextAction::End => return Err(Refusal::Replaced.into()),
         }
@@ -226,7 +226,7 @@ async fn send_snapshot<W: AsyncWrite + Unpin>(
     let position = snapshot
         .as_ref()
         .ok()
-        .and_then(|e| history_position(shared, e.at));
+        .and_then(|snapshot| history_position(shared, snapshot.at));
     let (Ok(snapshot), Some(at)) = (snapshot, position) else {
         send_last(to, &Message::Refused(Refusal::NoRecords)).await?;
         return Err(Refusal::NoRecords.into());
@@ -236,8 +236,9 @@ async fn send_snapshot<W: AsyncWrite + Unpin>(
     let mut remaining = &snapshot.records[..];
     while let Some(chunk) = next_chunk(&mut remaining) {
         if remaining.is_empty() {
-            shared
-                .with_state(|core, _| core.leader.as_mut().map(|l| l.snapshot_sent(conn, at.seq)));
+            shared.with_state(|state, _| {
+                state.leader.as_mut().map(|l| l.snapshot_sent(conn, at.seq))
+            });
         }
         send(to, &Message::Records(chunk)).await?;
         // Other messages wait until the records are sent.
@@ -249,15 +250,15 @@ async fn send_snapshot<W: AsyncWrite + Unpin>(
         tokio::task::yield_now().await;
     }
     if records == 0 {
-        shared.with_state(|core, _| core.leader.as_mut().map(|l| l.snapshot_sent(conn, at.seq)));
+        shared.with_state(|state, _| state.leader.as_mut().map(|l| l.snapshot_sent(conn, at.seq)));
     }
     Ok(())
 }
 
 /// The position in this master's history of records at `at`.
 fn history_position(shared: &TcpShared, at: Option<Position>) -> Option<Position> {
-    shared.with_state(|core, _| {
-        let log = core.leader.as_ref()?.log();
+    shared.with_state(|state, _| {
+        let log = state.leader.as_ref()?.log();
         let epoch = log.end_position().epoch;
         match at {
             // The store may be ahead of the log by the batch being committed.
@@ -297,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refused_peer_can_still_send_what_it_had_begun() {
+    fn refused_peer_can_finish_sending() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();

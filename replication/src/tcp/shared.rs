@@ -25,7 +25,7 @@ pub(super) struct TcpShared {
     pub(super) settings: TcpSettings,
     pub(super) tls: Tls,
     pub(super) node: ReplicationNode,
-    core: Mutex<TcpState>,
+    state: Mutex<TcpState>,
 }
 
 /// The state under the lock.
@@ -44,7 +44,7 @@ pub(super) struct TcpState {
 impl TcpShared {
     pub(super) fn new(settings: TcpSettings, tls: Tls, node: ReplicationNode) -> Self {
         Self {
-            core: Mutex::new(TcpState {
+            state: Mutex::new(TcpState {
                 role: Role::Inactive(StepDownReason::Stopping),
                 leader: None,
                 stepping_down: None,
@@ -61,34 +61,34 @@ impl TcpShared {
 
     /// Calls `f` under the lock and forwards the resulting events and store jobs.
     pub(super) fn with_state<T>(&self, f: impl FnOnce(&mut TcpState, NodeTime) -> T) -> T {
-        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = f(&mut core, self.node.now());
-        self.forward(&mut core);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = f(&mut state, self.node.now());
+        self.forward(&mut state);
         result
     }
 
-    /// The same, and wakes all tasks.
+    /// As [`Self::with_state`], and wakes all tasks.
     pub(super) fn change<T>(&self, f: impl FnOnce(&mut TcpState, NodeTime) -> T) -> T {
         let result = self.with_state(f);
         self.node.notify();
         result
     }
 
-    fn forward(&self, core: &mut TcpState) {
-        let jobs = core.follower.take_jobs();
+    fn forward(&self, state: &mut TcpState) {
+        let jobs = state.follower.take_jobs();
         if !jobs.is_empty() {
-            let session = core.follower.session();
+            let session = state.follower.session();
             self.node.request(StoreThreadRequest::Jobs(session, jobs));
         }
-        let events = core.follower.take_events();
+        let events = state.follower.take_events();
         events
             .into_iter()
             .for_each(|event| self.node.send_event(event));
-        if let Some(leader) = &mut core.leader {
+        if let Some(leader) = &mut state.leader {
             let events = leader.take_events();
             let acknowledged = leader.acknowledged();
             self.node.acknowledge(|_| acknowledged);
-            if core.stepping_down.is_none() {
+            if state.stepping_down.is_none() {
                 events
                     .into_iter()
                     .for_each(|event| self.node.send_event(event));
@@ -98,14 +98,14 @@ impl TcpShared {
 
     /// Reports an error of a peer, once for each reason.
     pub(super) fn report_peer_error(&self, peer: &str, reason: String) {
-        self.with_state(|core, _| {
-            if core.peer_errors.get(peer) == Some(&reason) {
+        self.with_state(|state, _| {
+            if state.peer_errors.get(peer) == Some(&reason) {
                 return;
             }
-            if core.peer_errors.len() >= PEER_ERRORS_MAX {
-                core.peer_errors.clear();
+            if state.peer_errors.len() >= PEER_ERRORS_MAX {
+                state.peer_errors.clear();
             }
-            core.peer_errors.insert(peer.to_owned(), reason.clone());
+            state.peer_errors.insert(peer.to_owned(), reason.clone());
             let peer = peer.to_owned();
             self.node
                 .send_event(ReplicationEvent::PeerRejected { peer, reason });
@@ -114,10 +114,10 @@ impl TcpShared {
 
     /// A peer has no error any more.
     pub(super) fn clear_peer_error(&self, peer: &str) {
-        self.with_state(|core, _| core.peer_errors.remove(peer));
+        self.with_state(|state, _| state.peer_errors.remove(peer));
     }
 
-    /// Calls `then` when all earlier store requests are done.
+    /// Calls `on_complete` when all earlier store requests are done.
     pub(super) fn after_store_requests(&self, on_complete: ReplicaCallback) {
         self.node
             .request(StoreThreadRequest::Flush(Box::new(move |_| {
@@ -126,19 +126,19 @@ impl TcpShared {
     }
 
     pub(super) fn tick(&self) {
-        let wake = self.with_state(|core, now| {
-            core.follower.tick(now);
-            let leader = core.leader.as_mut()?;
+        let wake = self.with_state(|state, now| {
+            state.follower.tick(now);
+            let leader = state.leader.as_mut()?;
             let before = leader.acknowledged();
             leader.set_disk_delay(self.node.disk_delay());
             leader.tick(now);
-            let all_notified = core.stepping_down.is_some() && leader.followers().next().is_none();
+            let all_notified = state.stepping_down.is_some() && leader.followers().next().is_none();
             // Pings wait until the driver's loop runs.
             let pings = leader.has_pending_ping() && self.node.is_alive();
             let wake = all_notified || pings || leader.acknowledged() != before;
             if all_notified {
-                core.leader = None;
-                core.stepping_down = None;
+                state.leader = None;
+                state.stepping_down = None;
             }
             wake.then_some(())
         });
@@ -150,23 +150,23 @@ impl TcpShared {
     pub(super) fn set_role(self: &Arc<Self>, role: Role) {
         // The call shows that the driver's loop runs.
         self.node.report_alive();
-        self.change(|core, _| {
-            if core.role == role {
+        self.change(|state, _| {
+            if state.role == role {
                 return;
             }
-            core.role = role;
-            if core.leader.is_some() && core.stepping_down.is_none() {
-                core.stepping_down = Some(match role {
-                    Role::Inactive(leaving) => leaving,
+            state.role = role;
+            if state.leader.is_some() && state.stepping_down.is_none() {
+                state.stepping_down = Some(match role {
+                    Role::Inactive(reason) => reason,
                     Role::Standby | Role::Master { .. } => StepDownReason::HandingOver,
                 });
             }
             match role {
                 Role::Standby => {}
-                Role::Inactive(_) => core.follower.stop(),
+                Role::Inactive(_) => state.follower.stop(),
                 Role::Master { epoch } => {
-                    core.follower.stop();
-                    core.committed_before_term = 0;
+                    state.follower.stop();
+                    state.committed_before_term = 0;
                     self.start_term_after_store_requests(epoch);
                 }
             }
@@ -185,18 +185,18 @@ impl TcpShared {
 
     /// All earlier store jobs are done: the term can start.
     fn start_term(self: &Arc<Self>, epoch: u64, base: Option<Position>) {
-        self.change(|core, now| {
-            if core.role != (Role::Master { epoch }) {
+        self.change(|state, now| {
+            if state.role != (Role::Master { epoch }) {
                 return;
             }
-            if base.is_some_and(|base| base.seq < core.committed_before_term) {
+            if base.is_some_and(|base| base.seq < state.committed_before_term) {
                 // A batch was committed after the position was read. It is in no log, so followers would never get it.
                 self.start_term_after_store_requests(epoch);
                 return;
             }
             let log = BatchLog::new(epoch, base, self.settings.log);
-            core.leader = Some(Leader::new(log, self.settings.timing, now));
-            core.stepping_down = None;
+            state.leader = Some(Leader::new(log, self.settings.timing, now));
+            state.stepping_down = None;
             self.node.send_event(ReplicationEvent::MasterReady);
         });
     }
@@ -206,76 +206,76 @@ impl TcpShared {
             Ok(body) => body,
             Err(error) => return tracing::error!(seq, %error, "batch not replicated"),
         };
-        self.change(|core, now| {
+        self.change(|state, now| {
             // Before the start of the term: standbys get this batch with a snapshot.
-            if !core.is_serving() {
-                core.committed_before_term = core.committed_before_term.max(seq);
+            if !state.is_serving() {
+                state.committed_before_term = state.committed_before_term.max(seq);
                 return;
             }
-            let result = core
+            let result = state
                 .leader
                 .as_mut()
                 .map(|l| l.append(seq, body.into(), now));
-            if let Some(Err(gap)) = result {
-                tracing::error!(error = %gap, "batch not replicated");
+            if let Some(Err(error)) = result {
+                tracing::error!(%error, "batch not replicated");
             }
         });
     }
 
     /// The program stops.
     pub(super) fn leave(&self) {
-        self.change(|core, _| {
-            core.follower.stop();
-            core.role = Role::Inactive(StepDownReason::Stopping);
-            if core.leader.is_some() {
-                core.stepping_down.get_or_insert(StepDownReason::Stopping);
+        self.change(|state, _| {
+            state.follower.stop();
+            state.role = Role::Inactive(StepDownReason::Stopping);
+            if state.leader.is_some() {
+                state.stepping_down.get_or_insert(StepDownReason::Stopping);
             }
         });
     }
 
     /// Whether all followers were notified.
     pub(super) fn are_followers_notified(&self) -> bool {
-        self.with_state(|core, _| {
-            let leader = core.leader.as_ref();
+        self.with_state(|state, _| {
+            let leader = state.leader.as_ref();
             leader.is_none_or(|l| l.followers().next().is_none())
         })
     }
 
     pub(super) fn on_store_result(&self, stored: StoreResult) {
-        self.change(|core, _| match stored {
-            StoreResult::Durable(session, at) => core.follower.on_durable(session, at),
+        self.change(|state, _| match stored {
+            StoreResult::Durable(session, at) => state.follower.on_durable(session, at),
             StoreResult::Failed(session, error) => {
-                core.follower.on_store_failed(session, &error.to_string())
+                state.follower.on_store_failed(session, &error.to_string())
             }
         });
     }
 
     pub(super) fn status(&self) -> ReplicationStatus {
-        self.with_state(|core, now| ReplicationStatus {
-            protected: core
+        self.with_state(|state, now| ReplicationStatus {
+            protected: state
                 .leader
                 .as_ref()
                 .is_some_and(|l| l.followers().any(|(_, in_sync)| in_sync)),
-            committed: core.leader.as_ref().map(|l| l.log().end_position()),
-            acknowledged: core.leader.as_ref().map_or(0, Leader::acknowledged),
-            standbys: core.leader.as_ref().map(|l| {
+            committed: state.leader.as_ref().map(|l| l.log().end_position()),
+            acknowledged: state.leader.as_ref().map_or(0, Leader::acknowledged),
+            standbys: state.leader.as_ref().map(|l| {
                 let followers = l.followers();
                 followers
                     .map(|(guid, in_sync)| PeerStatus { guid, in_sync })
                     .collect()
             }),
-            master: core.follower.master().map(|guid| PeerStatus {
+            master: state.follower.master().map(|guid| PeerStatus {
                 guid,
-                in_sync: core.follower.in_sync(now),
+                in_sync: state.follower.in_sync(now),
             }),
         })
     }
 
     /// The hello of this node.
     pub(super) fn hello(&self, position: Option<Position>) -> Hello {
-        let role = self.with_state(|core, _| match core.role {
+        let role = self.with_state(|state, _| match state.role {
             // A node that is stalled, or has not started its term, does not respond as master.
-            Role::Master { .. } if core.is_serving() && self.node.is_alive() => NodeRole::Master,
+            Role::Master { .. } if state.is_serving() && self.node.is_alive() => NodeRole::Master,
             Role::Standby => NodeRole::Standby,
             Role::Master { .. } | Role::Inactive(_) => NodeRole::Inactive,
         });
@@ -290,11 +290,11 @@ impl TcpShared {
 
     /// Accepts a follower.
     pub(super) fn accept_follower(&self, hello: &Hello) -> Result<ConnectionId, Refusal> {
-        self.change(|core, now| {
-            core.conns += 1;
-            let conn = ConnectionId(core.conns);
-            let is_serving = core.is_serving();
-            let leader = core.leader.as_mut().filter(|_| is_serving);
+        self.change(|state, now| {
+            state.conns += 1;
+            let conn = ConnectionId(state.conns);
+            let is_serving = state.is_serving();
+            let leader = state.leader.as_mut().filter(|_| is_serving);
             leader
                 .ok_or(Refusal::NotMaster)?
                 .on_connected(conn, hello, now)?;
@@ -304,18 +304,18 @@ impl TcpShared {
 
     /// The next action on a follower's connection.
     pub(super) fn next_action(&self, conn: ConnectionId) -> NextAction {
-        self.with_state(|core, now| {
+        self.with_state(|state, now| {
             let is_driver_alive = self.node.is_alive();
-            let Some(leader) = core
+            let Some(leader) = state
                 .leader
                 .as_mut()
                 .filter(|l| l.is_current_connection(conn))
             else {
                 return NextAction::End;
             };
-            match (leader.poll(conn, is_driver_alive, now), core.stepping_down) {
+            match (leader.poll(conn, is_driver_alive, now), state.stepping_down) {
                 (Some(out), _) => NextAction::Send(out),
-                (None, Some(leaving)) => NextAction::Goodbye(leaving),
+                (None, Some(reason)) => NextAction::Goodbye(reason),
                 (None, None) => NextAction::Wait,
             }
         })

@@ -37,7 +37,7 @@ impl Cluster {
     }
 
     /// A cluster of one member with a database quota.
-    pub(crate) fn with_room(bytes: u32) -> Self {
+    pub(crate) fn with_quota(bytes: u32) -> Self {
         Self::start_all(1, false, Some(bytes))
     }
 
@@ -244,11 +244,11 @@ impl Cluster {
             socket
                 .set_read_timeout(Some(Duration::from_secs(1)))
                 .unwrap();
-            let mut answer = String::new();
+            let mut response = String::new();
             // It may still be starting.
             let _ = socket.write_all(b"GET /health HTTP/1.0\r\n\r\n");
-            let _ = socket.read_to_string(&mut answer);
-            answer.contains("\"true\"")
+            let _ = socket.read_to_string(&mut response);
+            response.contains("\"true\"")
         };
         until("etcd serves", healthy);
     }

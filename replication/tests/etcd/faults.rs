@@ -17,7 +17,7 @@ fn second_member_is_used_if_the_first_is_silent() {
     let mut master = Node::new(1, &cluster);
     master.lead(10);
     master.commit(vec![put_record(1, 1)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     let records = master.store.records();
     drop(master);
     let [working] = cluster.endpoints().try_into().unwrap();
@@ -56,7 +56,7 @@ fn data_of_another_version_is_overwritten_and_not_used() {
         let mut first = Node::new(1 + n, &cluster);
         first.lead(10 + n);
         first.commit(vec![put_record(1, 1)]);
-        first.all_acknowledged();
+        first.wait_until_acknowledged();
         drop(first);
         cluster.put_value(HEAD, head);
         let standby = Node::new(9, &cluster);
@@ -67,11 +67,11 @@ fn data_of_another_version_is_overwritten_and_not_used() {
         let mut master = Node::new(2 + n, &cluster);
         master.lead(20 + n);
         master.commit(vec![put_record(2, 2)]);
-        master.all_acknowledged();
+        master.wait_until_acknowledged();
         let is_protection_lost =
             |e: &ReplicationEvent| matches!(e, ReplicationEvent::ProtectionLost(_));
         assert!(!master.events().iter().any(is_protection_lost), "{head:?}");
-        standby.in_sync(2 + n);
+        standby.expect_in_sync(2 + n);
         standby.wait_for_equal_records(&master);
     }
 }
@@ -115,22 +115,22 @@ fn master_with_unreadable_store_keeps_its_key() {
     let mut long_limit = settings(1, cluster.endpoints());
     long_limit.limit = GUARD;
     let etcd = EtcdReplication::start(long_limit, disk.clone(), sender).unwrap();
-    let mut master = Node::on(1, etcd, events, disk.store.clone());
+    let mut master = Node::with_replication(1, etcd, events, disk.store.clone());
     master.lead(10);
-    let read = |times| {
+    let wait_for_reads = |times| {
         until("read", || {
             disk.read_attempts.load(Ordering::SeqCst) >= times
         })
     };
-    read(1);
+    wait_for_reads(1);
     let key = cluster.create_revision(LEADER);
-    read(3);
+    wait_for_reads(3);
     assert_eq!(cluster.create_revision(LEADER), key);
     assert_eq!(master.events(), []);
     master.commit(vec![put_record(1, 1)]);
     disk.is_readable.store(true, Ordering::SeqCst);
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     standby.wait_for_equal_records(&master);
 }
 
@@ -144,14 +144,14 @@ fn temporarily_replaced_master_is_deposed() {
     let mut master = Node::start(master_settings, &Arc::default());
     master.lead(10);
     master.commit(vec![put_record(1, 1)]);
-    master.all_acknowledged();
+    master.wait_until_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     stall.stop();
     standby.expect("silence", silent(1));
     assert_eq!(standby.take_over(20), Some(true));
     standby.commit(vec![put_record(2, 2)]);
-    standby.all_acknowledged();
+    standby.wait_until_acknowledged();
     let records = standby.store.records();
     drop(standby);
     stall.resume();
@@ -160,7 +160,7 @@ fn temporarily_replaced_master_is_deposed() {
     assert_eq!(master.store.records(), records);
 }
 
-/// etcd stalled, as seen by a standby, and its master becomes silent: the master must be polled more patiently.
+/// The master becomes silent after etcd stalled, as seen by the standby: the report is marked uncertain.
 #[test]
 fn silence_after_an_etcd_failure_is_uncertain() {
     let cluster = Cluster::new(1);
@@ -169,9 +169,9 @@ fn silence_after_an_etcd_failure_is_uncertain() {
     master.lead(10);
     let standby_settings = settings(2, vec![stall.endpoint()]);
     let mut standby = Node::start(standby_settings, &Arc::default()).standby();
-    standby.in_sync(1);
+    standby.expect_in_sync(1);
     stall.stop();
-    standby.expect("trouble", |e| {
+    standby.expect("out of sync", |e| {
         matches!(e, ReplicationEvent::OutOfSync { guid: 1, .. })
     });
     master.replication.abort();

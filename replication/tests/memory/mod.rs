@@ -21,7 +21,7 @@ type Contents = (Option<Position>, BTreeMap<RecordKey, Box<[u8]>>);
 /// A store in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    now: Mutex<Contents>,
+    contents: Mutex<Contents>,
     /// Number of snapshots applied.
     pub(crate) replaced: AtomicUsize,
     /// Number of calls that are still to fail.
@@ -30,14 +30,14 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn contents(&self) -> MutexGuard<'_, Contents> {
-        self.now.lock().unwrap()
+        self.contents.lock().unwrap()
     }
 
     pub(crate) fn records(&self) -> BTreeMap<RecordKey, Box<[u8]>> {
         self.contents().1.clone()
     }
 
-    fn fails(&self) -> Result<(), RecordStoreError> {
+    fn fail_if_requested(&self) -> Result<(), RecordStoreError> {
         let fewer = |n: usize| n.checked_sub(1);
         match self
             .failures
@@ -55,8 +55,8 @@ impl RecordStore for Memory {
     }
 
     fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError> {
-        let now = self.contents();
-        let (at, records) = &*now;
+        let contents = self.contents();
+        let (at, records) = &*contents;
         let records = records
             .iter()
             .map(|(k, v)| (k.clone(), v.clone()))
@@ -65,21 +65,23 @@ impl RecordStore for Memory {
     }
 
     fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), RecordStoreError> {
-        self.fails()?;
-        let mut now = self.contents();
+        self.fail_if_requested()?;
+        let mut contents = self.contents();
         for change in batches.iter().flat_map(|batch| &batch.changes) {
             match change {
-                RecordChange::Clear(kind) => now.1.retain(|key, _| key.kind() != Some(*kind)),
-                RecordChange::Put(key, value) => drop(now.1.insert(key.clone(), value.clone())),
-                RecordChange::Remove(key) => drop(now.1.remove(key)),
+                RecordChange::Clear(kind) => contents.1.retain(|key, _| key.kind() != Some(*kind)),
+                RecordChange::Put(key, value) => {
+                    drop(contents.1.insert(key.clone(), value.clone()))
+                }
+                RecordChange::Remove(key) => drop(contents.1.remove(key)),
             }
         }
-        now.0 = Some(at);
+        contents.0 = Some(at);
         Ok(())
     }
 
     fn replace(&self, at: Position, records: Vec<RawRecord>) -> Result<(), RecordStoreError> {
-        self.fails()?;
+        self.fail_if_requested()?;
         *self.contents() = (Some(at), records.into_iter().collect());
         self.replaced.fetch_add(1, Ordering::SeqCst);
         Ok(())
@@ -112,7 +114,7 @@ pub(crate) struct Node<R> {
 }
 
 impl<R: Replication> Node<R> {
-    pub(crate) const fn on(
+    pub(crate) const fn with_replication(
         guid: u64,
         replication: R,
         events: mpsc::Receiver<ReplicationEvent>,
@@ -152,7 +154,7 @@ impl<R: Replication> Node<R> {
         self.replication.committed(at.seq, &batch);
     }
 
-    pub(crate) fn all_acknowledged(&self) {
+    pub(crate) fn wait_until_acknowledged(&self) {
         until("acknowledged", || {
             self.replication.acknowledged() == self.seq
         });

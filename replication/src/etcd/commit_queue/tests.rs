@@ -98,7 +98,7 @@ fn without_etcd_acknowledges_once_leases_are_no_evidence() {
         (l.acknowledged(), l.take_events()),
         (None, vec![ReplicationEvent::MasterReady])
     );
-    // A lease of this node's last process may take two seconds to become old, and is evidence for the limit after that.
+    // A lease of this node's last process may take two seconds to become old, and stays evidence for the limit of one second after that.
     l.tick(ms(2999));
     assert_eq!((l.acknowledged(), l.take_events()), (None, vec![]));
     l.tick(ms(3000));
