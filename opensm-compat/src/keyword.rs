@@ -13,7 +13,7 @@ pub fn nearest_keyword<'a>(
     (distance <= 1 + word.len() / 4).then_some(word)
 }
 
-/// Ignores case and `_` against `-`: OpenSM's option names have underscores.
+/// In lower case, with `-` for `_`: OpenSM's option names have underscores.
 fn normalized(word: &str) -> String {
     word.to_ascii_lowercase().replace('_', "-")
 }

@@ -101,10 +101,10 @@ pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<RecordBatch, Vec<
                 continue;
             }
             let parsed = match file {
-                StateFile::Lids => reader.lids(line, number),
-                StateFile::MKeys => reader.m_key(line),
-                StateFile::Neighbours => reader.neighbour(line),
-                StateFile::SaDump => reader.sa_dump(line),
+                StateFile::Lids => reader.parse_lids(line, number),
+                StateFile::MKeys => reader.parse_m_key(line),
+                StateFile::Neighbours => reader.parse_neighbour(line),
+                StateFile::SaDump => reader.parse_sa_dump(line),
             };
             let parsed_changes = parsed.and_then(|records| {
                 let changes: Option<Vec<_>> = records.iter().map(RecordChange::put).collect();
@@ -162,11 +162,11 @@ impl StateFileParser {
         Ok(changes)
     }
 
-    fn lids(&mut self, line: &str, number: usize) -> ParsedRecords {
+    fn parse_lids(&mut self, line: &str, number: usize) -> ParsedRecords {
         let [port, first, last] = split_words(line)?;
         let (port, first, last) = (guid(port)?, parse_hex(first)?, parse_hex(last)?);
-        let range = |n: u64| u16::try_from(n).map_err(|_| format!("invalid LID {n:#x}"));
-        let (first, last) = (range(first)?, range(last)?);
+        let to_lid = |n: u64| u16::try_from(n).map_err(|_| format!("invalid LID {n:#x}"));
+        let (first, last) = (to_lid(first)?, to_lid(last)?);
         let count = u32::from(last) + 1 - u32::from(first).min(u32::from(last));
         let aligned = u32::from(first) % count == 0;
         if last < first || !count.is_power_of_two() || count > 128 || !aligned {
@@ -187,14 +187,14 @@ impl StateFileParser {
         }])
     }
 
-    fn m_key(&mut self, line: &str) -> ParsedRecords {
+    fn parse_m_key(&mut self, line: &str) -> ParsedRecords {
         let [port, key] = split_words(line)?;
         let m_key = MKey::new(parse_hex(key)?);
         let port = guid(port)?;
         Ok(vec![Record::MKey { port, m_key }])
     }
 
-    fn neighbour(&mut self, line: &str) -> ParsedRecords {
+    fn parse_neighbour(&mut self, line: &str) -> ParsedRecords {
         let [of, to] = split_words(line)?;
         let parse_location = |text: &str| {
             let (port, number) = text
@@ -208,13 +208,13 @@ impl StateFileParser {
         Ok(vec![Record::Neighbour { of: node, to }])
     }
 
-    fn sa_dump(&mut self, line: &str) -> ParsedRecords {
+    fn parse_sa_dump(&mut self, line: &str) -> ParsedRecords {
         let kinds: [(&str, LineParser); 5] = [
-            ("MC Group", Self::group),
-            ("mcm_port:", Self::member),
-            ("InformInfo Record:", Self::subscription),
-            ("Service Record:", Self::service),
-            ("GUIDInfo Record:", Self::aliases),
+            ("MC Group", Self::parse_group),
+            ("mcm_port:", Self::parse_member),
+            ("InformInfo Record:", Self::parse_subscription),
+            ("Service Record:", Self::parse_service),
+            ("GUIDInfo Record:", Self::parse_aliases),
         ];
         for (prefix, parse) in kinds {
             if let Some(rest) = line.strip_prefix(prefix) {
@@ -230,7 +230,7 @@ impl StateFileParser {
         )
     }
 
-    fn group(&mut self, line: &str) -> ParsedRecords {
+    fn parse_group(&mut self, line: &str) -> ParsedRecords {
         let well_known = line.contains(" (well known):");
         let mut fields = FieldReader(line);
         let mgid = fields.gid(" mgid=")?;
@@ -239,12 +239,12 @@ impl StateFileParser {
         let qkey = fields.take(" qkey=")?;
         let mlid = Lid(fields.take(" mlid=")?);
         // The upper two bits of MTU, rate and PacketLifeTime are selectors.
-        let low = |value: u8| value & 0x3F;
-        let mtu = MtuCode(low(fields.take(" mtu=")?));
+        let without_selector = |value: u8| value & 0x3F;
+        let mtu = MtuCode(without_selector(fields.take(" mtu=")?));
         let tclass = fields.take(" tclass=")?;
         let pkey = PKey(fields.take(" pkey=")?);
-        let rate = RateCode(low(fields.take(" rate=")?));
-        let packet_life_time = low(fields.take(" pkt_life=")?);
+        let rate = RateCode(without_selector(fields.take(" rate=")?));
+        let packet_life_time = without_selector(fields.take(" pkt_life=")?);
         let packed: u32 = fields.take(" sl_flow_hop=")?;
         let [hop_limit, ..] = packed.to_le_bytes();
         let [sl, ..] = packed.to_be_bytes();
@@ -270,7 +270,7 @@ impl StateFileParser {
         })])
     }
 
-    fn member(&mut self, line: &str) -> ParsedRecords {
+    fn parse_member(&mut self, line: &str) -> ParsedRecords {
         let mgid = self.group.ok_or("member without a group")?;
         let mut fields = FieldReader(line);
         let port = fields.gid(" port_gid=")?.guid();
@@ -286,7 +286,7 @@ impl StateFileParser {
         })])
     }
 
-    fn subscription(&mut self, line: &str) -> ParsedRecords {
+    fn parse_subscription(&mut self, line: &str) -> ParsedRecords {
         let mut fields = FieldReader(line);
         let subscriber_gid = fields.gid(" subscriber_gid=")?;
         let _: u16 = fields.take(" subscriber_enum=")?;
@@ -340,7 +340,7 @@ impl StateFileParser {
         ))])
     }
 
-    fn service(&mut self, line: &str) -> ParsedRecords {
+    fn parse_service(&mut self, line: &str) -> ParsedRecords {
         let mut fields = FieldReader(line);
         let service_id = fields.take(" id=")?;
         let service_gid = fields.gid(" gid=")?;
@@ -384,7 +384,7 @@ impl StateFileParser {
         )))])
     }
 
-    fn aliases(&mut self, line: &str) -> ParsedRecords {
+    fn parse_aliases(&mut self, line: &str) -> ParsedRecords {
         let mut fields = FieldReader(line);
         let port = PortGuid(fields.take(" base_guid=")?);
         let _: u16 = fields.take(" lid=")?;

@@ -22,7 +22,7 @@ pub struct FabricView {
     pub routing: Option<InstalledRouting>,
 }
 
-/// A routing, and the switch that each node is in it.
+/// The installed routing, with the switch index of each node.
 #[derive(Debug, Clone)]
 pub struct InstalledRouting {
     /// The graph and the routing.
@@ -49,13 +49,13 @@ pub struct FabricNode {
     pub description: String,
     /// Node GUID.
     pub guid: NodeGuid,
-    /// VendorID.
+    /// SystemImageGUID.
     pub system_image_guid: SystemImageGuid,
-    /// DeviceID.
+    /// VendorID.
     pub vendor_id: u32,
-    /// Revision.
+    /// DeviceID.
     pub device_id: u16,
-    /// Revision of the product.
+    /// Revision.
     pub revision: u32,
     /// Number of physical ports.
     pub num_ports: u8,
@@ -346,11 +346,11 @@ impl FabricView {
         let mut all_components = Vec::new();
         for start in 0..self.nodes.len() {
             let is_switch = self.nodes[start].is_switch();
-            let uncabled = link_ends[start].is_empty();
+            let is_unconnected = link_ends[start].is_empty();
             if is_switch && visited[start] {
                 continue;
             }
-            if is_switch || uncabled {
+            if is_switch || is_unconnected {
                 let first = if is_switch { &links_of[start][..] } else { &[] };
                 visited[start] = true;
                 all_components.push(self.component_from(
@@ -374,7 +374,7 @@ impl FabricView {
                 }
             }
         }
-        all_components.sort_by_key(|p| core::cmp::Reverse((p.end_ports, p.nodes.len())));
+        all_components.sort_by_key(|c| core::cmp::Reverse((c.end_ports, c.nodes.len())));
         all_components
     }
 

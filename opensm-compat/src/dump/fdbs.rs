@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use ferrosm_mad::ids::PortNum;
 
 use super::switch_graph::{FAR, SwitchGraph};
-use super::{LidOwners, entry};
+use super::{LidOwners, lft_entry};
 use crate::view::{FabricView, PortLocation};
 
 /// The switch and port that a LID is attached to; port 0 for the switch's own LID.
@@ -57,7 +57,7 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
                 let next = graph.neighbours[s].get(port.index()).copied().flatten();
                 next.map_or(FAR, |n| distance[n].saturating_add(1 + host_hop))
             };
-            let Some(port) = entry(node, *lid) else {
+            let Some(port) = lft_entry(node, *lid) else {
                 writeln!(out, "0x{:04X} : UNREACHABLE", lid.0)?;
                 continue;
             };

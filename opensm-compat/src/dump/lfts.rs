@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ferrosm_mad::ids::PortNum;
 
-use super::{LidOwners, entry, kind};
+use super::{LidOwners, lft_entry, node_type_name};
 use crate::view::FabricView;
 
 pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
@@ -13,9 +13,12 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
         .iter()
         .map(|(lid, at)| {
             let node = &view.nodes[at.node];
-            let kind = kind(node);
+            let node_type = node_type_name(node);
             let guid = node.end_port(at.port).guid;
-            (lid, format!("# {kind} portguid {guid}: '{}'", node.name()))
+            (
+                lid,
+                format!("# {node_type} portguid {guid}: '{}'", node.name()),
+            )
         })
         .collect();
     let top = owners.top();
@@ -32,7 +35,7 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
             node.name()
         )?;
         for (lid, comment) in &destinations {
-            if let Some(port) = entry(node, *lid) {
+            if let Some(port) = lft_entry(node, *lid) {
                 writeln!(out, "0x{:04x} {:03} {comment}", lid.0, port.0)?;
             }
         }

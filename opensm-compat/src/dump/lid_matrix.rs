@@ -56,7 +56,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// Avoids formatting machinery: a large fabric has millions of entries.
+/// Faster than the formatting macros: a large fabric has millions of entries.
 fn push_hex(line: &mut String, hops: u8) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     line.push(' ');

@@ -131,7 +131,7 @@ impl<'a> FabricDump<'a> {
 }
 
 /// OpenSM's names of node types.
-fn kind(node: &FabricNode) -> &'static str {
+fn node_type_name(node: &FabricNode) -> &'static str {
     match node.kind {
         NodeType::Switch => "Switch",
         NodeType::Router => "Router",
@@ -184,7 +184,7 @@ impl LidOwners {
 }
 
 /// The output port of a switch for a LID; `None` if the LFT is unknown or drops packets to the LID.
-fn entry(node: &FabricNode, lid: Lid) -> Option<PortNum> {
+fn lft_entry(node: &FabricNode, lid: Lid) -> Option<PortNum> {
     let port = node.lft.as_ref()?.get(lid);
     (port.0 <= node.num_ports).then_some(port)
 }

@@ -11,7 +11,7 @@ use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{NodeGuid, PortNum};
 use ferrosm_routing::SwitchIdx;
 
-use super::{LidOwners, kind};
+use super::{LidOwners, node_type_name};
 use crate::view::{FabricView, InstalledRouting};
 
 pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
@@ -48,7 +48,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
             writeln!(
                 out,
                 "{} {}, base LID {}, \"{}\"\n# LID : SL",
-                kind(node),
+                node_type_name(node),
                 end_port.guid,
                 end_port.lid,
                 node.name()

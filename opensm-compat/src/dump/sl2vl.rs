@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::vl_plan::SLS;
 
-use super::{LidOwners, kind};
+use super::{LidOwners, node_type_name};
 use crate::view::FabricView;
 
 const HEAD: &str = "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15";
@@ -18,11 +18,11 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     let (topo, vl_plan) = (&*routing.run.topo, &routing.run.routing.vl_plan);
     for (index, (node, ends)) in view.nodes.iter().zip(view.link_ends()).enumerate() {
         if let Some(s) = routing.switch(index) {
-            head(view, index, PortNum::ZERO, out)?;
+            write_header(view, index, PortNum::ZERO, out)?;
             let cabled = || ends.iter().filter(|e| e.peer.node != index).map(|e| e.port);
             for output in cabled() {
                 for input in [PortNum::ZERO].into_iter().chain(cabled()) {
-                    row((input, output), &vl_plan.map(topo, s, input, output), out)?;
+                    write_row((input, output), &vl_plan.map(topo, s, input, output), out)?;
                 }
             }
             writeln!(out, "{RULE}\n")?;
@@ -30,9 +30,9 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
         }
         for link_end in ends.iter().filter(|_| !node.is_switch()) {
             if let Some(s) = routing.switch(link_end.peer.node) {
-                head(view, index, link_end.port, out)?;
+                write_header(view, index, link_end.port, out)?;
                 let map = vl_plan.end_port_map(topo.vls(s, link_end.peer.port));
-                row((PortNum::ZERO, PortNum::ZERO), &map, out)?;
+                write_row((PortNum::ZERO, PortNum::ZERO), &map, out)?;
                 writeln!(out, "{RULE}\n")?;
             }
         }
@@ -40,20 +40,25 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     Ok(())
 }
 
-fn head(view: &FabricView, node: usize, port: PortNum, out: &mut dyn Write) -> io::Result<()> {
+fn write_header(
+    view: &FabricView,
+    node: usize,
+    port: PortNum,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let node = &view.nodes[node];
     let end_port = node.end_port(port);
     writeln!(
         out,
         "{} {}, base LID {}, \"{}\"\n{HEAD}\n{RULE}",
-        kind(node),
+        node_type_name(node),
         end_port.guid,
         end_port.lid,
         node.name()
     )
 }
 
-fn row(pair: (PortNum, PortNum), map: &[u8; SLS], out: &mut dyn Write) -> io::Result<()> {
+fn write_row(pair: (PortNum, PortNum), map: &[u8; SLS], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{:<3} {:<3} :", pair.0.0, pair.1.0)?;
     for vl in map {
         write!(out, " {vl:<2}")?;

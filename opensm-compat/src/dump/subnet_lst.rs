@@ -18,7 +18,7 @@ enum Half {
 pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
     for (index, link_ends) in view.link_ends().iter().enumerate() {
         for link_end in link_ends {
-            half(
+            write_half(
                 view,
                 PortLocation {
                     node: index,
@@ -28,7 +28,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
                 out,
             )?;
             out.write_all(b" ")?;
-            half(view, link_end.peer, Half::Peer, out)?;
+            write_half(view, link_end.peer, Half::Peer, out)?;
             writeln!(
                 out,
                 " PHY={} LOG={} SPD={}",
@@ -41,7 +41,12 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     Ok(())
 }
 
-fn half(view: &FabricView, at: PortLocation, half: Half, out: &mut dyn Write) -> io::Result<()> {
+fn write_half(
+    view: &FabricView,
+    at: PortLocation,
+    half: Half,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let node = &view.nodes[at.node];
     let end_port = node.end_port(at.port);
     let kind = match node.kind {
@@ -77,7 +82,7 @@ fn half(view: &FabricView, at: PortLocation, half: Half, out: &mut dyn Write) ->
             node.vendor_id, node.device_id
         )?,
     }
-    // Readers take a brace in a name as its end.
+    // Readers take a brace in a name as the end of the name.
     let name = node.name().replace('{', "(").replace('}', ")");
     write!(
         out,

@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<SwitchLfts, Vec<InputError>> {
     let mut parser = LftsParser::default();
     let mut errors = Vec::new();
     for (i, text) in text.lines().enumerate() {
-        if let Err(e) = parser.line(Line::with_comments(i + 1, text)) {
+        if let Err(e) = parser.parse_line(Line::with_comments(i + 1, text)) {
             errors.push(e);
             if errors.len() >= ERRORS_MAX {
                 break;
@@ -64,7 +64,7 @@ impl LftsParser {
         }
     }
 
-    fn line(&mut self, mut line: Line<'_>) -> Parsed<()> {
+    fn parse_line(&mut self, mut line: Line<'_>) -> Parsed<()> {
         let full_line = line.clone();
         let Some((at, word)) = line.next_word() else {
             return Ok(());
@@ -73,13 +73,13 @@ impl LftsParser {
             return Ok(());
         }
         if word == "Unicast" {
-            return self.switch(line);
+            return self.start_table(line);
         }
         if word == "Multicast" {
             return Err(line.error(at, "multicast tables are not supported"));
         }
         if word.starts_with("0x") {
-            return self.entry(line, at, word);
+            return self.parse_entry(line, at, word);
         }
         // `9 lids dumped`
         let rest = [line.next_word(), line.next_word()].map(|w| w.map(|(_, w)| w));
@@ -89,7 +89,7 @@ impl LftsParser {
         Err(full_line.error(at, "expected `Unicast lids ...` or `0xLID PORT`"))
     }
 
-    fn switch(&mut self, mut line: Line<'_>) -> Parsed<()> {
+    fn start_table(&mut self, mut line: Line<'_>) -> Parsed<()> {
         self.finish();
         while let Some((_, word)) = line.next_word() {
             if word == "guid" {
@@ -105,7 +105,7 @@ impl LftsParser {
         Err(line.missing("`guid` of the switch"))
     }
 
-    fn entry(&mut self, mut line: Line<'_>, at: usize, word: &str) -> Parsed<()> {
+    fn parse_entry(&mut self, mut line: Line<'_>, at: usize, word: &str) -> Parsed<()> {
         let lid = lid(word).ok_or_else(|| {
             line.error(
                 at,
@@ -131,11 +131,11 @@ impl LftsParser {
             table.resize(index + 1, PortNum::DROP.raw());
         }
         table[index] = port;
-        self.owner(&mut line, index)
+        self.parse_owner(&mut line, index)
     }
 
-    /// The comment of an entry contains the port GUID of the LID's owner.
-    fn owner(&mut self, line: &mut Line<'_>, lid: usize) -> Parsed<()> {
+    /// Parses the comment of an entry, which contains the port GUID of the LID's owner.
+    fn parse_owner(&mut self, line: &mut Line<'_>, lid: usize) -> Parsed<()> {
         while let Some((_, word)) = line.next_word() {
             // The name follows the GUID, so it cannot be mistaken for it.
             if word != "portguid" {

@@ -33,7 +33,7 @@ pub fn parse_sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<Inpu
         let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
-        if blocks.head(&mut line, word)? {
+        if blocks.parse_header(&mut line, word)? {
             return Ok(());
         }
         let compact = word.starts_with("0x");
@@ -67,7 +67,7 @@ pub fn parse_sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<Inpu
         pairs.push((pair.0, pair.1, map));
         Ok(())
     })?;
-    Ok(blocks.done)
+    Ok(blocks.rows)
 }
 
 /// Path SLs of each source, indexed by destination LID.
@@ -83,7 +83,7 @@ pub fn parse_path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
         let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
-        if blocks.head(&mut line, word)? {
+        if blocks.parse_header(&mut line, word)? {
             return Ok(());
         }
         let colon = line.clone().next_word().is_some_and(|(_, w)| w == ":");
@@ -122,7 +122,7 @@ pub fn parse_path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
         });
         (guid, shared)
     };
-    Ok(blocks.done.into_iter().map(share).collect())
+    Ok(blocks.rows.into_iter().map(share).collect())
 }
 
 /// Calls `read` with each line that is neither blank nor a comment.
@@ -132,12 +132,12 @@ fn each_line(
     mut read: impl FnMut(Line<'_>) -> Parsed<()>,
 ) -> Result<(), Vec<InputError>> {
     let mut errors = Vec::new();
-    let mut any = false;
+    let mut has_data = false;
     for (i, text) in text.lines().enumerate() {
         if text.trim().is_empty() || text.trim_start().starts_with('#') {
             continue;
         }
-        any = true;
+        has_data = true;
         if let Err(e) = read(Line::with_comments(i + 1, text)) {
             errors.push(e);
             if errors.len() >= ERRORS_MAX {
@@ -145,7 +145,7 @@ fn each_line(
             }
         }
     }
-    if !any {
+    if !has_data {
         errors.push(InputError {
             position: None,
             message: format!("no data: expected a file such as {expected}"),
@@ -161,23 +161,23 @@ fn each_line(
 /// Data by GUID, in the order of the file.
 #[derive(Default)]
 struct RowsByGuid<T> {
-    done: Vec<(PortGuid, T)>,
+    rows: Vec<(PortGuid, T)>,
     index: std::collections::BTreeMap<u64, usize>,
-    now: Option<usize>,
+    selected: Option<usize>,
 }
 
 impl<T: Default> RowsByGuid<T> {
     /// Selects the GUID that the following lines describe.
     fn select(&mut self, guid: PortGuid) {
         let at = *self.index.entry(guid.0).or_insert_with(|| {
-            self.done.push((guid, T::default()));
-            self.done.len() - 1
+            self.rows.push((guid, T::default()));
+            self.rows.len() - 1
         });
-        self.now = Some(at);
+        self.selected = Some(at);
     }
 
-    /// Parses a header such as `Switch 0x..., base LID 2, "leaf1"`; `false` if the line is none.
-    fn head(&mut self, line: &mut Line<'_>, word: &str) -> Parsed<bool> {
+    /// Parses a header such as `Switch 0x..., base LID 2, "leaf1"`; `false` if the line is not a header.
+    fn parse_header(&mut self, line: &mut Line<'_>, word: &str) -> Parsed<bool> {
         match word {
             "Switch" | "Router" => {}
             "Channel" => {
@@ -195,8 +195,8 @@ impl<T: Default> RowsByGuid<T> {
     }
 
     fn current(&mut self, line: &Line<'_>) -> Parsed<&mut T> {
-        self.now
-            .and_then(|at| self.done.get_mut(at))
+        self.selected
+            .and_then(|at| self.rows.get_mut(at))
             .map(|(_, v)| v)
             .ok_or_else(|| {
                 line.error(

@@ -101,7 +101,7 @@ impl<'a> Span<'a> {
         self.text().contains('\n')
     }
 
-    /// Whether the span starts on the line on which `other` ends.
+    /// Whether the span starts on the line on which `other` starts.
     pub(super) fn begins_on_line_of(&self, other: &Self) -> bool {
         let gap = self
             .text_of_file
@@ -177,7 +177,6 @@ impl<'a> Span<'a> {
     /// The first item, and the rest.
     pub(super) fn split_item(&self) -> (Self, Option<Self>) {
         match self.split_once(',') {
-            // The MGID of a group ends with the line, even without a comma.
             Some((item, rest)) => (item, Some(rest)),
             None => (self.clone(), None),
         }

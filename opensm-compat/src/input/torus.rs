@@ -55,7 +55,7 @@ pub fn parse(text: &str) -> Result<GuidTorus, Vec<InputError>> {
         portgroup_max_ports: PORTGROUP_MAX_PORTS,
         port_order: Vec::new(),
     };
-    parse_lines(line::lines(text), |line| parser.line(line))?;
+    parse_lines(line::lines(text), |line| parser.parse_line(line))?;
     let Some((radix, wraps)) = parser.shape else {
         return Err(vec![InputError {
             position: None,
@@ -81,7 +81,7 @@ impl TorusParser {
         }
     }
 
-    fn line(&mut self, mut line: Line<'_>) -> Parsed<()> {
+    fn parse_line(&mut self, mut line: Line<'_>) -> Parsed<()> {
         let Some((at, word)) = line.next_word() else {
             return Ok(());
         };
@@ -90,19 +90,19 @@ impl TorusParser {
             return Err(line.error(at, format!("`{word}` before `torus` or `mesh`")));
         }
         if let Some(direction) = position(&LINKS) {
-            return self.link(&mut line, at, direction);
+            return self.parse_link(&mut line, at, direction);
         }
         if let Some(dimension) = position(&DATELINES) {
-            return self.dateline(&mut line, dimension);
+            return self.parse_dateline(&mut line, dimension);
         }
         match word {
-            "torus" | "mesh" => self.shape(&mut line, at, word == "torus")?,
+            "torus" | "mesh" => self.parse_shape(&mut line, at, word == "torus")?,
             "next_seed" => self.next_seed(),
             "portgroup_max_ports" => {
                 let max_ports = line.number("number of ports", 1, 255)?;
                 self.portgroup_max_ports = u16::try_from(max_ports).unwrap_or(u16::MAX);
             }
-            "port_order" => self.port_order(line)?,
+            "port_order" => self.parse_port_order(line)?,
             "max_changes" => {
                 line.number("number", 0, u64::from(u32::MAX))?;
             }
@@ -122,7 +122,7 @@ impl TorusParser {
         Ok(())
     }
 
-    fn shape(&mut self, line: &mut Line<'_>, at: usize, is_torus: bool) -> Parsed<()> {
+    fn parse_shape(&mut self, line: &mut Line<'_>, at: usize, is_torus: bool) -> Parsed<()> {
         if self.shape.is_some() {
             return Err(line.error(at, "duplicate `torus` or `mesh`"));
         }
@@ -134,8 +134,10 @@ impl TorusParser {
                 "" => {}
                 "t" | "T" => *wraps = true,
                 "m" | "M" => *wraps = false,
-                more => {
-                    return Err(line.error(at, format!("invalid suffix `{more}`: expected t or m")));
+                suffix => {
+                    return Err(
+                        line.error(at, format!("invalid suffix `{suffix}`: expected t or m"))
+                    );
                 }
             }
             *radix = line::parse_number(digits)
@@ -154,7 +156,7 @@ impl TorusParser {
         Ok(())
     }
 
-    fn link(&mut self, line: &mut Line<'_>, at: usize, direction: usize) -> Parsed<()> {
+    fn parse_link(&mut self, line: &mut Line<'_>, at: usize, direction: usize) -> Parsed<()> {
         let (from, to) = (NodeGuid(line.guid()?), NodeGuid(line.guid()?));
         if from == to {
             return Err(line.error(at, "a link needs two different switches"));
@@ -174,7 +176,7 @@ impl TorusParser {
         Ok(())
     }
 
-    fn dateline(&mut self, line: &mut Line<'_>, dimension: usize) -> Parsed<()> {
+    fn parse_dateline(&mut self, line: &mut Line<'_>, dimension: usize) -> Parsed<()> {
         let max = self.shape.map_or(1, |(radix, _)| radix[dimension]);
         let (at, word) = line.next_word().ok_or_else(|| line.missing("a number"))?;
         let (negative, digits) = match word.strip_prefix('-') {
@@ -195,7 +197,7 @@ impl TorusParser {
         Ok(())
     }
 
-    fn port_order(&mut self, mut line: Line<'_>) -> Parsed<()> {
+    fn parse_port_order(&mut self, mut line: Line<'_>) -> Parsed<()> {
         let mut ports = vec![line.port()?];
         while line.clone().next_word().is_some() {
             let port = line.port()?;

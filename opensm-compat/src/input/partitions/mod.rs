@@ -51,7 +51,7 @@ pub fn parse(text: &str) -> Result<PartitionsConf, Vec<InputError>> {
     let text = SourceText::new(text);
     for definition in text.split(';') {
         if !definition.is_blank() {
-            parser.definition(&definition);
+            parser.parse_definition(&definition);
         }
     }
     parser.finish()
@@ -97,7 +97,7 @@ impl PartitionsParser {
     }
 
     /// `header : member, member, ...`
-    fn definition(&mut self, text: &Span<'_>) {
+    fn parse_definition(&mut self, text: &Span<'_>) {
         let Some((head, body)) = text.split_once(':') else {
             let message = "missing `:` between partition and members";
             return self.fail(text, message);
@@ -107,19 +107,19 @@ impl PartitionsParser {
                 "partition header (up to `:`) spans several lines: missing `;` before it?";
             return self.fail(&head, message);
         }
-        let Some((at, header)) = self.header(&head) else {
+        let Some((at, header)) = self.parse_header(&head) else {
             return;
         };
         let mut remaining = Some(body);
         while let Some(items) = remaining.take() {
             let (item, more) = items.split_item();
             remaining = more;
-            self.item(&item, at, &header, &mut remaining);
+            self.parse_item(&item, at, &header, &mut remaining);
         }
     }
 
     /// Index of the partition of a header, and the header's flags.
-    fn header(&mut self, head: &Span<'_>) -> Option<(usize, PartitionHeader)> {
+    fn parse_header(&mut self, head: &Span<'_>) -> Option<(usize, PartitionHeader)> {
         let mut parts = head.split(',');
         let first = parts.next()?;
         let (mut name, mut id) = first.name_and_value();
@@ -135,7 +135,7 @@ impl PartitionsParser {
             Some(id) => Some(self.partition_number(id)?),
             None => None,
         };
-        let at = self.partition(&first, name.text(), number)?;
+        let at = self.find_or_create_partition(&first, name.text(), number)?;
         let partition = &mut self.partitions[at];
         partition.index0 |= header.index0;
         // SL 0 is the default: a later definition without an SL, or with SL 0, does not change the SL of an earlier one.
@@ -176,7 +176,12 @@ impl PartitionsParser {
     }
 
     /// Index of the partition with this number, or with this name if the header has no number. A missing partition is created.
-    fn partition(&mut self, at: &Span<'_>, name: &str, number: Option<u16>) -> Option<usize> {
+    fn find_or_create_partition(
+        &mut self,
+        at: &Span<'_>,
+        name: &str,
+        number: Option<u16>,
+    ) -> Option<usize> {
         let index = self.partitions.iter().position(|p| match number {
             Some(number) => p.number == number,
             None => !name.is_empty() && p.name == name,
@@ -236,7 +241,7 @@ impl PartitionsParser {
     }
 
     /// A member or a group. The flags of a group end with its line.
-    fn item<'a>(
+    fn parse_item<'a>(
         &mut self,
         item: &Span<'a>,
         at: usize,
@@ -257,16 +262,16 @@ impl PartitionsParser {
                     "`mgid` needs a multicast GID such as mgid=ff12:401b::16",
                 );
             };
-            return self.group(&mgid, &flags, at, header);
+            return self.add_group(&mgid, &flags, at, header);
         }
         if selector.is_blank() {
             return;
         }
         let membership = match &value {
             None => header.membership,
-            Some(value) => self.membership(value),
+            Some(value) => self.parse_membership(value),
         };
-        let Some(selector) = self.selector(&selector) else {
+        let Some(selector) = self.parse_selector(&selector) else {
             return;
         };
         if let Some(selector) = selector {
@@ -274,7 +279,7 @@ impl PartitionsParser {
         }
     }
 
-    fn membership(&mut self, value: &Span<'_>) -> Membership {
+    fn parse_membership(&mut self, value: &Span<'_>) -> Membership {
         match values::membership(value.text()) {
             Some((membership, exact)) => {
                 if !exact {
@@ -304,7 +309,7 @@ impl PartitionsParser {
     }
 
     /// The members that a keyword or GUID selects; `Some(None)` for NONE.
-    fn selector(&mut self, word: &Span<'_>) -> Option<Option<MemberSelector>> {
+    fn parse_selector(&mut self, word: &Span<'_>) -> Option<Option<MemberSelector>> {
         const KEYWORDS: [(&str, Option<MemberSelector>); 6] = [
             ("NONE", None),
             ("ALL", Some(MemberSelector::All)),
@@ -333,7 +338,13 @@ impl PartitionsParser {
         }
     }
 
-    fn group(&mut self, mgid: &Span<'_>, flags: &[Span<'_>], at: usize, header: &PartitionHeader) {
+    fn add_group(
+        &mut self,
+        mgid: &Span<'_>,
+        flags: &[Span<'_>],
+        at: usize,
+        header: &PartitionHeader,
+    ) {
         let Some(gid) = values::mgid(mgid.text()) else {
             let message = format!(
                 "invalid multicast GID `{}`: expected e.g. ff12:401b::16",

@@ -72,7 +72,7 @@ pub fn mgid(word: &str) -> Option<Gid> {
     Some(Gid(address.octets())).filter(|gid| gid.is_multicast())
 }
 
-/// A number between `least` and `most`.
+/// A number from `min` to `max`.
 ///
 /// # Errors
 /// The expected range.

@@ -131,7 +131,7 @@ impl Section {
     }
 
     fn by_keyword(word: &str) -> Option<&'static Self> {
-        SECTIONS.iter().find(|b| b.keyword == word)
+        SECTIONS.iter().find(|s| s.keyword == word)
     }
 }
 
@@ -164,7 +164,7 @@ pub fn parse(text: &str, partitions: &[Partition]) -> Result<QosPolicyConf, Vec<
         errors: Vec::new(),
     };
     for line in text.lines(|next| !next.contains(':') && !is_section_word(next)) {
-        parser.line(&line);
+        parser.parse_line(&line);
     }
     parser.finish()
 }
@@ -192,7 +192,7 @@ struct QosPolicyParser<'a> {
 }
 
 impl<'a> QosPolicyParser<'a> {
-    fn line(&mut self, line: &Span<'a>) {
+    fn parse_line(&mut self, line: &Span<'a>) {
         let text = line.text();
         if let Some(section) = text.strip_prefix("end-").and_then(Section::by_keyword) {
             return self.close_section(section, line);
@@ -201,8 +201,8 @@ impl<'a> QosPolicyParser<'a> {
             return self.open_section(section, line);
         }
         match self.open.last() {
-            Some((section, _)) if section.keyword == ULPS => self.ulp(line),
-            Some((section, _)) => self.setting(section, line),
+            Some((section, _)) if section.keyword == ULPS => self.parse_ulp(line),
+            Some((section, _)) => self.parse_setting(section, line),
             None => {
                 let word = line.split_word().0;
                 let message = format!(
@@ -265,11 +265,11 @@ impl<'a> QosPolicyParser<'a> {
             let message = format!("`end-{0}` without `{0}`", section.keyword);
             return self.errors.push(line.error(message));
         };
-        if let Some((missing, begun)) = self.open.get(at + 1) {
+        if let Some((missing, start)) = self.open.get(at + 1) {
             let message = format!(
                 "`end-{}` is missing: line {} starts `{}`",
                 missing.keyword,
-                begun.line(),
+                start.line(),
                 missing.keyword
             );
             self.errors.push(line.error(message));
@@ -320,11 +320,11 @@ impl<'a> QosPolicyParser<'a> {
     }
 
     /// `key: value` in an item.
-    fn setting(&mut self, section: &'static Section, line: &Span<'a>) {
+    fn parse_setting(&mut self, section: &'static Section, line: &Span<'a>) {
         let Some((key, value)) = line.split_once(':') else {
             let word = line.split_word().0;
             let message = if section.keys.is_empty() {
-                nothing_else(section, word.text())
+                describe_misplaced(section, word.text())
             } else if section.keys.contains(&word.text()) {
                 self.keys_seen.push(word.text());
                 format!("missing `:` after `{}`", word.text())
@@ -335,7 +335,9 @@ impl<'a> QosPolicyParser<'a> {
         };
         let word = key.text();
         if section.keys.is_empty() {
-            return self.errors.push(key.error(nothing_else(section, word)));
+            return self
+                .errors
+                .push(key.error(describe_misplaced(section, word)));
         }
         if !section.keys.contains(&word) {
             return self.errors.push(key.error(describe_unknown(section, word)));
@@ -358,8 +360,8 @@ impl<'a> QosPolicyParser<'a> {
         }
     }
 
-    fn ulp(&mut self, line: &Span<'a>) {
-        match ulps::read(line) {
+    fn parse_ulp(&mut self, line: &Span<'a>) {
+        match ulps::parse(line) {
             Ok(Ulp::Rule(rule)) => self.ulps.push(rule),
             Ok(Ulp::Default(level)) => {
                 if self.default.is_some() {
@@ -436,8 +438,8 @@ impl<'a> QosPolicyParser<'a> {
 fn suggest_section(word: &str) -> String {
     let names: Vec<&str> = SECTIONS
         .iter()
-        .filter(|b| b.parent.is_empty())
-        .map(|b| b.keyword)
+        .filter(|s| s.parent.is_empty())
+        .map(|s| s.keyword)
         .collect();
     match nearest_keyword(word, names.iter().copied()) {
         Some(suggestion) => format!("did you mean `{suggestion}`?"),
@@ -446,11 +448,11 @@ fn suggest_section(word: &str) -> String {
 }
 
 /// A setting where only items are allowed.
-fn nothing_else(section: &Section, word: &str) -> String {
+fn describe_misplaced(section: &Section, word: &str) -> String {
     let items: Vec<&str> = SECTIONS
         .iter()
-        .filter(|b| b.parent == section.keyword)
-        .map(|b| b.keyword)
+        .filter(|s| s.parent == section.keyword)
+        .map(|s| s.keyword)
         .collect();
     let items = items.join("` or `");
     format!(

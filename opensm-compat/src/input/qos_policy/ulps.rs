@@ -12,9 +12,9 @@ use crate::error::InputError;
 use crate::input::span::Span;
 use crate::keyword::nearest_keyword;
 
-/// ServiceIDs of SDP: this plus the TCP port.
+/// Base ServiceID of SDP, to which the TCP port is added.
 const SDP: u64 = 0x0001_0000;
-/// ServiceIDs of the RDMA connection manager's TCP port space: this plus the TCP port.
+/// Base ServiceID of the RDMA connection manager's TCP port space, to which the TCP port is added.
 const TCP: u64 = 0x0106_0000;
 /// TCP port of RDS.
 const RDS_PORT: u64 = 0x48CA;
@@ -52,7 +52,7 @@ pub(super) enum Ulp {
 }
 
 /// Parses a line: `protocol : SL` or `protocol, key ranges : SL`.
-pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
+pub(super) fn parse(line: &Span<'_>) -> Result<Ulp, InputError> {
     let (application, sl) = line
         .rsplit_once(':')
         .ok_or_else(|| line.error("missing `:` and SL, as in `ipoib, pkey 0x8001 : 3`"))?;
@@ -87,7 +87,7 @@ pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
                 let all = keys.join(", ");
                 Err(protocol.error(format!("`{name}` needs a key: {all}")))
             }
-            _ => Ok(Ulp::Rule(plain(&name, level))),
+            _ => Ok(Ulp::Rule(rule_without_key(&name, level))),
         };
     };
     let (key, list) = rest.split_word();
@@ -100,11 +100,11 @@ pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
         return Err(key.error(format!("`{name}` has no key `{}`: {known}", key.text())));
     }
     let purpose = format!("{name}, {} {}", key.text(), list.text());
-    rule(&name, key.text(), &list, QosRule::new(purpose, level)).map(Ulp::Rule)
+    rule_with_key(&name, key.text(), &list, QosRule::new(purpose, level)).map(Ulp::Rule)
 }
 
 /// The rule of a protocol without a key.
-fn plain(name: &str, level: Arc<QosLevel>) -> QosRule {
+fn rule_without_key(name: &str, level: Arc<QosLevel>) -> QosRule {
     let rule = QosRule::new(name.to_owned(), level);
     let service_id = match name {
         "sdp" => RangeSet::new([(SDP, SDP + 0xFFFF)]),
@@ -120,7 +120,12 @@ fn plain(name: &str, level: Arc<QosLevel>) -> QosRule {
     QosRule { service_id, ..rule }
 }
 
-fn rule(name: &str, key: &str, list: &Span<'_>, rule: QosRule) -> Result<QosRule, InputError> {
+fn rule_with_key(
+    name: &str,
+    key: &str,
+    list: &Span<'_>,
+    rule: QosRule,
+) -> Result<QosRule, InputError> {
     let guids = |list: &Span<'_>| -> Result<Vec<Arc<QosPortGroup>>, InputError> {
         let group = QosPortGroup {
             name: rule.purpose.clone(),

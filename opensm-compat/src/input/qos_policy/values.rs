@@ -10,9 +10,9 @@ use crate::input::span::Span;
 /// Partition number of a P_Key.
 const PARTITION: u64 = 0x7FFF;
 
-/// Ranges such as `7-9, 11`, with numbers up to `most`; `what` names them in errors.
-pub(super) fn ranges(list: &Span<'_>, what: &str, most: u64) -> Result<RangeSet, InputError> {
-    pairs(list, what, most).map(RangeSet::new)
+/// Ranges such as `7-9, 11`, with numbers up to `max`; `item_name` names them in errors.
+pub(super) fn ranges(list: &Span<'_>, item_name: &str, max: u64) -> Result<RangeSet, InputError> {
+    pairs(list, item_name, max).map(RangeSet::new)
 }
 
 /// Partition numbers of P_Keys.
@@ -24,7 +24,7 @@ pub(super) fn pkeys(list: &Span<'_>) -> Result<RangeSet, InputError> {
     Ok(RangeSet::new(partitions))
 }
 
-fn pairs(list: &Span<'_>, what: &str, most: u64) -> Result<Vec<(u64, u64)>, InputError> {
+fn pairs(list: &Span<'_>, item_name: &str, max: u64) -> Result<Vec<(u64, u64)>, InputError> {
     list.items()
         .iter()
         .map(|item| {
@@ -32,8 +32,8 @@ fn pairs(list: &Span<'_>, what: &str, most: u64) -> Result<Vec<(u64, u64)>, Inpu
                 .split_once('-')
                 .unwrap_or_else(|| (item.clone(), item.clone()));
             Ok((
-                bounded(&first, what, 0, most)?,
-                bounded(&last, what, 0, most)?,
+                bounded(&first, item_name, 0, max)?,
+                bounded(&last, item_name, 0, max)?,
             ))
         })
         .collect()
@@ -42,26 +42,26 @@ fn pairs(list: &Span<'_>, what: &str, most: u64) -> Result<Vec<(u64, u64)>, Inpu
 /// A number within bounds.
 pub(super) fn bounded(
     word: &Span<'_>,
-    what: &str,
-    least: u64,
-    most: u64,
+    item_name: &str,
+    min: u64,
+    max: u64,
 ) -> Result<u64, InputError> {
     parse_number(word.text())
-        .filter(|n| (least..=most).contains(n))
+        .filter(|n| (min..=max).contains(n))
         .ok_or_else(|| {
             let text = word.text();
             word.error(if text.is_empty() {
-                format!("missing number: expected a {what} from {least} to {most:#x}")
+                format!("missing number: expected a {item_name} from {min} to {max:#x}")
             } else {
-                format!("invalid {what} `{text}`: expected {least} to {most:#x}")
+                format!("invalid {item_name} `{text}`: expected {min} to {max:#x}")
             })
         })
 }
 
 /// A name in the form for comparison: OpenSM ignores case and whitespace.
 pub(super) fn normalized_name(name: &str) -> String {
-    let solid = name.chars().filter(|c| !c.is_whitespace());
-    solid.flat_map(char::to_lowercase).collect()
+    let non_blank = name.chars().filter(|c| !c.is_whitespace());
+    non_blank.flat_map(char::to_lowercase).collect()
 }
 
 /// `NodeDescription/P1`.
