@@ -1,4 +1,4 @@
-/* Two queue pairs of one port talk by datagrams; says what happened, a line for each thing. */
+/* Exchanges datagrams between two UD queue pairs of one port, and prints the result of each step on a line. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -8,16 +8,16 @@
 
 static char buffer[2][512];
 
-static struct ibv_wc next(struct ibv_comp_channel *channel, struct ibv_cq *cq)
+static struct ibv_wc next_completion(struct ibv_comp_channel *channel, struct ibv_cq *cq)
 {
 	struct ibv_wc wc = {0};
-	struct ibv_cq *told;
+	struct ibv_cq *event_cq;
 	void *context;
 	while (ibv_poll_cq(cq, 1, &wc) == 0) {
 		ibv_req_notify_cq(cq, 0);
 		if (ibv_poll_cq(cq, 1, &wc))
 			break;
-		if (ibv_get_cq_event(channel, &told, &context) || told != cq || context != buffer)
+		if (ibv_get_cq_event(channel, &event_cq, &context) || event_cq != cq || context != buffer)
 			exit(3);
 		ibv_ack_cq_events(cq, 1);
 	}
@@ -37,8 +37,8 @@ int main(void)
 	struct ibv_mr *mr = ibv_reg_mr(pd, buffer, sizeof buffer, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
 		.cap = {.max_send_wr = 4, .max_recv_wr = 2, .max_send_sge = 2, .max_recv_sge = 2}};
-	struct ibv_qp *none = ibv_create_qp(pd, &init), *qp[2];
-	printf("connected: %s\n", none ? "made" : strerror(errno));
+	struct ibv_qp *rc_qp = ibv_create_qp(pd, &init), *qp[2];
+	printf("connected: %s\n", rc_qp ? "made" : strerror(errno));
 	init.qp_type = IBV_QPT_UD;
 	for (int i = 0; i < 2; i++) {
 		qp[i] = ibv_create_qp(pd, &init);
@@ -67,7 +67,7 @@ int main(void)
 	ibv_post_recv(qp[1], &recv, &bad_recv);
 	ibv_post_send(qp[0], &send, &bad_send);
 	for (int i = 0; i < 2; i++) {
-		struct ibv_wc wc = next(channel, cq);
+		struct ibv_wc wc = next_completion(channel, cq);
 		if (wc.opcode & IBV_WC_RECV)
 			printf("got %d: %s, %u bytes, %c%c%s, from %s, lid %s, global %d\n", (int)wc.wr_id,
 				ibv_wc_status_str(wc.status), wc.byte_len, buffer[1][40], buffer[1][41], buffer[1] + 100,
@@ -78,19 +78,19 @@ int main(void)
 	}
 	out.length = 257;
 	ibv_post_send(qp[0], &send, &bad_send);
-	printf("long: %s\n", ibv_wc_status_str(next(channel, cq).status));
+	printf("long: %s\n", ibv_wc_status_str(next_completion(channel, cq).status));
 	in[1].length = 3, out.length = 6;
 	ibv_post_recv(qp[1], &recv, &bad_recv);
 	send.send_flags = 0;
 	ibv_post_send(qp[0], &send, &bad_send);
-	printf("short: %s\n", ibv_wc_status_str(next(channel, cq).status));
+	printf("short: %s\n", ibv_wc_status_str(next_completion(channel, cq).status));
 	ibv_post_recv(qp[1], &recv, &bad_recv);
 	ibv_post_recv(qp[1], &recv, &bad_recv);
 	printf("full: %s\n", strerror(ibv_post_recv(qp[1], &recv, &bad_recv)));
-	struct ibv_qp_attr over = {.qp_state = IBV_QPS_ERR};
-	ibv_modify_qp(qp[1], &over, IBV_QP_STATE);
+	struct ibv_qp_attr error_state = {.qp_state = IBV_QPS_ERR};
+	ibv_modify_qp(qp[1], &error_state, IBV_QP_STATE);
 	for (int i = 0; i < 2; i++)
-		printf("flushed: %s\n", ibv_wc_status_str(next(channel, cq).status));
+		printf("flushed: %s\n", ibv_wc_status_str(next_completion(channel, cq).status));
 	printf("busy: %s\n", strerror(ibv_destroy_cq(cq)));
 	printf("ends: %d", ibv_destroy_ah(ah) | ibv_destroy_qp(qp[0]) | ibv_destroy_qp(qp[1]) | ibv_destroy_cq(cq));
 	printf(" %d\n", ibv_destroy_comp_channel(channel) | ibv_dereg_mr(mr) | ibv_dealloc_pd(pd) | ibv_close_device(context));

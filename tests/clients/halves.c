@@ -1,5 +1,5 @@
-/* Writes to a umad device what no library would write, and prints what the device says to each: `BYTES ok` or
- * `BYTES ERRNO`. An agent is registered, so that only the length is wrong.
+/* Writes messages of unusual lengths to a umad device, and prints the result of each: `BYTES ok` or `BYTES ERRNO`. An agent
+ * is registered, so only the length is invalid.
  */
 #include <errno.h>
 #include <fcntl.h>

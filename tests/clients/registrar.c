@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAD = 256, AGAIN_MS = 400, PACE_MS = 5, GROUPS = 32 };
+enum { MAD = 256, RETRY_MS = 400, PACE_MS = 5, GROUPS = 32 };
 enum { SET = 2, DELETE = 0x15, INFORM = 0x03, SERVICE = 0x31, MEMBER = 0x38 };
 
 static int port, agent;
-static uint64_t own, tid;
+static uint64_t own_guid, tid;
 static char ca[UMAD_CA_NAME_LEN];
 static void *out, *in;
 
@@ -41,14 +41,14 @@ static uint64_t get(const uint8_t *at, int bytes)
 	return value;
 }
 
-static void gid(uint8_t *at)
+static void put_gid(uint8_t *at)
 {
 	put(at, 0xfe80000000000000ull, 8);
-	put(at + 8, own, 8);
+	put(at + 8, own_guid, 8);
 }
 
-/* A header; the payload follows at 56. */
-static uint8_t *begin(uint8_t method, uint16_t attribute, uint64_t mask)
+/* Starts a MAD in `out` with its header; returns its payload. */
+static uint8_t *start_request(uint8_t method, uint16_t attribute, uint64_t mask)
 {
 	uint8_t *mad = umad_get_mad(out);
 
@@ -74,16 +74,16 @@ static uint16_t sm_lid(void)
 	return lid;
 }
 
-/* Whether standard input has ended, at the latest after a time. */
-static int over(int wait_ms)
+/* Waits up to wait_ms for the end of standard input; returns whether it has ended. */
+static int stdin_ended(int wait_ms)
 {
 	struct pollfd end = {0, POLLIN, 0};
 
 	return poll(&end, 1, wait_ms) > 0;
 }
 
-/* Sends the request that `begin` built until a reply arrives. False if the client must exit first. */
-static int ask(char sign, const char *kind, uint64_t number)
+/* Sends the request in `out` until a reply arrives. False if the client must exit first. */
+static int send_request(char sign, const char *kind, uint64_t number)
 {
 	uint64_t first = tid + 1;
 
@@ -93,36 +93,36 @@ static int ask(char sign, const char *kind, uint64_t number)
 		uint16_t to = sm_lid();
 		uint8_t *mad = umad_get_mad(out);
 
-		if (over(to ? 0 : PACE_MS))
+		if (stdin_ended(to ? 0 : PACE_MS))
 			return 0;
 		if (!to)
 			continue;
 		put(mad + 8, ++tid & 0xffffffff, 8);
 		umad_set_addr(out, to, 1, 0, 0x80010000);
 		umad_set_pkey(out, 0);
-		if (umad_send(port, agent, out, MAD, AGAIN_MS, 0) < 0)
+		if (umad_send(port, agent, out, MAD, RETRY_MS, 0) < 0)
 			continue;
-		/* What is not answered comes back with a status beside it; an answer to one asked before is an answer, too. */
-		while (umad_recv(port, in, &length, 2 * AGAIN_MS) >= 0) {
-			uint8_t *said = umad_get_mad(in);
-			uint64_t about = get(said + 12, 4);
-			int status = said[4] << 8 | said[5];
+		/* A request that timed out is returned with a status. A reply to an earlier transmission counts as well. */
+		while (umad_recv(port, in, &length, 2 * RETRY_MS) >= 0) {
+			uint8_t *reply = umad_get_mad(in);
+			uint64_t reply_tid = get(reply + 12, 4);
+			int status = reply[4] << 8 | reply[5];
 
 			length = MAD;
-			/* The kernel of a host whose SM has just ended answers that it does not support the attribute: try again. */
-			if (!umad_status(in) && about >= first && status == 0x000c) {
-				if (over(PACE_MS))
+			/* After the SM of a host has exited, the host's kernel replies that the attribute is not supported: retry. */
+			if (!umad_status(in) && reply_tid >= first && status == 0x000c) {
+				if (stdin_ended(PACE_MS))
 					return 0;
 				break;
 			}
-			if (!umad_status(in) && about >= first) {
+			if (!umad_status(in) && reply_tid >= first) {
 				if (status)
 					printf("no %c %s %" PRIu64 " 0x%04x %" PRIu64 "\n", sign, kind, number, status, tid - first + 1);
 				else
 					printf("did %c %s %" PRIu64 " %u\n", sign, kind, number, be16toh(umad_get_mad_addr(in)->lid));
-				return !over(PACE_MS);
+				return !stdin_ended(PACE_MS);
 			}
-			if (umad_status(in) && about == tid)
+			if (umad_status(in) && reply_tid == tid)
 				break;
 		}
 	}
@@ -131,36 +131,36 @@ static int ask(char sign, const char *kind, uint64_t number)
 static int group(char sign, uint64_t number)
 {
 	/* MGID, PortGID, JoinState; with Q_Key, TClass, P_Key, SL and FlowLabel, a missing group is created. */
-	uint64_t which = 1 << 0 | 1 << 1 | 1 << 16, made = 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
-	uint8_t *record = begin(sign == '+' ? SET : DELETE, MEMBER, sign == '+' ? which | made : which);
+	uint64_t key = 1 << 0 | 1 << 1 | 1 << 16, create = 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
+	uint8_t *record = start_request(sign == '+' ? SET : DELETE, MEMBER, sign == '+' ? key | create : key);
 
 	put(record, 0xff12000000000000ull, 8);
 	put(record + 8, 0x2000 + number, 8);
-	gid(record + 16);
+	put_gid(record + 16);
 	put(record + 32, 0x0b1b, 4);
 	put(record + 40, 0xffff, 2);
 	record[48] = 1;
-	return ask(sign, "group", number);
+	return send_request(sign, "group", number);
 }
 
 static int service(char sign, uint64_t number)
 {
 	/* ServiceID, ServiceGID, P_Key; lease and name. */
-	uint64_t which = 1 << 0 | 1 << 1 | 1 << 2, made = 1 << 3 | 1 << 5;
-	uint8_t *record = begin(sign == '+' ? SET : DELETE, SERVICE, sign == '+' ? which | made : which);
+	uint64_t key = 1 << 0 | 1 << 1 | 1 << 2, create = 1 << 3 | 1 << 5;
+	uint8_t *record = start_request(sign == '+' ? SET : DELETE, SERVICE, sign == '+' ? key | create : key);
 
 	put(record, 0x10000 + number, 8);
-	gid(record + 8);
+	put_gid(record + 8);
 	put(record + 24, 0xffff, 2);
 	put(record + 28, 0xffffffff, 4);
 	snprintf((char *)record + 48, 64, "of registrar, %" PRIu64, number);
-	return ask(sign, "service", number);
+	return send_request(sign, "service", number);
 }
 
-/* Groups that come: generic, of any type, trap 66. */
+/* Subscribes to group creation: generic notices of any type, trap 66. */
 static int inform(void)
 {
-	uint8_t *info = begin(SET, INFORM, 0);
+	uint8_t *info = start_request(SET, INFORM, 0);
 
 	put(info + 16, 0xffff, 2);
 	info[22] = 1, info[23] = 1;
@@ -168,12 +168,12 @@ static int inform(void)
 	put(info + 26, 66, 2);
 	put(info + 28, 1 << 8, 4);
 	put(info + 33, 0xffffff, 3);
-	return ask('+', "inform", 0);
+	return send_request('+', "inform", 0);
 }
 
 int main(int argc, char **argv)
 {
-	umad_port_t told;
+	umad_port_t attributes;
 	uint64_t kept;
 	int joins;
 
@@ -182,18 +182,18 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	kept = strtoull(argv[2], NULL, 10);
 	joins = !strcmp(argv[3], "joins");
-	if (umad_init() < 0 || umad_get_cas_names(&ca, 1) < 1 || umad_get_port(ca, 1, &told) < 0 || (port = umad_open_port(ca, 1)) < 0
+	if (umad_init() < 0 || umad_get_cas_names(&ca, 1) < 1 || umad_get_port(ca, 1, &attributes) < 0 || (port = umad_open_port(ca, 1)) < 0
 	    || (agent = umad_register(port, 3, 2, 0, NULL)) < 0) {
 		fprintf(stderr, "registrar: no port\n");
 		return 1;
 	}
-	own = be64toh(told.port_guid);
-	umad_release_port(&told);
+	own_guid = be64toh(attributes.port_guid);
+	umad_release_port(&attributes);
 	out = umad_alloc(1, umad_size() + MAD);
 	in = umad_alloc(1, umad_size() + MAD);
 	if (!out || !in)
 		return 1;
-	printf("port %016" PRIx64 "\n", own);
+	printf("port %016" PRIx64 "\n", own_guid);
 	if (!inform())
 		return 0;
 	for (uint64_t first = strtoull(argv[1], NULL, 10), n = first;; n++) {

@@ -3,8 +3,8 @@
  *
  *   in:   NAME LID HEX       HEX: the MAD's 256 bytes
  *   out:  NAME HEX           the response
- *         NAME none          no response: each MAD is followed by a query to the own node, which always responds, and nothing else
- *                            had arrived when that response did. No clock is involved.
+ *         NAME none          no response. Each MAD is followed by a query to the local node, which always responds; no response to
+ *                            the MAD had arrived before that response. No clock is involved.
  *
  * With an argument, the client waits this many milliseconds for each response instead.
  */
@@ -25,18 +25,18 @@ static int agent_of(uint8_t mgmt_class)
 	return agents[mgmt_class];
 }
 
-static void number(uint8_t *mad, uint32_t tid)
+static void set_tid(uint8_t *mad, uint32_t tid)
 {
 	memset(mad + 8, 0, 4);
 	mad[12] = tid >> 24, mad[13] = tid >> 16, mad[14] = tid >> 8, mad[15] = tid;
 }
 
-static uint32_t number_of(const uint8_t *mad)
+static uint32_t tid_of(const uint8_t *mad)
 {
 	return (uint32_t)mad[12] << 24 | mad[13] << 16 | mad[14] << 8 | mad[15];
 }
 
-static int post(uint8_t *umad, int dlid)
+static int send_mad(uint8_t *umad, int dlid)
 {
 	uint8_t *mad = umad_get_mad(umad);
 	int smp = (mad[1] & 0x7f) == 1;
@@ -62,22 +62,22 @@ int main(int argc, char **argv)
 	in = umad_alloc(1, umad_size() + MAD);
 	while (scanf("%255s %u %512s", name, &dlid, hex) == 3) {
 		uint8_t *mad = umad_get_mad(out);
-		uint32_t asked = ++tid, mark = ++tid;
-		int told = 0;
+		uint32_t request_tid = ++tid, query_tid = ++tid;
+		int has_responded = 0;
 
 		memset(out, 0, umad_size() + MAD);
 		for (int i = 0; i < MAD && sscanf(hex + 2 * i, "%2x", &byte) == 1; i++)
 			mad[i] = byte;
-		number(mad, asked);
-		if (agent_of(mad[1]) < 0 || post(out, dlid) < 0) {
+		set_tid(mad, request_tid);
+		if (agent_of(mad[1]) < 0 || send_mad(out, dlid) < 0) {
 			printf("%s refused\n", name);
 			continue;
 		}
 		memset(out, 0, umad_size() + MAD);
 		mad[0] = 1, mad[1] = 0x81, mad[2] = 1, mad[3] = 1, mad[17] = 0x11;
 		memset(mad + 32, 0xff, 4);
-		number(mad, mark);
-		if (!wait_ms && post(out, 0xffff) < 0)
+		set_tid(mad, query_tid);
+		if (!wait_ms && send_mad(out, 0xffff) < 0)
 			return 2;
 		for (;;) {
 			int length = MAD;
@@ -86,18 +86,18 @@ int main(int argc, char **argv)
 			if (umad_recv(port, in, &length, LONG_MS) < 0)
 				return 3;
 			mad = umad_get_mad(in);
-			/* What was not answered comes back to its sender with a status beside it. */
-			if (number_of(mad) == asked && !told && !umad_status(in)) {
+			/* A request that timed out is returned to its sender with a status. */
+			if (tid_of(mad) == request_tid && !has_responded && !umad_status(in)) {
 				printf("%s ", name);
 				for (int i = 0; i < MAD; i++)
 					printf("%02x", mad[i]);
 				printf("\n");
-				told = 1;
+				has_responded = 1;
 			}
-			if (number_of(mad) == (wait_ms ? asked : mark))
+			if (tid_of(mad) == (wait_ms ? request_tid : query_tid))
 				break;
 		}
-		if (!told)
+		if (!has_responded)
 			printf("%s none\n", name);
 	}
 	return 0;
