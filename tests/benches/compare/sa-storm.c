@@ -14,20 +14,20 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAD = 256, TIMEOUT_MS = 1000, HOSTS_MAX = 32, WINDOW_MAX = 256, WAITS_MAX = 1 << 22 };
+enum { MAD = 256, TIMEOUT_MS = 1000, HOSTS_MAX = 32, WINDOW_MAX = 256, LATENCIES_MAX = 1 << 22 };
 
 struct host {
 	int fd, agent;
 	uint16_t lid, sm_lid;
 	uint8_t gid[16];
-	double asked[WINDOW_MAX];
+	double sent_at[WINDOW_MAX];
 };
 
 static struct host hosts[HOSTS_MAX];
 static int count;
-static float waits[WAITS_MAX];
-static long answered, lost, busy, wrong;
-static unsigned turn;
+static float latencies[LATENCIES_MAX];
+static long answered, lost, busy, rejected;
+static unsigned next_host;
 
 static double now(void)
 {
@@ -44,7 +44,7 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void ask(struct host *h, uint32_t slot, void *buffer)
+static void send_query(struct host *h, uint32_t slot, void *buffer)
 {
 	uint8_t *mad = umad_get_mad(buffer);
 
@@ -53,10 +53,10 @@ static void ask(struct host *h, uint32_t slot, void *buffer)
 	memcpy(mad + 12, &slot, 4);
 	mad[17] = 0x35;                                         /* PathRecord */
 	mad[54] = 0x18, mad[55] = 0x0c;                         /* NumbPath, Reversible, SGID, DGID */
-	memcpy(mad + 56 + 8, hosts[turn++ % count].gid, 16);
+	memcpy(mad + 56 + 8, hosts[next_host++ % count].gid, 16);
 	memcpy(mad + 56 + 24, h->gid, 16);
 	mad[56 + 49] = 0x81;                                    /* reversible, one path */
-	h->asked[slot] = now();
+	h->sent_at[slot] = now();
 	umad_set_addr(buffer, h->sm_lid, 1, 0, 0x80010000);
 	umad_set_pkey(buffer, 0);
 	if (umad_send(h->fd, h->agent, buffer, MAD, TIMEOUT_MS, 0) < 0)
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < count; i++) {
 		fds[i].fd = umad_get_fd(hosts[i].fd), fds[i].events = POLLIN;
 		for (uint32_t slot = 0; slot < window; slot++)
-			ask(&hosts[i], slot, buffer);
+			send_query(&hosts[i], slot, buffer);
 	}
 	double start = now(), last = start, t = start;
 	while (t - start < seconds) {
@@ -126,26 +126,26 @@ int main(int argc, char **argv)
 			} else {
 				uint16_t status = (uint16_t)(mad[4] << 8 | mad[5]);
 
-				if (answered < WAITS_MAX)
-					waits[answered] = (float)(t - hosts[i].asked[slot]);
+				if (answered < LATENCIES_MAX)
+					latencies[answered] = (float)(t - hosts[i].sent_at[slot]);
 				answered++;
 				busy += status == 1;
-				wrong += status > 1;
+				rejected += status > 1;
 				if (t - last > silent)
 					silent = t - last;
 				last = t;
 			}
-			ask(&hosts[i], slot, buffer);
+			send_query(&hosts[i], slot, buffer);
 		}
 		t = now();
 	}
 	if (t - last > silent)
 		silent = t - last;
-	long kept = answered < WAITS_MAX ? answered : WAITS_MAX;
-	qsort(waits, (size_t)kept, sizeof waits[0], ascending);
+	long measured = answered < LATENCIES_MAX ? answered : LATENCIES_MAX;
+	qsort(latencies, (size_t)measured, sizeof latencies[0], ascending);
 	printf("%d hosts, window %u: %ld answers, %.0f a second, half within %.3f ms, 99 of 100 within %.3f ms, "
 	       "silent for %.3f s, %ld lost, %ld busy, %ld refused\n",
-	       count, window, answered, answered / (t - start), kept ? waits[kept / 2] * 1e3 : 0,
-	       kept ? waits[kept * 99 / 100] * 1e3 : 0, silent, lost, busy, wrong);
+	       count, window, answered, answered / (t - start), measured ? latencies[measured / 2] * 1e3 : 0,
+	       measured ? latencies[measured * 99 / 100] * 1e3 : 0, silent, lost, busy, rejected);
 	return 0;
 }

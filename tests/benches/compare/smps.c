@@ -1,8 +1,8 @@
-/* Sends directed-route Get(NodeInfo) by libibumad as fast as a window allows, and prints the rate.
+/* Sends directed-route Get(NodeInfo) with libibumad, with a window of outstanding requests, and prints the rate.
  *
- *   smps COUNT WINDOW [HOP,HOP,...]     to the node at the end of the path; its own node without one
+ *   smps COUNT WINDOW [HOP,HOP,...]     to the node at the end of the path; without a path to the local node
  *
- * One client for any simulator: nothing in it knows which one it is on. Exit status 1 if a MAD is not answered.
+ * The client works with any simulator. Exit status 1 if a request has no reply.
  */
 #include <infiniband/umad.h>
 #include <inttypes.h>
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 		}
 		answered++;
 	}
-	double took = now() - start;
-	printf("%ld SMPs, window %ld, %.3f s, %.0f a second\n", count, window, took, count / took);
+	double elapsed = now() - start;
+	printf("%ld SMPs, window %ld, %.3f s, %.0f a second\n", count, window, elapsed, count / elapsed);
 	return 0;
 }
