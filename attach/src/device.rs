@@ -1,7 +1,7 @@
 //! An opened umad file: `read`, `write`, `ioctl` and `close`.
 //!
-//! Owns the rings and the request connection. It checks of a message only what the kernel's `read` and `write`
-//! check before they return (Linux `drivers/infiniband/core/user_mad.c`); the server does the rest.
+//! Owns the rings and the request connection. Of the checks of a message, it makes only those that the kernel's `read`
+//! and `write` make before they return (Linux `drivers/infiniband/core/user_mad.c`); the server makes the others.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};

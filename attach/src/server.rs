@@ -50,8 +50,8 @@ impl Connection {
         };
         match connection.send_request(&hello)? {
             (ServerReply::Done, _) => Ok(connection),
-            (ServerReply::Refused(why), _) => {
-                print_rejection(&why);
+            (ServerReply::Refused(reason), _) => {
+                print_rejection(&reason);
                 Err(ServerError::Unreachable)
             }
             (other, _) => Err(unexpected(&other)),

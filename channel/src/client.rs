@@ -261,7 +261,7 @@ impl ClientEnd {
         spin.until(|| self.is_closed() || (self.may_have_message() && self.has_message()))
     }
 
-    /// Whether a whole message waits.
+    /// Whether a complete message waits.
     pub fn has_message(&self) -> bool {
         let mut receive_state = self.receive_state();
         self.is_ready(&mut receive_state)
@@ -349,7 +349,7 @@ impl ClientEnd {
         }
     }
 
-    /// Whether a whole message waits. Moves frames of a long message out of the ring to make room.
+    /// Whether a complete message waits. Moves frames of a long message out of the ring to make room.
     fn is_ready(&self, receive_state: &mut ReceiveState) -> bool {
         let direction = to_client(&self.mapping);
         let ready: Result<bool, CorruptMemory> = receive_state

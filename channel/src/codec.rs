@@ -69,9 +69,9 @@ impl<'f> Decoder<'f> {
     }
 
     fn take(&mut self, len: usize) -> Result<&'f [u8], Malformed> {
-        let (taken, left) = self.0.split_at_checked(len).ok_or(Malformed(self.1))?;
+        let (bytes, left) = self.0.split_at_checked(len).ok_or(Malformed(self.1))?;
         self.0 = left;
-        Ok(taken)
+        Ok(bytes)
     }
 
     pub(crate) fn number(&mut self) -> Result<u32, Malformed> {

@@ -193,8 +193,8 @@ impl ServerReply {
             Self::Done => {
                 out.number(1);
             }
-            Self::Refused(why) => {
-                out.number(2).bytes(why.as_bytes());
+            Self::Refused(reason) => {
+                out.number(2).bytes(reason.as_bytes());
             }
             Self::Errno(errno) => {
                 out.number(3).number(errno.cast_unsigned());

@@ -512,13 +512,13 @@ mod tests {
             ports: 5,
             pkeys: 6,
         };
-        for answer in [
+        for reply in [
             VerbsReply::Devices(vec![]),
             VerbsReply::Devices(vec![device.clone(), device]),
             VerbsReply::Port(Box::new(port())),
             VerbsReply::QueuePair(0xFF_FFFE),
         ] {
-            let reply = ServerReply::Verbs(answer);
+            let reply = ServerReply::Verbs(reply);
             let bytes = reply.encode();
             assert_eq!(ServerReply::decode(&bytes).as_ref(), Ok(&reply));
             for cut in 0..bytes.len() {

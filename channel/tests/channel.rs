@@ -1,4 +1,4 @@
-//! Both ends of a channel: every message arrives once, whole and in order, no wakeup is lost, and a peer that
+//! Both ends of a channel: every message arrives once, complete and in order, no wakeup is lost, and a peer that
 //! writes invalid data or dies is an error.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
@@ -215,7 +215,7 @@ fn descriptor_is_readable_while_a_message_waits() {
             assert_eq!(peeked, ReceiveOutcome::Message(MessageAction::Peek(1), 1));
             assert!(readable(&fd), "a message that was only peeked still waits");
             assert_eq!(receive(&client, none), b"a");
-            assert!(readable(&fd), "one more");
+            assert!(readable(&fd), "the second message waits");
             assert_eq!(receive(&client, none), b"bc");
         }
         // A message of several frames: readable when it is complete, and until it is consumed.

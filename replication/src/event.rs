@@ -85,7 +85,7 @@ pub enum ReplicationEvent {
     ProtectionRestored,
     /// Of a master: this process was stalled for this time. A standby may have taken over: verify the role before writing.
     ProcessStalled(Duration),
-    /// Of a master: another may have taken over. Stop writing, and find the master. Reported once, until the lease is valid again.
+    /// Of a master: another SM may have taken over. Stop writing, and find the master. Reported once, until the lease is valid again.
     LeaseLost(String),
     /// Of a master: another node took the key in etcd. It is master unless the subnet is partitioned: restart discovery without this
     /// node's records.

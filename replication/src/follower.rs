@@ -320,7 +320,7 @@ impl Follower {
                     });
                 }
             }
-            Message::Refused(why) => return Err(why.into()),
+            Message::Refused(refusal) => return Err(refusal.into()),
             Message::Hello(_) | Message::Ping(_) | Message::Ack(_) => {
                 return Err(ProtocolError::UnexpectedMessage);
             }

@@ -1,8 +1,8 @@
 //! The master's side of replication: what each follower has acknowledged, which followers the master waits for, and since when. Without
 //! I/O: messages and times in, messages and events out.
 //!
-//! Invariant behind `in_sync` of [`ReplicationEvent::MasterSilent`]: while a follower may consider its replica complete, no batch counts as
-//! acknowledged that the follower lacks. A follower considers it complete for two leases from the ping whose pong reported it. The master
+//! Invariant behind `in_sync` of [`ReplicationEvent::MasterSilent`]: while a follower may consider its replica complete, no batch that it
+//! lacks counts as acknowledged. A follower considers it complete for two leases from the ping whose pong reported it. The master
 //! therefore waits for a follower until two leases after the last such pong, whatever happens to the connection.
 
 use core::time::Duration;
@@ -452,8 +452,8 @@ impl Leader {
                     follower.set_goal(last);
                 }
                 (SyncState::Joining { .. }, None) => {}
-                (SyncState::InSync, Some(why)) => {
-                    follower.suspect(timing.in_sync_validity(), now, why)
+                (SyncState::InSync, Some(reason)) => {
+                    follower.suspect(timing.in_sync_validity(), now, reason)
                 }
                 (SyncState::Suspect { .. }, None) => {
                     // The master waited for it all the time, so it lacks no acknowledged batch.

@@ -135,16 +135,16 @@ impl ReplicationNode {
 
     /// The position of the store after all queued requests.
     pub(crate) async fn position(&self) -> Option<Position> {
-        let (reply, answer) = oneshot::channel();
-        self.request(StoreThreadRequest::Position(reply));
-        answer.await.ok().flatten()
+        let (sender, receiver) = oneshot::channel();
+        self.request(StoreThreadRequest::Position(sender));
+        receiver.await.ok().flatten()
     }
 
     /// Reads all records.
     pub(crate) async fn read_all(&self) -> Result<StoreSnapshot, RecordStoreError> {
-        let (reply, answer) = oneshot::channel();
-        self.request(StoreThreadRequest::ReadAll(reply));
-        answer.await.unwrap_or(Err(RecordStoreError::Closed))
+        let (sender, receiver) = oneshot::channel();
+        self.request(StoreThreadRequest::ReadAll(sender));
+        receiver.await.unwrap_or(Err(RecordStoreError::Closed))
     }
 }
 

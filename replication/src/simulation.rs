@@ -272,14 +272,14 @@ impl World {
         if !stalled {
             self.leader.tick(now);
         }
-        for at in 0..NODES {
-            if at == self.master {
+        for node in 0..NODES {
+            if node == self.master {
                 continue;
             }
-            self.connect(at);
-            self.run_leader(at, stalled, delays);
-            self.run_node(at, delays)?;
-            self.check(at)?;
+            self.connect(node);
+            self.run_leader(node, stalled, delays);
+            self.run_node(node, delays)?;
+            self.check(node)?;
         }
         if !stalled {
             self.events.extend(self.leader.take_events());
@@ -287,9 +287,9 @@ impl World {
         Ok(())
     }
 
-    fn run_leader(&mut self, at: usize, stalled: bool, delays: &mut impl FnMut() -> u64) {
+    fn run_leader(&mut self, node_index: usize, stalled: bool, delays: &mut impl FnMut() -> u64) {
         let now = self.now;
-        let node = &mut self.nodes[at];
+        let node = &mut self.nodes[node_index];
         let Some(wire) = node.wire.as_mut().filter(|_| !stalled) else {
             return;
         };
@@ -354,11 +354,11 @@ impl World {
 
     fn run_node(
         &mut self,
-        at: usize,
+        node_index: usize,
         delays: &mut impl FnMut() -> u64,
     ) -> Result<(), TestCaseError> {
         let now = self.now;
-        let node = &mut self.nodes[at];
+        let node = &mut self.nodes[node_index];
         if let Some(wire) = &mut node.wire {
             let open = now >= wire.stalled_until;
             let arrived = wire
@@ -400,9 +400,9 @@ impl World {
     }
 
     /// Invariants that hold at all times.
-    fn check(&mut self, at: usize) -> Result<(), TestCaseError> {
+    fn check(&mut self, node_index: usize) -> Result<(), TestCaseError> {
         let acknowledged = self.leader.acknowledged();
-        let node = &mut self.nodes[at];
+        let node = &mut self.nodes[node_index];
         let local_position = node
             .disk
             .at
@@ -413,7 +413,7 @@ impl World {
                 &node.disk.records,
                 &self.history[index(seq - self.start)],
                 "node {}: records differ from the master's at {}",
-                at,
+                node_index,
                 seq
             );
         }
@@ -470,7 +470,7 @@ impl World {
             Fault::StallMaster(steps) => self.stalled_until = self.now + step(steps),
             Fault::TakeOver(n) => {
                 if n != self.master {
-                    (0..NODES).for_each(|at| self.disconnect(at));
+                    (0..NODES).for_each(|node| self.disconnect(node));
                     for node in &mut self.nodes {
                         // Received jobs are stored before a new session or term.
                         while let Some(job) = node.jobs.pop_front() {

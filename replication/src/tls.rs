@@ -593,7 +593,7 @@ mod tests {
         let at = UnixTime::since_unix_epoch(Duration::from_secs(UnixTime::now().as_secs()) + DAY);
         let notice = tls.due_notice(at);
         assert!(
-            matches!(&notice, Some(CertificateNotice::Unusable(what)) if what.ends_with("no replication until corrected")),
+            matches!(&notice, Some(CertificateNotice::Unusable(text)) if text.ends_with("no replication until corrected")),
             "{notice:?}"
         );
         std::fs::write(&files.key, KeyPair::generate().unwrap().serialize_pem()).unwrap();

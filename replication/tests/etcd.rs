@@ -483,10 +483,13 @@ fn full_etcd_raises_an_alarm() {
         }
         assert!(began.elapsed() < GUARD, "timed out: alarm");
     };
-    let ReplicationEvent::ProtectionLost(why) = event else {
+    let ReplicationEvent::ProtectionLost(reason) = event else {
         unreachable!("expected above")
     };
-    assert!(why.contains("rejected") && why.contains("space"), "{why}");
+    assert!(
+        reason.contains("rejected") && reason.contains("space"),
+        "{reason}"
+    );
     master.wait_until_acknowledged();
     assert_eq!(standby.complete_replica(), Some(false));
     let again = |e: &ReplicationEvent| {
@@ -677,13 +680,13 @@ fn master_starts_without_etcd_after_the_limit() {
     let alarm = master.expect("alarm", |e| {
         matches!(e, ReplicationEvent::ProtectionLost(_))
     });
-    let ReplicationEvent::ProtectionLost(why) = alarm else {
+    let ReplicationEvent::ProtectionLost(reason) = alarm else {
         unreachable!("expected above")
     };
     let error_prefix = format!("etcd at {}: ", cluster.endpoints()[0]);
     assert!(
-        why.starts_with(&error_prefix) && why.contains("refused"),
-        "{why}"
+        reason.starts_with(&error_prefix) && reason.contains("refused"),
+        "{reason}"
     );
     master.commit(vec![put_record(1, 1)]);
     assert_eq!(master.replication.acknowledged(), 1);
@@ -725,14 +728,14 @@ fn both_sides_require_certificates() {
         let event = other.expect("alarm", |e| {
             matches!(e, ReplicationEvent::ProtectionLost(_))
         });
-        let ReplicationEvent::ProtectionLost(why) = event else {
+        let ReplicationEvent::ProtectionLost(reason) = event else {
             unreachable!("matched above")
         };
         assert!(
-            expected_words.iter().any(|word| why.contains(word)),
-            "{why}"
+            expected_words.iter().any(|word| reason.contains(word)),
+            "{reason}"
         );
-        println!("reason: {why}");
+        println!("reason: {reason}");
     }
     assert_eq!(master.events(), []);
     // etcd itself was available.

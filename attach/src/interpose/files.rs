@@ -1,6 +1,6 @@
 //! Directories and file attributes: redirected to the skeleton.
 //!
-//! `readdir` and other functions of a directory stream are not replaced, because the stream is a real one.
+//! `readdir` and other functions of a directory stream are not replaced, because the stream reads a real directory.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 

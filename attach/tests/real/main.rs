@@ -1,6 +1,6 @@
 //! The preload library in real processes: Debian's InfiniBand tools, and this test program as a client.
 //!
-//! The server is a minimal one of these tests ([`server`]).
+//! A minimal server ([`server`]) runs in the test process.
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,

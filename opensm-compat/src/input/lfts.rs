@@ -211,32 +211,38 @@ mod tests {
                 .collect()
         };
         let switch = "Unicast lids [0-9] of switch Lid 2 guid 0x10 ('a'):\n";
-        let one = |line: &str| messages(&format!("{switch}{line}\n")).join("\n");
+        let errors_of_line = |line: &str| messages(&format!("{switch}{line}\n")).join("\n");
         assert_eq!(
-            one("0xc000 1"),
+            errors_of_line("0xc000 1"),
             "2:1: invalid unicast LID `0xc000`: expected 0x0001 to 0xbfff"
         );
         assert_eq!(
-            one("0x0 1"),
+            errors_of_line("0x0 1"),
             "2:1: invalid unicast LID `0x0`: expected 0x0001 to 0xbfff"
         );
-        assert_eq!(one("0x7 256"), "2:5: invalid port `256`: expected 0 to 255");
-        assert_eq!(one("0x7"), "2:4: a port is missing");
         assert_eq!(
-            one("7 8 9"),
+            errors_of_line("0x7 256"),
+            "2:5: invalid port `256`: expected 0 to 255"
+        );
+        assert_eq!(errors_of_line("0x7"), "2:4: a port is missing");
+        assert_eq!(
+            errors_of_line("7 8 9"),
             "2:1: expected `Unicast lids ...` or `0xLID PORT`"
         );
         assert_eq!(
-            one("0x7 1 # CA portguid x:"),
+            errors_of_line("0x7 1 # CA portguid x:"),
             "2:21: invalid port GUID `x:`"
         );
-        assert_eq!(one(switch.trim()), "2:41: duplicate table for this switch");
         assert_eq!(
-            one("0x7 1 # CA portguid 0x1:\n0x7 1 # CA portguid 0x2:"),
+            errors_of_line(switch.trim()),
+            "2:41: duplicate table for this switch"
+        );
+        assert_eq!(
+            errors_of_line("0x7 1 # CA portguid 0x1:\n0x7 1 # CA portguid 0x2:"),
             "3:21: an earlier line assigns this LID to port 0x0000000000000001"
         );
         assert_eq!(
-            one("Multicast mlids [0xc000]"),
+            errors_of_line("Multicast mlids [0xc000]"),
             "2:1: multicast tables are not supported"
         );
         assert_eq!(

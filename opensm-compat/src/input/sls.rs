@@ -305,26 +305,27 @@ mod tests {
     #[test]
     fn invalid_sl_to_vl_tables_are_reported() {
         let head = "Switch 0xa0, base LID 2, \"s\"\n";
-        let one = |line: &str| messages(&parse_sl2vl(&format!("{head}{line}\n")).unwrap_err());
-        assert_eq!(one("1 2 : 0 1"), "2:10: the VL of an SL is missing");
+        let errors_of =
+            |line: &str| messages(&parse_sl2vl(&format!("{head}{line}\n")).unwrap_err());
+        assert_eq!(errors_of("1 2 : 0 1"), "2:10: the VL of an SL is missing");
         assert_eq!(
-            one("1 2 : 0 16 0"),
+            errors_of("1 2 : 0 16 0"),
             "2:9: invalid VL `16`: expected 0 to 15"
         );
-        assert_eq!(one("1 2 0 1"), "2:5: `:` is missing before the VLs");
-        assert_eq!(one("x 2 : 0"), "2:1: invalid input port `x`");
+        assert_eq!(errors_of("1 2 0 1"), "2:5: `:` is missing before the VLs");
+        assert_eq!(errors_of("x 2 : 0"), "2:1: invalid input port `x`");
         assert_eq!(
-            one("0xa0 1 2 0x1"),
+            errors_of("0xa0 1 2 0x1"),
             "2:10: invalid byte `0x1`: expected two VLs such as 0x01"
         );
         let zeros = "0 ".repeat(16);
         assert_eq!(
-            one(&format!("1 2 : {zeros} 7")),
+            errors_of(&format!("1 2 : {zeros} 7")),
             "2:40: unexpected `7`: expected end of line"
         );
         let ones = "1 ".repeat(16);
         assert_eq!(
-            one(&format!("1 2 : {zeros}\n1 2 : {ones}")),
+            errors_of(&format!("1 2 : {zeros}\n1 2 : {ones}")),
             "3:1: conflicting table for this pair of ports"
         );
         assert_eq!(
@@ -351,21 +352,24 @@ mod tests {
 
     #[test]
     fn invalid_path_sls_are_reported() {
-        let one = |text: &str| messages(&parse_path_sl(text).unwrap_err());
+        let errors_of = |text: &str| messages(&parse_path_sl(text).unwrap_err());
         assert_eq!(
-            one("0x11 0 1\n"),
+            errors_of("0x11 0 1\n"),
             "1:6: invalid LID `0`: expected 1 to 49151"
         );
-        assert_eq!(one("0x11 1 16\n"), "1:8: invalid SL `16`: expected 0 to 15");
-        assert_eq!(one("0x11 1\n"), "1:7: SL is missing");
         assert_eq!(
-            one("0x11 1 2\n0x11 1 3\n"),
+            errors_of("0x11 1 16\n"),
+            "1:8: invalid SL `16`: expected 0 to 15"
+        );
+        assert_eq!(errors_of("0x11 1\n"), "1:7: SL is missing");
+        assert_eq!(
+            errors_of("0x11 1 2\n0x11 1 3\n"),
             "2:1: conflicting SL: an earlier line has SL 2"
         );
         assert_eq!(
-            one("n1 1 2\n"),
+            errors_of("n1 1 2\n"),
             "1:1: invalid GUID `n1`: expected a number such as 0x0002c90300a1b2c3"
         );
-        assert!(one("0x0007 : 1\n").contains("line before this one"));
+        assert!(errors_of("0x0007 : 1\n").contains("line before this one"));
     }
 }

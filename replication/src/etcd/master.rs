@@ -147,8 +147,8 @@ fn decode_head(shared: &EtcdShared, head: &[u8]) -> Option<Head> {
     let error = head.as_ref().err();
     let was_reported =
         shared.with_state(|state| core::mem::replace(&mut state.unreadable, error.is_some()));
-    if let (Some(why), false) = (error, was_reported) {
-        tracing::warn!(error = %why, "etcd data overwritten");
+    if let (Some(error), false) = (error, was_reported) {
+        tracing::warn!(%error, "etcd data overwritten");
     }
     head.ok()
 }

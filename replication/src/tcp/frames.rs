@@ -45,7 +45,7 @@ impl ConnectionError {
         match self {
             Self::Io(error) => tls_error(error).is_some(),
             Self::Wire(_) | Self::Protocol(_) => true,
-            Self::Refused(why) => !matches!(why, Refusal::NotMaster | Refusal::Replaced),
+            Self::Refused(refusal) => !matches!(refusal, Refusal::NotMaster | Refusal::Replaced),
             Self::TimedOut | Self::Closed | Self::NoCertificate => false,
         }
     }

@@ -110,9 +110,9 @@ async fn serve(
 /// Sends a refusal, and closes the connection after the peer has.
 async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
-    why: Refusal,
+    refusal: Refusal,
 ) -> Result<(), ConnectionError> {
-    send_last(&mut stream, &Message::Refused(why)).await?;
+    send_last(&mut stream, &Message::Refused(refusal)).await?;
     tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
     Ok(())
 }

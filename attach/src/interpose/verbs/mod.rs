@@ -2,10 +2,7 @@
 //!
 //! Objects are boxes. Their first field is the public structure; for a context, it is the `verbs_context` that
 //! contains it. `crate::verbs` implements the objects.
-#![allow(
-    clippy::unused_unit,
-    reason = "functions without a result have one for the macro"
-)]
+#![allow(clippy::unused_unit, reason = "the macro requires a result type")]
 
 pub(crate) mod abi;
 mod devices;

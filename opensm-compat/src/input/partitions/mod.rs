@@ -231,8 +231,8 @@ impl PartitionsParser {
 
     /// The next unused number (docs/sm-behaviour.md 9.9).
     fn free_number(&mut self, at: &Span<'_>) -> Option<u16> {
-        let taken = |n: u16| self.partitions.iter().any(|p| p.number == n);
-        let unassigned = (self.last_assigned + 1..DEFAULT_PARTITION).find(|n| !taken(*n));
+        let is_used = |n: u16| self.partitions.iter().any(|p| p.number == n);
+        let unassigned = (self.last_assigned + 1..DEFAULT_PARTITION).find(|n| !is_used(*n));
         if unassigned.is_none() {
             self.fail(at, "no free P_Key");
         }

@@ -89,10 +89,10 @@ fn long_form_keywords_are_parsed() {
     let [servers] = &rule.source[..] else {
         panic!("{:?}", rule.source);
     };
-    let one = |n| BTreeSet::from([PortNum(n)]);
+    let single_port = |n| BTreeSet::from([PortNum(n)]);
     let names = BTreeMap::from([
-        ("vs1 HCA-1".to_owned(), one(1)),
-        ("vs2, HCA-1".to_owned(), one(2)),
+        ("vs1 HCA-1".to_owned(), single_port(1)),
+        ("vs2, HCA-1".to_owned(), single_port(2)),
     ]);
     assert_eq!(servers.names, names);
     assert_eq!(
