@@ -51,6 +51,7 @@ fn padded(len: usize) -> u32 {
 }
 
 impl Ring<'_> {
+    /// Bytes between the positions, which are checked.
     fn used(&self, tail: u32, head: u32) -> Result<u32, CorruptMemory> {
         let used = tail.wrapping_sub(head);
         if used > RING || !tail.is_multiple_of(8) || !head.is_multiple_of(8) {
@@ -207,7 +208,7 @@ impl MessageAssembly {
     pub(crate) fn pull(
         &mut self,
         ring: &Ring<'_>,
-        mut freed: impl FnMut(),
+        mut on_release: impl FnMut(),
     ) -> Result<bool, CorruptMemory> {
         while !self.is_complete() {
             let Some(frame) = ring.front()? else {
@@ -227,7 +228,7 @@ impl MessageAssembly {
             ring.copy(frame, &mut self.bytes[start..]);
             self.rest = frame.rest;
             ring.release(frame);
-            freed();
+            on_release();
         }
         Ok(true)
     }

@@ -72,7 +72,7 @@ impl ServerEnd {
         message.clear();
         self.handle_kick();
         let direction = to_server(&self.mapping);
-        let freed = || {
+        let notify_room = || {
             fence(Ordering::SeqCst);
             if direction.room_wanted.load(Ordering::Relaxed) != 0 {
                 direction.room_wanted.store(0, Ordering::SeqCst);
@@ -84,7 +84,7 @@ impl ServerEnd {
             return Ok(false);
         };
         if frame.rest > 0 || self.assembly.is_partial() {
-            let is_complete = self.assembly.pull(&direction.ring, freed)?;
+            let is_complete = self.assembly.pull(&direction.ring, notify_room)?;
             if is_complete {
                 *message = self.assembly.take_message();
             }
@@ -93,7 +93,7 @@ impl ServerEnd {
         message.resize(frame.len, 0);
         direction.ring.copy(frame, message);
         direction.ring.release(frame);
-        freed();
+        notify_room();
         Ok(true)
     }
 

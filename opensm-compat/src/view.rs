@@ -269,7 +269,7 @@ impl FabricView {
                 lft: node.installed.clone(),
             });
         }
-        let at = |p: ferrosm_core::PortRef| PortLocation {
+        let location = |p: ferrosm_core::PortRef| PortLocation {
             node: index[p.node.index()],
             port: p.port,
         };
@@ -282,8 +282,8 @@ impl FabricView {
                 .flatten()
                 .map(|p| p.info().operational_vls);
             FabricLink {
-                a: at(l.a),
-                b: at(l.b),
+                a: location(l.a),
+                b: location(l.b),
                 width: info.and_then(|i| i.width()),
                 speed: port.and_then(ferrosm_core::Port::speed),
                 state: info.map(|i| i.port_state),
@@ -293,7 +293,7 @@ impl FabricView {
         Self {
             nodes,
             links: links.collect(),
-            sm: subnet.local().map(at),
+            sm: subnet.local().map(location),
             routing: None,
         }
     }
@@ -417,7 +417,7 @@ impl FabricView {
     /// Restricts the view to a component.
     #[must_use]
     pub fn restricted_to(&self, component: &ConnectedComponent) -> Self {
-        let at = |p: PortLocation| {
+        let location = |p: PortLocation| {
             Some(PortLocation {
                 node: component.nodes.binary_search(&p.node).ok()?,
                 port: p.port,
@@ -426,8 +426,8 @@ impl FabricView {
         let links = component.links.iter().filter_map(|l| {
             let link = self.links[*l];
             Some(FabricLink {
-                a: at(link.a)?,
-                b: at(link.b)?,
+                a: location(link.a)?,
+                b: location(link.b)?,
                 ..link
             })
         });
@@ -438,7 +438,7 @@ impl FabricView {
                 .iter()
                 .map(|i| self.nodes[*i].clone())
                 .collect(),
-            sm: self.sm.and_then(at),
+            sm: self.sm.and_then(location),
             routing: None,
         }
     }

@@ -575,7 +575,7 @@ mod tests {
 
     /// Replies that wait for a slow local disk are not replicated: standbys must not consider their replica complete.
     #[test]
-    fn slow_disk_of_the_master_ends_in_sync_before_replies_are_sent() {
+    fn slow_master_disk_ends_in_sync_before_replies_are_sent() {
         let timing = Timing {
             heartbeat: ms(100),
             lease: ms(300),

@@ -285,7 +285,7 @@ mod tests {
 
         /// Arbitrary bytes are rejected or are a message; a message decodes to itself after encoding.
         #[test]
-        fn arbitrary_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn arbitrary_bytes_cause_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             if let Ok(message) = decode(&bytes) {
                 let encoded = encode(&message).unwrap();
                 prop_assert_eq!(decode(&encoded[4..]).unwrap(), message);
@@ -295,7 +295,7 @@ mod tests {
 
         /// A message with a changed byte or a truncated message is rejected or is a message.
         #[test]
-        fn corrupted_messages_are_handled(batch in a_batch(), cut: prop::sample::Index, at: prop::sample::Index, byte: u8) {
+        fn corrupted_messages_cause_no_panic(batch in a_batch(), cut: prop::sample::Index, at: prop::sample::Index, byte: u8) {
             let body = encode_batch(&batch).unwrap();
             let mut frame = encode(&Message::Batch { seq: 1, body: RawBytes(&body) }).unwrap();
             let at = at.index(frame.len());

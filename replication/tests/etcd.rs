@@ -220,7 +220,7 @@ fn death_is_detected_within_a_second_without_loss() {
 }
 
 #[test]
-fn handover_loses_nothing_and_differs_from_a_death() {
+fn handover_loses_nothing_and_is_reported_with_its_reason() {
     let cluster = Cluster::new(1);
     let mut first = Node::new(1, &cluster);
     first.lead(10);

@@ -304,7 +304,7 @@ fn standby_beyond_the_log_gets_a_snapshot() {
 }
 
 #[test]
-fn handover_loses_nothing_and_differs_from_a_death() {
+fn handover_loses_nothing_and_is_reported_with_its_reason() {
     let site = Site::new(2);
     let mut first = site.start(0);
     first.lead(10);

@@ -57,10 +57,13 @@ impl Device {
                 ops: [0; 2],
                 node_type: attributes.node_type.cast_signed(),
                 transport_type: 0,
-                name: abi::field(&attributes.name),
-                dev_name: abi::field(&format!("uverbs{index}")),
-                dev_path: abi::field(&format!("/sys/class/infiniband_verbs/uverbs{index}")),
-                ibdev_path: abi::field(&format!("/sys/class/infiniband/{}", attributes.name)),
+                name: abi::fixed_string(&attributes.name),
+                dev_name: abi::fixed_string(&format!("uverbs{index}")),
+                dev_path: abi::fixed_string(&format!("/sys/class/infiniband_verbs/uverbs{index}")),
+                ibdev_path: abi::fixed_string(&format!(
+                    "/sys/class/infiniband/{}",
+                    attributes.name
+                )),
             },
             index,
             attributes,
@@ -71,7 +74,7 @@ impl Device {
     pub(crate) fn attributes(&self) -> abi::DeviceAttr {
         let attributes = &self.attributes;
         abi::DeviceAttr {
-            fw_ver: abi::field(&attributes.firmware),
+            fw_ver: abi::fixed_string(&attributes.firmware),
             node_guid: attributes.node_guid.to_be_bytes(),
             sys_image_guid: attributes.system_image_guid.to_be_bytes(),
             max_mr_size: u64::MAX,

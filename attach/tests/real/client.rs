@@ -176,8 +176,8 @@ fn reads_and_writes_follow_the_kernels_rules() {
 
 /// Messages of megabytes, larger than the rings, pass in both directions with blocking calls.
 #[test]
-fn megabytes_pass_in_both_directions() {
-    run_attached("megabytes_pass_in_both_directions", "30", || {
+fn megabyte_messages_pass_both_ways() {
+    run_attached("megabyte_messages_pass_both_ways", "30", || {
         let fd = open_device(0);
         let long = message(0, MEASURE, 0, 3_000_000);
         assert_eq!(write(fd, &long), long.len() as isize);
@@ -353,8 +353,8 @@ fn threads_share_a_device() {
 
 /// The death of the server wakes a waiting thread, and every call fails as for a removed device.
 #[test]
-fn dead_server_is_a_removed_device() {
-    run_attached("dead_server_is_a_removed_device", "30", || {
+fn calls_fail_after_the_server_dies() {
+    run_attached("calls_fail_after_the_server_dies", "30", || {
         let fd = open_device(0);
         let mut buffer = [0; HEADER + 256];
         let bytes = message(0, STOP, 0, 256);

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lone_switch_reaches_only_itself() {
+    fn single_switch_reaches_only_itself() {
         let view = star();
         let node = &view.nodes[2];
         let other_ports = " ff".repeat(usize::from(node.num_ports));

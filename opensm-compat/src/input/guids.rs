@@ -148,7 +148,7 @@ mod tests {
 
     /// OpenSM stops reading at such a line.
     #[test]
-    fn a_line_without_a_guid_is_an_error() {
+    fn line_without_guid_is_rejected() {
         assert_eq!(
             errors_of(node_guids, "0x1\n spine2\n0x0\n0xg\n"),
             "2:2: invalid GUID `spine2`: expected a number such as 0x0002c90300a1b2c3\n\

@@ -235,8 +235,8 @@ impl CommitQueue {
 
     /// What to write next.
     pub(super) fn work(&self) -> Work {
-        let full = self.logged.0 >= LOG_MAX.0 || self.logged.1 >= LOG_MAX.1;
-        if self.needs_snapshot || full {
+        let is_log_full = self.logged.0 >= LOG_MAX.0 || self.logged.1 >= LOG_MAX.1;
+        if self.needs_snapshot || is_log_full {
             return Work::Snapshot;
         }
         let mut size = 0;
@@ -260,6 +260,7 @@ impl CommitQueue {
         }
     }
 
+    /// Whether etcd has all batches that were acknowledged without it.
     fn has_written_unreplicated(&self) -> bool {
         self.written.is_some() && self.written >= self.unreplicated
     }

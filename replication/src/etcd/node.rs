@@ -237,7 +237,7 @@ async fn idle(shared: &Arc<EtcdShared>) {
     }
 }
 
-/// Calls the callback in any case.
+/// Calls the callback even if its task is cancelled.
 struct PendingCallback(Option<ReplicaCallback>);
 
 impl PendingCallback {

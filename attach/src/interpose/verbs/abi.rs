@@ -386,7 +386,7 @@ pub(crate) struct Cq {
 }
 
 /// A NUL-terminated string in a field of fixed length, truncated if necessary.
-pub(crate) fn field<const N: usize>(text: &str) -> [u8; N] {
+pub(crate) fn fixed_string<const N: usize>(text: &str) -> [u8; N] {
     let mut field = [0; N];
     let len = text.len().min(N.saturating_sub(1));
     field[..len].copy_from_slice(&text.as_bytes()[..len]);

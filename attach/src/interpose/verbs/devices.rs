@@ -230,7 +230,7 @@ replace! {
         let device = device.cast::<Device>();
         // SAFETY: a device of the list.
         let index = unsafe { (*device).index };
-        let opened = super::object(DeviceContext::open(config, device, index, functions));
+        let opened = super::boxed_or_null(DeviceContext::open(config, device, index, functions));
         if opened.is_null() {
             return null_mut();
         }

@@ -45,7 +45,7 @@ fn minus_one_with_errno(result: Result<(), Errno>) -> c_int {
 }
 
 /// An object for the program, or null with `errno`.
-fn object<T>(result: Result<T, Errno>) -> *mut T {
+fn boxed_or_null<T>(result: Result<T, Errno>) -> *mut T {
     match result {
         Ok(object) => Box::into_raw(Box::new(object)),
         Err(errno) => {

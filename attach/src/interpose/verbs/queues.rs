@@ -12,7 +12,7 @@ use ferrosm_channel::verbs::{SendMessage, WireGlobalRoute, WireQpParameters};
 use libc::{POLLIN, pollfd, size_t};
 use rustix::io::Errno;
 
-use super::{context_of, error_number, object};
+use super::{boxed_or_null, context_of, error_number};
 use crate::config::config;
 use crate::next::fail;
 use crate::verbs::abi::{self, Wc, mask, status};
@@ -330,7 +330,7 @@ unsafe fn memory_region(pd: *mut abi::Pd, addr: *mut c_void, length: size_t) -> 
 ///
 /// # Safety
 ///
-/// Made by `object` as a `T`, and no longer used.
+/// Made by `boxed_or_null` as a `T`, and not used afterwards.
 unsafe fn free<T>(object: *mut c_void) -> c_int {
     // SAFETY: promised by the caller.
     drop(unsafe { Box::from_raw(object.cast::<T>()) });
@@ -344,7 +344,7 @@ replace! {
             // SAFETY: passed on, as in all that follows.
             return unsafe { next(context) };
         }
-        object(Ok(abi::Pd { context, handle: 0 }))
+        boxed_or_null(Ok(abi::Pd { context, handle: 0 }))
     }
 
     /// Destroys the object.
@@ -364,7 +364,7 @@ replace! {
             return unsafe { next(pd, addr, length, access) };
         }
         // SAFETY: the program's.
-        object(Ok(unsafe { memory_region(pd, addr, length) }))
+        boxed_or_null(Ok(unsafe { memory_region(pd, addr, length) }))
     }
 
     /// Creates a memory region with an I/O virtual address, which must equal the address.
@@ -376,10 +376,10 @@ replace! {
             return unsafe { next(pd, addr, length, iova, access) };
         }
         if iova != addr as u64 {
-            return object(Err(Errno::OPNOTSUPP));
+            return boxed_or_null(Err(Errno::OPNOTSUPP));
         }
         // SAFETY: the program's.
-        object(Ok(unsafe { memory_region(pd, addr, length) }))
+        boxed_or_null(Ok(unsafe { memory_region(pd, addr, length) }))
     }
 
     /// As `ibv_reg_mr_iova`, with optional access flags.
@@ -391,10 +391,10 @@ replace! {
             return unsafe { next(pd, addr, length, iova, access) };
         }
         if iova != addr as u64 {
-            return object(Err(Errno::OPNOTSUPP));
+            return boxed_or_null(Err(Errno::OPNOTSUPP));
         }
         // SAFETY: the program's.
-        object(Ok(unsafe { memory_region(pd, addr, length) }))
+        boxed_or_null(Ok(unsafe { memory_region(pd, addr, length) }))
     }
 
     /// Destroys the object.
@@ -413,7 +413,7 @@ replace! {
             // SAFETY: passed on.
             return unsafe { next(context) };
         }
-        object(Channel::new().map(|channel| CompChannel {
+        boxed_or_null(Channel::new().map(|channel| CompChannel {
             ibv: abi::CompChannel { context, fd: channel.epoll.as_raw_fd(), refcnt: 0 },
             channel: Arc::new(channel),
         })).cast()
@@ -438,7 +438,7 @@ replace! {
             // SAFETY: passed on.
             return unsafe { next(context, cqe, cq_context, channel, vector) };
         }
-        let cq: *mut Cq = object(Ok(Cq {
+        let cq: *mut Cq = boxed_or_null(Ok(Cq {
             ibv: abi::Cq {
                 context,
                 channel,
@@ -531,7 +531,7 @@ replace! {
             return unsafe { next(pd, init) };
         }
         // SAFETY: the program's structures.
-        let qp = object(unsafe { create_qp(pd, &*init) });
+        let qp = boxed_or_null(unsafe { create_qp(pd, &*init) });
         if !qp.is_null() {
             // SAFETY: just made; the program gets the actual capacities.
             unsafe { (*init).cap = (*qp).cap };
@@ -619,7 +619,7 @@ replace! {
             return unsafe { next(pd, attr) };
         }
         // SAFETY: the program's structures.
-        object(Ok(unsafe { address_handle(pd, *attr) })).cast()
+        boxed_or_null(Ok(unsafe { address_handle(pd, *attr) })).cast()
     }
 
     /// The address of a message's sender.
@@ -647,7 +647,7 @@ replace! {
         // SAFETY: the program's structures.
         let address = unsafe { sender_address((*pd).context, port, &*wc, grh) };
         // SAFETY: as above.
-        object(address.map(|attr| unsafe { address_handle(pd, attr) })).cast()
+        boxed_or_null(address.map(|attr| unsafe { address_handle(pd, attr) })).cast()
     }
 
     /// Destroys the object.

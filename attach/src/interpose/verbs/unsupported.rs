@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use rustix::io::Errno;
 
-use super::{error_number, object};
+use super::{boxed_or_null, error_number};
 use crate::config::config;
 
 /// Functions that return an error number, and functions that return an object.
@@ -29,7 +29,7 @@ macro_rules! reject {
                     // SAFETY: passed on.
                     return unsafe { next($($part),*) };
                 }
-                object::<c_void>(Err(Errno::OPNOTSUPP))
+                boxed_or_null::<c_void>(Err(Errno::OPNOTSUPP))
             }
         })*
     };

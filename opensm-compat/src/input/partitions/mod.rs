@@ -107,14 +107,14 @@ impl PartitionsParser {
                 "partition header (up to `:`) spans several lines: missing `;` before it?";
             return self.fail(&head, message);
         }
-        let Some((at, header)) = self.parse_header(&head) else {
+        let Some((index, header)) = self.parse_header(&head) else {
             return;
         };
         let mut remaining = Some(body);
         while let Some(items) = remaining.take() {
             let (item, more) = items.split_item();
             remaining = more;
-            self.parse_item(&item, at, &header, &mut remaining);
+            self.parse_item(&item, index, &header, &mut remaining);
         }
     }
 
@@ -135,8 +135,8 @@ impl PartitionsParser {
             Some(id) => Some(self.partition_number(id)?),
             None => None,
         };
-        let at = self.find_or_create_partition(&first, name.text(), number)?;
-        let partition = &mut self.partitions[at];
+        let index = self.find_or_create_partition(&first, name.text(), number)?;
+        let partition = &mut self.partitions[index];
         partition.index0 |= header.index0;
         // SL 0 is the default: a later definition without an SL, or with SL 0, does not change the SL of an earlier one.
         if header.flags.sl != Sl(0) {
@@ -149,7 +149,7 @@ impl PartitionsParser {
                 partition.groups.push(group);
             }
         }
-        Some((at, header))
+        Some((index, header))
     }
 
     /// The partition number of a P_Key.
@@ -240,11 +240,11 @@ impl PartitionsParser {
         unassigned
     }
 
-    /// A member or a group. The flags of a group end with its line.
+    /// A member or a group of partition `index`. The flags of a group end with its line.
     fn parse_item<'a>(
         &mut self,
         item: &Span<'a>,
-        at: usize,
+        index: usize,
         header: &PartitionHeader,
         rest: &mut Option<Span<'a>>,
     ) {
@@ -262,7 +262,7 @@ impl PartitionsParser {
                     "`mgid` needs a multicast GID such as mgid=ff12:401b::16",
                 );
             };
-            return self.add_group(&mgid, &flags, at, header);
+            return self.add_group(&mgid, &flags, index, header);
         }
         if selector.is_blank() {
             return;
@@ -275,7 +275,7 @@ impl PartitionsParser {
             return;
         };
         if let Some(selector) = selector {
-            self.partitions[at].members.push((selector, membership));
+            self.partitions[index].members.push((selector, membership));
         }
     }
 
@@ -342,7 +342,7 @@ impl PartitionsParser {
         &mut self,
         mgid: &Span<'_>,
         flags: &[Span<'_>],
-        at: usize,
+        index: usize,
         header: &PartitionHeader,
     ) {
         let Some(gid) = values::mgid(mgid.text()) else {
@@ -365,7 +365,7 @@ impl PartitionsParser {
             }
         }
         group_flags.scopes.extend(scopes);
-        let partition = &mut self.partitions[at];
+        let partition = &mut self.partitions[index];
         match group_flags.groups(gid, partition.number, &header.flags) {
             Ok(groups) => {
                 for group in groups {

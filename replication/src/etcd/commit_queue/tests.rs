@@ -87,7 +87,7 @@ fn reacquired_key_rewrites_nothing() {
 }
 
 #[test]
-fn without_etcd_acknowledges_once_leases_are_no_evidence() {
+fn master_without_etcd_acknowledges_once_leases_are_no_evidence() {
     let mut l = queue();
     l.on_failure("down".to_owned(), ms(10));
     l.committed(1, body(), ms(20));
@@ -248,7 +248,7 @@ fn lease_loss_is_reported_once_per_renewal() {
 }
 
 #[test]
-fn gap_or_excess_is_written_as_snapshot() {
+fn gap_or_oversized_backlog_requires_a_snapshot() {
     let mut l = queue();
     l.on_key_held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
     l.committed(8, body(), ms(0));
@@ -269,7 +269,7 @@ fn gap_or_excess_is_written_as_snapshot() {
 }
 
 #[test]
-fn repeated_validity_is_no_renewal() {
+fn repeated_lease_validity_is_not_a_renewal() {
     let mut l = queue();
     l.on_leases_valid(ms(900));
     l.tick(ms(900));
