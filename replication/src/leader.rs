@@ -187,12 +187,12 @@ impl Leader {
         if !self.followers.contains_key(&hello.guid) && self.followers.len() >= FOLLOWERS_MAX {
             return Err(Refusal::Full);
         }
-        let at = hello.position.and_then(|at| self.log.locate(at));
-        let at = at.filter(|seq| self.log.has_all_after(*seq));
+        let resume_seq = hello.position.and_then(|at| self.log.locate(at));
+        let resume_seq = resume_seq.filter(|seq| self.log.has_all_after(*seq));
         let goal = self.log.end_position().seq;
-        let phase = at.map_or(Phase::NeedsSnapshot, |sent| Phase::Streaming { sent, goal });
+        let phase = resume_seq.map_or(Phase::NeedsSnapshot, |sent| Phase::Streaming { sent, goal });
         let epoch = self.log.end_position().epoch;
-        let resume = at.map(|seq| Position { epoch, seq });
+        let resume = resume_seq.map(|seq| Position { epoch, seq });
         let validity = self.timing.in_sync_validity();
         let follower = self.followers.entry(hello.guid).or_insert(FollowerEntry {
             link: None,
@@ -209,7 +209,7 @@ impl Leader {
             resume,
         });
         follower.suspect(validity, now, StandbyLossReason::Disconnected);
-        match at {
+        match resume_seq {
             // It still has what it had acknowledged.
             Some(seq) if seq >= follower.acked => follower.acked = seq,
             Some(_) | None => {
@@ -220,7 +220,7 @@ impl Leader {
                         reason,
                     });
                 }
-                follower.acked = at.unwrap_or(0);
+                follower.acked = resume_seq.unwrap_or(0);
                 follower.sync = SyncState::OutOfSync;
             }
         }

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn a_batch() -> impl Strategy<Value = RecordBatch> {
+    fn batch_strategy() -> impl Strategy<Value = RecordBatch> {
         let key = prop::collection::vec(any::<u8>(), 1..=RecordKey::LEN_MAX)
             .prop_filter_map("a key", |bytes| RecordKey::from_bytes(&bytes));
         let value = prop::collection::vec(any::<u8>(), 0..200);
@@ -273,7 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn batches_survive_a_round_trip(batch in a_batch(), seq: u64) {
+        fn batches_survive_a_round_trip(batch in batch_strategy(), seq: u64) {
             let body = encode_batch(&batch).unwrap();
             let frame = encode(&Message::Batch { seq, body: RawBytes(&body) }).unwrap();
             let Message::Batch { seq: got, body } = decode(&frame[4..]).unwrap() else {
@@ -295,7 +295,7 @@ mod tests {
 
         /// A message with a changed byte or a truncated message is rejected or is a message.
         #[test]
-        fn corrupted_messages_cause_no_panic(batch in a_batch(), cut: prop::sample::Index, at: prop::sample::Index, byte: u8) {
+        fn corrupted_messages_cause_no_panic(batch in batch_strategy(), cut: prop::sample::Index, at: prop::sample::Index, byte: u8) {
             let body = encode_batch(&batch).unwrap();
             let mut frame = encode(&Message::Batch { seq: 1, body: RawBytes(&body) }).unwrap();
             let at = at.index(frame.len());
