@@ -62,21 +62,21 @@ fn client(stream: &UnixStream) {
         let spin = SpinWait::new(Duration::from_micros(spin_us));
         let start = Instant::now();
         let mut buffer = [0; 512];
-        let (mut under_way, mut messages) = (0, 0);
-        let mut late = false;
-        while !late || under_way > 0 {
-            late = late || start.elapsed() > Duration::from_secs(1);
-            while !late && under_way < window {
+        let (mut in_flight, mut messages) = (0, 0);
+        let mut time_is_up = false;
+        while !time_is_up || in_flight > 0 {
+            time_is_up = time_is_up || start.elapsed() > Duration::from_secs(1);
+            while !time_is_up && in_flight < window {
                 ring_end.send(&[&MESSAGE[..64], &MESSAGE[64..]]).unwrap();
-                under_way += 1;
+                in_flight += 1;
             }
-            while under_way > 0 && !ring_end.wait(spin, None).unwrap() {}
+            while in_flight > 0 && !ring_end.wait(spin, None).unwrap() {}
             while ring_end
                 .receive(&mut buffer, |_| MessageAction::Consume)
                 .unwrap()
                 != ReceiveOutcome::Empty
             {
-                under_way -= 1;
+                in_flight -= 1;
                 messages += 1;
             }
         }

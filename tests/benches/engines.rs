@@ -43,16 +43,17 @@ fn engines(c: &mut Criterion) {
         group.bench_with_input(BenchmarkId::new("verify", hosts), &topo, |b, topo| {
             b.iter(|| black_box(verify(topo, &before.tables, &VlPlan::single())));
         });
-        let less = fabric.without_link(fabric.links.len() / 2).build();
+        let degraded = fabric.without_link(fabric.links.len() / 2).build();
         let previous = PreviousRouting::from_tables_of(&before);
         group.bench_with_input(
             BenchmarkId::new("updn-lost-cable", hosts),
-            &less,
-            |b, less| {
+            &degraded,
+            |b, degraded| {
                 b.iter(|| {
                     black_box(
-                        engine_by_name("updn")
-                            .map(|e| e.route(&RoutingRequest::new(less).with_previous(&previous))),
+                        engine_by_name("updn").map(|e| {
+                            e.route(&RoutingRequest::new(degraded).with_previous(&previous))
+                        }),
                     )
                 });
             },

@@ -43,7 +43,7 @@ fn main() -> Result<(), Failure> {
     let mut out = Vec::new();
     let (mut sent, mut replies) = (0u64, 0u64);
     let started = Clock::now();
-    let mut ask = |fabric: &mut Fabric, path: &DrPath, request: &SmpRequest| {
+    let mut send = |fabric: &mut Fabric, path: &DrPath, request: &SmpRequest| {
         sent += 1;
         let mad = MadOut {
             to: Address::DIRECTED,
@@ -55,13 +55,13 @@ fn main() -> Result<(), Failure> {
     };
     let get = |attr: AttrId, modifier: AttrMod| SmpRequest::get(attr, modifier, MKey::NONE);
     for (node, path) in &paths {
-        ask(&mut fabric, path, &get(id::NODE_INFO, AttrMod(0)));
-        ask(&mut fabric, path, &get(id::NODE_DESCRIPTION, AttrMod(0)));
+        send(&mut fabric, path, &get(id::NODE_INFO, AttrMod(0)));
+        send(&mut fabric, path, &get(id::NODE_DESCRIPTION, AttrMod(0)));
         let first = if fabric.is_switch(*node) { 0 } else { 1 };
         for port in first..=fabric.num_ports(*node) {
             let modifier = PortInfo::modifier(PortNum(port));
-            ask(&mut fabric, path, &get(id::PORT_INFO, modifier));
-            ask(
+            send(&mut fabric, path, &get(id::PORT_INFO, modifier));
+            send(
                 &mut fabric,
                 path,
                 &get(id::PKEY_TABLE, AttrMod(u32::from(port) << 16)),
@@ -77,7 +77,7 @@ fn main() -> Result<(), Failure> {
         if fabric.is_switch(*node) {
             for block in 0..blocks {
                 let set = SmpRequest::set(id::LFT, AttrMod(block), MKey::NONE, table);
-                ask(&mut fabric, path, &set);
+                send(&mut fabric, path, &set);
             }
         }
     }
@@ -111,7 +111,7 @@ fn through_port(mut fabric: Fabric, at: PortAt, paths: &[(usize, DrPath)]) -> Re
     Ok(())
 }
 
-/// The same through a [`SimNet`] without latency.
+/// The same through a [`Net`] without latency.
 fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     let mut net = Net::new(Fabric::new(&generate::from_spec(text)?)?, 1);
     net.set_instant();
@@ -132,7 +132,7 @@ fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     }
     #[allow(clippy::cast_precision_loss, reason = "approximate rate for display")]
     let rate = replies as f64 / started.elapsed().as_secs_f64();
-    println!("through SimNet: {replies} replies: {rate:.0} MADs/s");
+    println!("through Net: {replies} replies: {rate:.0} MADs/s");
     Ok(())
 }
 
@@ -140,7 +140,7 @@ fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
 struct RequestWindow {
     paths: Vec<DrPath>,
     next: usize,
-    ring_end: usize,
+    total: usize,
     credit: usize,
     replies: usize,
 }
@@ -152,7 +152,7 @@ impl HostedSm for RequestWindow {
     }
     fn handle_timeout(&mut self, _: Instant) {}
     fn poll_send(&mut self) -> Option<MadOut> {
-        if self.credit == 0 || self.next == self.ring_end {
+        if self.credit == 0 || self.next == self.total {
             return None;
         }
         let path = &self.paths[self.next % self.paths.len()];
@@ -173,14 +173,14 @@ impl HostedSm for RequestWindow {
 fn through_world(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     let mut world = World::new(Fabric::new(&generate::from_spec(text)?)?, 1);
     let paths: Vec<_> = paths.iter().map(|p| p.1).collect();
-    let end = paths.len() * 20;
+    let total = paths.len() * 20;
     let started = Clock::now();
     let id = world.add_sm(
         None,
         RequestWindow {
             paths,
             next: 0,
-            ring_end: end,
+            total,
             credit: 64,
             replies: 0,
         },

@@ -75,9 +75,9 @@ fn main() {
             let mut fabric = fabric;
             if let Some(nth) = lost {
                 for link in (0..fabric.links.len()).rev().step_by(nth) {
-                    let less = fabric.without_link(link);
-                    if less.connected() {
-                        fabric = less;
+                    let degraded = fabric.without_link(link);
+                    if degraded.connected() {
+                        fabric = degraded;
                     }
                 }
             }
@@ -154,20 +154,20 @@ fn report_lost_link(
             continue;
         }
         let ((a, pa), (b, pb)) = fabric.links[link];
-        let less = degraded.build();
+        let degraded_topo = degraded.build();
         if only_reroute {
             println!("      lost {a}:{pa}-{b}:{pb}");
-            report_reroute(topo, routed, &less);
+            report_reroute(topo, routed, &degraded_topo);
             continue;
         }
         let previous = PreviousRouting::from_tables_of(routed);
         let before = &routed.tables;
         let t = Instant::now();
         let after = engine
-            .route(&RoutingRequest::new(&less).with_previous(&previous))
+            .route(&RoutingRequest::new(&degraded_topo).with_previous(&previous))
             .unwrap();
         let took = t.elapsed().as_secs_f64();
-        let cold = engine.route(&RoutingRequest::new(&less)).unwrap();
+        let cold = engine.route(&RoutingRequest::new(&degraded_topo)).unwrap();
         let again = engine
             .route(
                 &RoutingRequest::new(topo).with_previous(&PreviousRouting::from_tables_of(&after)),
@@ -175,9 +175,9 @@ fn report_lost_link(
             .unwrap();
         let (entries, blocks) = changes(before, &after.tables);
         let (cold_entries, cold_blocks) = changes(before, &cold.tables);
-        report_reroute(topo, routed, &less);
+        report_reroute(topo, routed, &degraded_topo);
         let using = |s: usize, p: u8| before[s].entries().iter().filter(|&&e| e == p).count();
-        let proof = verify(&less, &after.tables, &after.vl_plan);
+        let proof = verify(&degraded_topo, &after.tables, &after.vl_plan);
         println!(
             "      lost {a}:{pa}-{b}:{pb} {:6.1} ms: {entries} entries {blocks} blocks (used it: {} + {}; cold: \
              {cold_entries}, {cold_blocks}); restored: {}; {}",
@@ -197,11 +197,11 @@ fn report_lost_link(
     }
 }
 
-/// Measures the incremental reroute after the same loss, its incremental verification, and the plan of the LFT update.
-fn report_reroute(topo: &Topology, routed: &Routing, less: &Topology) {
+/// Measures the incremental reroute after a lost link, its incremental verification, and the planning of the LFT update.
+fn report_reroute(topo: &Topology, routed: &Routing, degraded_topo: &Topology) {
     let previous = PreviousRouting::from_routing(&Arc::new(topo.clone()), routed);
     let cold = PreviousRouting::from_routing(&Arc::new(topo.clone()), routed);
-    let request = RoutingRequest::new(less).with_previous(&previous);
+    let request = RoutingRequest::new(degraded_topo).with_previous(&previous);
     let timed = |f: &mut dyn FnMut()| {
         let t = Instant::now();
         f();
@@ -209,7 +209,11 @@ fn report_reroute(topo: &Topology, routed: &Routing, less: &Topology) {
     };
     let last = previous.last.as_ref().unwrap();
     let prepared = timed(&mut || last.prepare());
-    let unprepared = timed(&mut || drop(reroute(&RoutingRequest::new(less).with_previous(&cold))));
+    let unprepared = timed(&mut || {
+        drop(reroute(
+            &RoutingRequest::new(degraded_topo).with_previous(&cold),
+        ))
+    });
     let mut best = [f64::MAX; 4];
     let mut after = None;
     for _ in 0..5 {
@@ -227,7 +231,7 @@ fn report_reroute(topo: &Topology, routed: &Routing, less: &Topology) {
         .verify(topo, &routed.tables, &routed.vl_plan)
         .unwrap();
     let run = VerifiedRun {
-        topo: Arc::new(less.clone()),
+        topo: Arc::new(degraded_topo.clone()),
         routing: after.clone(),
         baseline_max_load: 0,
         cache: RerouteCache::new(),
@@ -237,14 +241,14 @@ fn report_reroute(topo: &Topology, routed: &Routing, less: &Topology) {
     for _ in 0..5 {
         let mut next = verifier.clone();
         best[1] = best[1].min(timed(&mut || {
-            proof = next.verify(less, &after.tables, &after.vl_plan);
+            proof = next.verify(degraded_topo, &after.tables, &after.vl_plan);
         }));
         best[2] = best[2].min(timed(&mut || {
-            assert_eq!(proof, verify(less, &after.tables, &after.vl_plan));
+            assert_eq!(proof, verify(degraded_topo, &after.tables, &after.vl_plan));
         }));
         best[3] = best[3].min(timed(&mut || {
             drop(transition::plan_with(
-                less,
+                degraded_topo,
                 &previous.lfts,
                 &after.tables,
                 &after.vl_plan,

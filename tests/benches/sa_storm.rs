@@ -42,7 +42,7 @@ use tokio::sync::mpsc;
 /// Hosts that send requests.
 const HOSTS: usize = 1000;
 /// Requests in flight per host.
-const OPEN: usize = 16;
+const IN_FLIGHT: usize = 16;
 /// Path queries of 1,000 nodes with 4 processes each, all to all.
 const MPI: u64 = 4 * 999_000;
 /// Requests per second at moderate load.
@@ -104,7 +104,7 @@ struct Storm {
     /// Requests left to send on replies, always 0 in open loop.
     left: AtomicU64,
     answered: AtomicU64,
-    refused: AtomicU64,
+    busy_replies: AtomicU64,
     /// Bytes of replies.
     bytes: AtomicU64,
     began: Instant,
@@ -178,7 +178,7 @@ impl Storm {
             .add(self.elapsed_ns().saturating_sub(sent_at));
         let status = Status(header.status);
         if status == Status::BUSY {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.busy_replies.fetch_add(1, Ordering::Relaxed);
         } else {
             self.answered.fetch_add(1, Ordering::Relaxed);
             self.errors
@@ -196,7 +196,7 @@ impl Storm {
     }
 
     fn done(&self) -> u64 {
-        self.answered.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
+        self.answered.load(Ordering::Relaxed) + self.busy_replies.load(Ordering::Relaxed)
     }
 }
 
@@ -242,10 +242,10 @@ impl GmpReceiver for ServerSide {
     }
 }
 
-/// Counts sweeps, and starts the next one while requested.
+/// Counts sweeps. While `sweeping` is set, requests the next sweep when one completes.
 struct Operator {
     sweeps: Arc<AtomicU64>,
-    heavy: Arc<AtomicBool>,
+    sweeping: Arc<AtomicBool>,
     control: mpsc::Sender<Control>,
 }
 
@@ -254,7 +254,7 @@ impl Shell for Operator {
     fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<()> {
         if let Event::SweepCompleted(_) = event {
             self.sweeps.fetch_add(1, Ordering::SeqCst);
-            if self.heavy.load(Ordering::SeqCst) {
+            if self.sweeping.load(Ordering::SeqCst) {
                 let _ = self.control.try_send(Control::Reload);
             }
         }
@@ -275,7 +275,7 @@ struct Bench {
     transport: Arc<Transport>,
     hosts: Vec<Host>,
     sweeps: Arc<AtomicU64>,
-    heavy: Arc<AtomicBool>,
+    sweeping: Arc<AtomicBool>,
     control: mpsc::Sender<Control>,
     thread: std::thread::JoinHandle<()>,
 }
@@ -290,14 +290,14 @@ impl Bench {
             ready: Condvar::new(),
             storm: RwLock::default(),
         });
-        let (sweeps, heavy) = (
+        let (sweeps, sweeping) = (
             Arc::new(AtomicU64::new(0)),
             Arc::new(AtomicBool::new(false)),
         );
-        let (control, orders) = mpsc::channel(16);
+        let (control, commands) = mpsc::channel(16);
         let thread = {
             let (net, transport, control) = (net.clone(), Arc::clone(&transport), control.clone());
-            let (sweeps, heavy) = (Arc::clone(&sweeps), Arc::clone(&heavy));
+            let (sweeps, sweeping) = (Arc::clone(&sweeps), Arc::clone(&sweeping));
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
@@ -307,10 +307,12 @@ impl Bench {
                     let clock = Clock::start();
                     let (sender, receiver) = net.attach(None).expect("default port").split();
                     let port = SimulatedPort::new(net, Box::new(sender), Box::new(receiver));
-                    let (there, here) = (ServerSide(Arc::clone(&transport)), ServerSide(transport));
+                    let (gmp_sender, gmp_receiver) =
+                        (ServerSide(Arc::clone(&transport)), ServerSide(transport));
                     let limits = AdmissionLimits::default();
-                    let server = SaServer::start(Box::new(there), Box::new(here), limits)
-                        .expect("server threads started");
+                    let server =
+                        SaServer::start(Box::new(gmp_sender), Box::new(gmp_receiver), limits)
+                            .expect("server threads started");
                     // Only explicitly requested sweeps.
                     let cfg = SmConfig {
                         sweep_interval: Duration::ZERO,
@@ -319,11 +321,11 @@ impl Bench {
                     let sm = SubnetManager::new(cfg, RestoredState::default(), clock.now());
                     let shell = Operator {
                         sweeps,
-                        heavy,
+                        sweeping,
                         control,
                     };
                     let mut driver =
-                        Driver::new(sm, clock, port, shell, orders).with_sa_server(Some(server));
+                        Driver::new(sm, clock, port, shell, commands).with_sa_server(Some(server));
                     driver.run().await.expect("attached port");
                 });
             })
@@ -345,7 +347,7 @@ impl Bench {
             transport,
             hosts,
             sweeps,
-            heavy,
+            sweeping,
             control,
             thread,
         }
@@ -359,8 +361,8 @@ impl Bench {
     /// Sending hosts, spread over the fabric.
     fn requesters(&self) -> Vec<Host> {
         let step = (self.hosts.len() / HOSTS).max(1);
-        let all_lines = self.hosts.iter().step_by(step);
-        all_lines.copied().take(HOSTS).collect()
+        let spread_hosts = self.hosts.iter().step_by(step);
+        spread_hosts.copied().take(HOSTS).collect()
     }
 
     fn storm(
@@ -375,7 +377,7 @@ impl Bench {
             requests,
             left: AtomicU64::new(left),
             answered: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
+            busy_replies: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             began: Instant::now(),
             sent_at: (0..window).map(|_| AtomicU64::new(0)).collect(),
@@ -431,16 +433,16 @@ impl Bench {
     }
 
     fn paths(&self) {
-        let (storm, took) = self.run(OPEN, 1_000_000, self.path_requests());
+        let (storm, took) = self.run(IN_FLIGHT, 1_000_000, self.path_requests());
         print_result("PathRecord Get, 16 in flight", &storm, took);
-        self.sweep_meanwhile(|| {
-            let (storm, took) = self.run(OPEN, 1_000_000, self.path_requests());
+        self.run_during_sweeps(|| {
+            let (storm, took) = self.run(IN_FLIGHT, 1_000_000, self.path_requests());
             print_result("  the same during sweeps", &storm, took);
         });
     }
 
     fn mpi(&self) {
-        let (storm, took) = self.run(OPEN, MPI, self.path_requests());
+        let (storm, took) = self.run(IN_FLIGHT, MPI, self.path_requests());
         print_result("MPI start, 1,000 x 4", &storm, took);
         println!("  {:32} {:10.2} s", "", took.as_secs_f64());
     }
@@ -476,7 +478,7 @@ impl Bench {
                 &storm,
                 Duration::from_secs(3),
             );
-            self.sweep_meanwhile(|| {
+            self.run_during_sweeps(|| {
                 let storm = self.at_rate(rate, 3);
                 print_result("  the same during sweeps", &storm, Duration::from_secs(3));
             });
@@ -484,12 +486,12 @@ impl Bench {
     }
 
     /// Runs `workload` during continuous full sweeps.
-    fn sweep_meanwhile(&self, workload: impl FnOnce()) {
+    fn run_during_sweeps(&self, workload: impl FnOnce()) {
         let before = self.sweeps.load(Ordering::SeqCst);
-        self.heavy.store(true, Ordering::SeqCst);
+        self.sweeping.store(true, Ordering::SeqCst);
         let _ = self.control.blocking_send(Control::Reload);
         workload();
-        self.heavy.store(false, Ordering::SeqCst);
+        self.sweeping.store(false, Ordering::SeqCst);
         let began = Instant::now();
         let mut seen = before;
         // Wait until the last sweep completes.
@@ -504,7 +506,7 @@ impl Bench {
         println!("  {:32} {:10} sweeps", "", seen - before);
     }
 
-    /// Every window slot joins and leaves four groups of its own sixteenth of all groups, one after the other.
+    /// Each window slot of a host joins and leaves four groups, one after the other; slots with the same index use the same groups.
     fn members(&self) {
         let mgid = |n: usize| {
             let mut gid = [0; 16];
@@ -518,7 +520,7 @@ impl Bench {
             let (index, host) = (slot / requesters.len(), slot % requesters.len());
             let turn = usize::try_from(n).unwrap_or(0);
             McMemberRecord {
-                mgid: mgid(index % OPEN * 4 + (host + turn) % 4),
+                mgid: mgid(index % IN_FLIGHT * 4 + (host + turn) % 4),
                 port_gid: gid(requesters[host].guid),
                 join_state: JoinState(1),
                 qkey: 0x0B1B,
@@ -534,9 +536,9 @@ impl Bench {
             message(Method::Set, sa::id::MC_MEMBER, create, &data)
         };
         let again = join.clone();
-        let joins = 4 * (OPEN * self.requesters().len()) as u64;
-        self.with_tables("joins", joins, Box::new(join.clone()));
-        self.with_tables("repeated joins", joins, Box::new(join));
+        let joins = 4 * (IN_FLIGHT * self.requesters().len()) as u64;
+        self.run_and_count_mft_writes("joins", joins, Box::new(join.clone()));
+        self.run_and_count_mft_writes("repeated joins", joins, Box::new(join));
         // Members leave and join again.
         let turns = move |slot, n: u64| {
             if n.is_multiple_of(2) {
@@ -546,16 +548,21 @@ impl Bench {
                 again(slot, n / 2)
             }
         };
-        self.with_tables("alternate leaves and joins", 500_000, Box::new(turns));
+        self.run_and_count_mft_writes("alternate leaves and joins", 500_000, Box::new(turns));
     }
 
     /// Runs the requests and counts the MFT blocks written for them.
-    fn with_tables(&self, description: &str, total: u64, requests: Box<RequestGenerator>) {
-        let (before, sets) = self.multicast();
-        let (storm, took) = self.run(OPEN, total, requests);
+    fn run_and_count_mft_writes(
+        &self,
+        description: &str,
+        total: u64,
+        requests: Box<RequestGenerator>,
+    ) {
+        let (before, sets) = self.mft_blocks();
+        let (storm, took) = self.run(IN_FLIGHT, total, requests);
         print_result(description, &storm, took);
         self.wait_for_mft_writes();
-        let (after, sets_after) = self.multicast();
+        let (after, sets_after) = self.mft_blocks();
         let differ = before.iter().zip(&after).filter(|(a, b)| a != b).count();
         let written = sets_after - sets;
         println!(
@@ -566,10 +573,10 @@ impl Bench {
 
     /// Waits until no further table is written.
     fn wait_for_mft_writes(&self) {
-        let mut last = self.multicast().1;
+        let mut last = self.mft_blocks().1;
         loop {
             std::thread::sleep(Duration::from_millis(1500));
-            let now = self.multicast().1;
+            let now = self.mft_blocks().1;
             if now == last {
                 return;
             }
@@ -578,7 +585,7 @@ impl Bench {
     }
 
     /// Every block of 32 MLIDs and 16 ports of the first 128 MLIDs, and the total number of blocks written.
-    fn multicast(&self) -> (Vec<Vec<u8>>, u64) {
+    fn mft_blocks(&self) -> (Vec<Vec<u8>>, u64) {
         self.net.with(|fabric| {
             let mut blocks = Vec::new();
             for node in (0..fabric.num_nodes()).filter(|n| fabric.is_switch(*n)) {
@@ -611,7 +618,7 @@ impl Bench {
             };
             message(Method::Set, sa::id::SERVICE, 0b101_0111, &record.encode())
         };
-        let (storm, took) = self.run(OPEN, 200_000, Box::new(requests));
+        let (storm, took) = self.run(IN_FLIGHT, 200_000, Box::new(requests));
         print_result("ServiceRecord Set", &storm, took);
     }
 
@@ -635,7 +642,7 @@ fn gid(guid: PortGuid) -> Gid {
 fn print_result(description: &str, storm: &Storm, took: Duration) {
     let answered = storm.answered.load(Ordering::Relaxed);
     let (busy, errors) = (
-        storm.refused.load(Ordering::Relaxed),
+        storm.busy_replies.load(Ordering::Relaxed),
         storm.errors.load(Ordering::Relaxed),
     );
     println!(

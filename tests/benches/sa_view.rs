@@ -32,18 +32,18 @@ use ferrosm_tests::simulated::Lab;
 /// Counts allocated bytes.
 struct CountingAllocator;
 
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: all calls are forwarded to the system allocator. The wrapper only counts bytes.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size(), Ordering::Relaxed);
+        ALLOCATED.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        ALLOCATED.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(at, layout) }
     }
@@ -70,14 +70,14 @@ fn main() {
 
 /// Prints the time of `operation` and the growth of allocated bytes.
 fn cost<T>(description: &str, operation: impl FnOnce() -> T) -> T {
-    let (held, began) = (HELD.load(Ordering::Relaxed), Instant::now());
+    let (before, began) = (ALLOCATED.load(Ordering::Relaxed), Instant::now());
     let result = operation();
     let took = began.elapsed();
-    let more = HELD.load(Ordering::Relaxed).saturating_sub(held);
+    let growth = ALLOCATED.load(Ordering::Relaxed).saturating_sub(before);
     println!(
         "  {description:40} {:9.2} ms {:9.2} MB",
         took.as_secs_f64() * 1000.0,
-        more as f64 / 1e6
+        growth as f64 / 1e6
     );
     result
 }
@@ -93,11 +93,9 @@ fn measure(spec: &str) {
         "\n{spec}: {} switches, {} CAs, {} links",
         up.switches, up.cas, up.links
     );
-    let view = Arc::new(cost("a view of its own", || {
-        lab.manager().core().make_view()
-    }));
+    let view = Arc::new(cost("first view", || lab.manager().core().make_view()));
     let before = Arc::clone(lab.manager().core().view().expect("SA view"));
-    let same = cost("the next one, nothing changed", || {
+    let same = cost("next view, nothing changed", || {
         lab.manager().core().view_after(Some(&before))
     });
     drop(same);
@@ -109,10 +107,10 @@ fn measure(spec: &str) {
     let link = cable.expect("inter-switch link").a;
     lab.world.fabric_mut().cut(link).expect("link");
     lab.next_sweep(600);
-    let next = cost("the next one, one lost link", || {
+    let next = cost("next view, one lost link", || {
         lab.manager().core().view_after(Some(&before))
     });
-    let new_view = cost("beside it, one of its own", || {
+    let new_view = cost("the same without a predecessor", || {
         lab.manager().core().make_view()
     });
     drop((next, new_view));
@@ -130,14 +128,14 @@ fn register(registry: &mut Registry, view: &View) {
         gid[14..].copy_from_slice(&u16::try_from(n).unwrap_or(0).to_be_bytes());
         Gid(gid)
     };
-    let mut refused = 0;
+    let mut rejected = 0;
     for (n, at) in view.end_port_indices().enumerate() {
         let end = view.end_port(at);
         for mgid in [group(0xFFFF), group(n % 256)] {
             let record = join_record(mgid, view.gid(at), JoinState::FULL, Sl(0));
             let mask = MEMBER | NEW_GROUP;
             let bytes = message(Method::Set, sa::id::MC_MEMBER, mask, &record.encode());
-            refused += ask(registry, view, end.lid, &bytes);
+            rejected += count_rejected(registry, view, end.lid, &bytes);
         }
         let record = ServiceRecord {
             service_id: n as u64,
@@ -147,12 +145,17 @@ fn register(registry: &mut Registry, view: &View) {
             ..ServiceRecord::default()
         };
         let bytes = message(Method::Set, sa::id::SERVICE, 0b101_0111, &record.encode());
-        refused += ask(registry, view, end.lid, &bytes);
+        rejected += count_rejected(registry, view, end.lid, &bytes);
     }
-    println!("  {:40} {refused:9}", "rejected registrations");
+    println!("  {:40} {rejected:9}", "rejected registrations");
 }
 
-fn ask(registry: &mut Registry, view: &View, lid: ferrosm_mad::ids::Lid, bytes: &[u8]) -> usize {
+fn count_rejected(
+    registry: &mut Registry,
+    view: &View,
+    lid: ferrosm_mad::ids::Lid,
+    bytes: &[u8],
+) -> usize {
     let from = Peer {
         lid,
         ..Peer::default()

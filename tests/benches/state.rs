@@ -20,7 +20,7 @@ const LIDS: u64 = 48_000;
 /// Ports with LIDs. There are fewer unicast LIDs, so the last ports reuse the first LIDs.
 const PORTS: u64 = 50_000;
 const JOINS: u64 = 200;
-const CROWD: u64 = 50_000;
+const BULK_JOINS: u64 = 50_000;
 const IN_FLIGHT: usize = 1_000;
 
 fn lid(port: u64) -> RecordUpdate {
@@ -53,9 +53,9 @@ fn wait_for(writer: &StateWriter, ticket: u64) {
     }
 }
 
-/// This percentile of the times.
-fn percentile(times: &[Duration], of_100: usize) -> Duration {
-    times[(times.len() - 1) * of_100 / 100]
+/// The given percentile of sorted times.
+fn percentile(times: &[Duration], percent: usize) -> Duration {
+    times[(times.len() - 1) * percent / 100]
 }
 
 fn main() {
@@ -97,20 +97,20 @@ fn main() {
         })
         .collect();
     times.sort();
-    let (median, max) = (percentile(&times, 50), percentile(&times, 99));
+    let (median, p99) = (percentile(&times, 50), percentile(&times, 99));
     println!(
-        "a join is durable after {median:.1?} (median), {max:.1?} (99th percentile; target 10 ms)"
+        "a join is durable after {median:.1?} (median), {p99:.1?} (99th percentile; target 10 ms)"
     );
 
     let began = Instant::now();
     let mut waiting: VecDeque<(u64, Instant)> = VecDeque::new();
     let mut times = Vec::new();
-    for port in 0..CROWD {
+    for port in 0..BULK_JOINS {
         let ticket = writer
             .submit(PersistRequest::Updates(join(port)))
             .expect("ticket");
         waiting.push_back((ticket, Instant::now()));
-        while waiting.len() >= IN_FLIGHT || port + 1 == CROWD && !waiting.is_empty() {
+        while waiting.len() >= IN_FLIGHT || port + 1 == BULK_JOINS && !waiting.is_empty() {
             let reached = writer.durability().durable_ticket();
             let before = times.len();
             while let Some((_, since)) = waiting.pop_front_if(|(ticket, _)| *ticket <= reached) {
@@ -124,10 +124,10 @@ fn main() {
     let took = began.elapsed();
     times.sort();
     #[expect(clippy::cast_precision_loss, reason = "approximate rate for display")]
-    let rate = CROWD as f64 / took.as_secs_f64();
-    let (median, max) = (percentile(&times, 50), percentile(&times, 99));
+    let rate = BULK_JOINS as f64 / took.as_secs_f64();
+    let (median, p99) = (percentile(&times, 50), percentile(&times, 99));
     println!(
-        "{CROWD} joins, {IN_FLIGHT} in flight: {rate:.0}/s, durable after {median:.1?} (median), {max:.1?} (99th percentile)"
+        "{BULK_JOINS} joins, {IN_FLIGHT} in flight: {rate:.0}/s, durable after {median:.1?} (median), {p99:.1?} (99th percentile)"
     );
     drop(writer);
     std::fs::remove_dir_all(&dir).expect("removed");

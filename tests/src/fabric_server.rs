@@ -108,20 +108,20 @@ impl FabricServer {
     ///
     /// # Panics
     /// If the server rejects the command.
-    pub fn execute(&self, statement: &str) -> String {
-        self.try_execute(statement).expect_success().stdout
+    pub fn execute(&self, command: &str) -> String {
+        self.try_execute(command).expect_success().stdout
     }
 
     /// As [`FabricServer::execute`], for commands that the server may reject.
     #[must_use]
-    pub fn try_execute(&self, statement: &str) -> Finished {
+    pub fn try_execute(&self, command: &str) -> Finished {
         let binary = programs::ferrosm();
         Launch::new(&binary)
             .args(&[
                 "sim-ctl",
                 "--socket",
                 &self.socket.to_string_lossy(),
-                statement,
+                command,
             ])
             .start(self.scratch.path())
             .wait(REPLY_TIMEOUT)

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::process::Launch;
 use crate::routing_dumps::names;
 
-/// Maximum run time. Measured: 20 s for 11,664 hosts on an idle machine; more than two minutes for Selene during two builds.
+/// Maximum run time. Measured: 20 s for 11,664 hosts on an idle machine; more than two minutes for the saved fabric Selene under load.
 const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Result of a run.

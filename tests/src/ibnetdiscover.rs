@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diags::{Kind, Net};
 
 /// Compares nodes, ports, peers, LIDs, widths and speeds of a fabric file, `written`, with ibnetdiscover's output, `found`. Adds
-/// a line to `wrong` for each difference.
+/// a line to `mismatches` for each difference.
 pub fn compare(name: &str, written: &str, found: &str, mismatches: &mut Vec<String>) {
     let (mut expected, seen) = match (Net::parse(written), Net::parse(found)) {
         (Ok(expected), Ok(seen)) => (expected, seen),

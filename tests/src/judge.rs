@@ -1,6 +1,6 @@
 //! Checks a fabric by the output of infiniband-diags.
 //!
-//! The checker follows the forwarding tables as switches do, and shares no code with ferrosm. `tests/ibsim/judge_on_opensm.rs`
+//! The checker follows the forwarding tables as switches do, and shares no code with ferrosm. `tests/tests/ibsim/judge_on_opensm.rs`
 //! tests it on OpenSM: fat trees must pass, and minhop on a torus must have credit loops.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -15,6 +15,7 @@
 //! | [`bringup`] | initialisation of a fabric, with checks |
 //! | [`persisted_view`] | the persisted view, record by record |
 //! | [`loopback`] | addresses for servers, unique per test |
+//! | [`managed_fabric`] | a simulated fabric with a running SM |
 //! | [`masters`] | random scenarios with two to five SMs |
 //! | [`multicast_members`] | hosts that join multicast groups in a simulated fabric |
 //! | [`opensm`] | OpenSM and osmtest |

@@ -14,7 +14,7 @@ use crate::fabric_server::FabricServer;
 use crate::process::{Finished, Launch, Running};
 use crate::programs;
 
-/// Time limit of a compiler run or a simulator statement.
+/// Time limit of a compiler run or a simulator command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time that a flapping link stays down, and up.
 const HALF_PERIOD: Duration = Duration::from_millis(250);
@@ -91,18 +91,12 @@ impl PathQueryClient {
 pub struct RegistrationClient(Running);
 
 impl RegistrationClient {
-    /// Starts the client at a node, with its first number. `program` is the compiled `clients/registrar.c`. `what` is
+    /// Starts the client at a node, with its first number. `program` is the compiled `clients/registrar.c`. `kinds` is
     /// `joins` (and services) or `services`.
     #[must_use]
-    pub fn start(
-        sim: &FabricServer,
-        program: &str,
-        node: &str,
-        first: usize,
-        description: &str,
-    ) -> Self {
+    pub fn start(sim: &FabricServer, program: &str, node: &str, first: usize, kinds: &str) -> Self {
         let launch = sim.launch(program, Some(node));
-        let launch = launch.args(&[&first.to_string(), MAX_REGISTRATIONS, description]);
+        let launch = launch.args(&[&first.to_string(), MAX_REGISTRATIONS, kinds]);
         Self(launch.with_console().start(sim.dir()))
     }
 
@@ -241,7 +235,7 @@ pub fn query_registrations(
     node: &str,
 ) -> Result<BTreeSet<RegistrationId>, String> {
     let mut results = BTreeSet::new();
-    for (table, kind, whose, which) in [
+    for (table, kind, owner_field, id_field) in [
         ("MCMR", "group", "PortGid", "MGID"),
         ("SR", "service", "ServiceGID", "ServiceID"),
         ("IIR", "inform", "SubscriberGID", ""),
@@ -261,10 +255,10 @@ pub fn query_registrations(
                 let value = value.map(|value| value.trim_start_matches('.'));
                 value.unwrap_or_else(|| panic!("no {name}: {record}"))
             };
-            let whose: Ipv6Addr = number(field(whose));
-            let which = match kind {
+            let owner: Ipv6Addr = number(field(owner_field));
+            let id = match kind {
                 "group" => {
-                    let mgid: Ipv6Addr = number(field(which));
+                    let mgid: Ipv6Addr = number(field(id_field));
                     let [first, .., last] = mgid.segments();
                     // Skips well-known groups.
                     if first != 0xFF12
@@ -276,12 +270,12 @@ pub fn query_registrations(
                     u64::from(last) - 0x2000
                 }
                 "service" => {
-                    let id = u64::from_str_radix(field(which).trim_start_matches("0x"), 16);
+                    let id = u64::from_str_radix(field(id_field).trim_start_matches("0x"), 16);
                     id.unwrap_or_else(|e| panic!("{record}: {e}")) - 0x10000
                 }
                 _ => 0,
             };
-            results.insert((whose, kind.to_owned(), which));
+            results.insert((owner, kind.to_owned(), id));
         }
     }
     Ok(results)
@@ -349,22 +343,22 @@ impl Drop for LinkFlaps {
     }
 }
 
-/// The pauses set the period; no test waits for them.
+/// Cuts and restores one link after the other until stopped. The pauses set the period; no test waits for them.
 fn flap(socket: &Path, dir: &Path, cables: &[&str], stop: &AtomicBool, cycles: &AtomicUsize) {
     let binary: PathBuf = programs::ferrosm();
-    let run_statement = |description: &str, cable: &str| {
+    let execute = |action: &str, cable: &str| {
         let socket = socket.display().to_string();
-        let statement = format!("{description} {cable}");
-        let command = Launch::new(&binary).args(&["sim-ctl", "--socket", &socket, &statement]);
-        drop(command.start(dir).wait(COMMAND_TIMEOUT).expect_success());
+        let command = format!("{action} {cable}");
+        let launch = Launch::new(&binary).args(&["sim-ctl", "--socket", &socket, &command]);
+        drop(launch.start(dir).wait(COMMAND_TIMEOUT).expect_success());
         std::thread::sleep(HALF_PERIOD);
     };
     for cable in cables.iter().cycle() {
         if stop.load(Ordering::Acquire) {
             break;
         }
-        run_statement("cut", cable);
-        run_statement("restore", cable);
+        execute("cut", cable);
+        execute("restore", cable);
         cycles.fetch_add(1, Ordering::Release);
     }
 }
@@ -375,10 +369,10 @@ mod tests {
 
     const PORT: &str = "port 0002c90300000011\n";
 
-    fn ledger(output: &str) -> RegistrationLog {
-        let mut ledger = RegistrationLog::default();
-        ledger.add(&format!("{PORT}{output}"));
-        ledger
+    fn log_of(output: &str) -> RegistrationLog {
+        let mut log = RegistrationLog::default();
+        log.add(&format!("{PORT}{output}"));
+        log
     }
 
     fn service(n: u64) -> RegistrationId {
@@ -392,9 +386,9 @@ mod tests {
             "did + service 5 1\nno - service 5 0x0300 1\n",
             "try + service 5\ndid + service 5 1\ntry - service 5\nno - service 5 0x0300 1\ntry + service 6\ndid + service 6 1\n",
         ] {
-            let entries = ledger(output);
+            let log = log_of(output);
             let present = BTreeSet::from([service(6)]);
-            let (lost, returned) = entries.differences(&present);
+            let (lost, returned) = log.differences(&present);
             assert!(lost.contains(&service(5)), "{output}: {lost:?}");
             assert!(!lost.contains(&service(6)), "{output}: {lost:?}");
             assert_eq!(returned, []);
@@ -403,26 +397,26 @@ mod tests {
 
     /// The first request may have succeeded, with its reply lost.
     #[test]
-    fn withdrawal_by_a_repeated_request_is_no_loss() {
-        let entries = ledger("did + service 5 1\ntry - service 5\nno - service 5 0x0300 2\n");
-        assert_eq!(entries.differences(&BTreeSet::new()), (vec![], vec![]));
+    fn error_reply_to_a_repeated_withdrawal_is_no_loss() {
+        let log = log_of("did + service 5 1\ntry - service 5\nno - service 5 0x0300 2\n");
+        assert_eq!(log.differences(&BTreeSet::new()), (vec![], vec![]));
         assert_eq!(
-            entries.differences(&BTreeSet::from([service(5)])),
+            log.differences(&BTreeSet::from([service(5)])),
             (vec![], vec![])
         );
-        assert_eq!((entries.refused, entries.unexpected_refusals.len()), (1, 0));
+        assert_eq!((log.refused, log.unexpected_refusals.len()), (1, 0));
     }
 
     #[test]
     fn acknowledged_records_are_present_and_withdrawn_ones_absent() {
-        let entries = ledger(
+        let log = log_of(
             "did + service 5 1\ndid + service 6 1\ndid - service 6 1\ntry + service 7\n\
              try + service 8\nno + service 8 0x0100 1\nno",
         );
         let present = BTreeSet::from([service(6), service(7)]);
-        let (lost, returned) = entries.differences(&present);
+        let (lost, returned) = log.differences(&present);
         assert_eq!((lost, returned), (vec![service(5)], vec![service(6)]));
-        assert_eq!((entries.acknowledged, entries.registered_count()), (3, 1));
-        assert_eq!(entries.unexpected_refusals, ["no + service 8 0x0100 1"]);
+        assert_eq!((log.acknowledged, log.registered_count()), (3, 1));
+        assert_eq!(log.unexpected_refusals, ["no + service 8 0x0100 1"]);
     }
 }

@@ -24,7 +24,7 @@ impl ManagedFabric {
     ///
     /// # Panics
     ///
-    /// If it does not.
+    /// If the SA does not reply.
     #[must_use]
     pub fn start(spec: &str, flags: &[&str]) -> Self {
         Self::on(FabricServer::shape(spec), flags)

@@ -3,10 +3,10 @@
 //!
 //! `record-runs --managers SUITE SEED DIRECTORY` writes a recording of each manager of one run for `ferrosm replay`, also if the run fails.
 //!
-//! Written before a change of structure and compared after it, the recordings show what the change did to the manager's behaviour. One
-//! file a run, `SUITE-SEED.txt`. `--without-texts` compares events by their kinds only. `record-runs --digests` prints the number of lines
-//! and the CRC-32 of each run, with and without the texts of events; `tests/seeds/recorded-runs.txt` holds them as they were before the
-//! core was taken apart. Exit status 0: equal, 1: different, or a file cannot be read or written, 2: wrong usage.
+//! Recorded before a change of the code and compared after it, the runs show how the change affects the SM's behaviour. Each run has a
+//! file, `SUITE-SEED.txt`. `--without-texts` compares events by their kinds only. `record-runs --digests` prints the number of lines
+//! and the CRC-32 of each run, with and without the texts of events; `tests/seeds/recorded-runs.txt` has the expected values. Exit
+//! status 0: equal, 1: different, or a file cannot be read or written, 2: wrong usage.
 
 #![allow(
     clippy::print_stdout,
@@ -22,7 +22,7 @@ use ferrosm_tests::masters::{self, FOREIGN, HOSTS, PHASES};
 use ferrosm_tests::recording::{record, record_managers, without_texts};
 use ferrosm_tests::swarm::{self, Mode, RARE_FAULTS, VLS};
 
-/// The seeds of both suites, of every kind.
+/// Seeds of each kind, from both suites.
 fn runs() -> Vec<(&'static str, u64)> {
     let swarm = [0..10, RARE_FAULTS + 10..RARE_FAULTS + 20, VLS..VLS + 10];
     let masters = [
@@ -51,7 +51,7 @@ fn run_seed(suite: &str, seed: u64) {
 /// Runs a seed, which may fail, and writes a recording for `ferrosm replay` of each manager that was started.
 fn write_managers(suite: &str, seed: u64, dir: &Path) -> std::io::Result<()> {
     let recordings = record_managers(|| {
-        // A failure has printed its message. What led to it is what the recordings are for.
+        // A failed run has already printed its message; its recordings are still written.
         let _failed = std::panic::catch_unwind(|| run_seed(suite, seed));
     });
     fs::create_dir_all(dir)?;
@@ -62,7 +62,7 @@ fn write_managers(suite: &str, seed: u64, dir: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Where two recordings differ first, in words.
+/// Describes the first difference between two recordings.
 fn difference(before: &str, after: &str) -> Option<String> {
     if before == after {
         return None;
@@ -130,7 +130,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Records or compares all runs; whether they are equal.
+/// Records all runs, or compares them with their recordings; returns false if a run differs.
 fn run(dir: &Path, compare: bool, kinds_only: bool) -> Result<bool, String> {
     if !compare {
         fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;

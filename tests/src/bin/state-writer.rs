@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use ferrosm::state::{PersistRequest, StateDir};
 use ferrosm_tests::record_changes::{changes, last_change};
 
-/// Changes that may wait at one time until they are durable.
+/// Maximum number of changes that are not yet durable.
 const IN_FLIGHT: usize = 64;
 
 fn main() -> ExitCode {
@@ -24,22 +24,22 @@ fn main() -> ExitCode {
         eprintln!("usage: state-writer DIRECTORY");
         return ExitCode::from(2);
     };
-    let dir = StateDir::open(Path::new(&dir)).expect("a state directory");
+    let dir = StateDir::open(Path::new(&dir)).expect("state directory opened");
     let mut n = last_change(&dir);
-    let writer = dir.writer().expect("a thread");
+    let writer = dir.writer().expect("writer thread started");
     let mut waiting: BTreeMap<u64, u64> = BTreeMap::new();
     let mut out = std::io::stdout();
     loop {
         while waiting.len() < IN_FLIGHT {
             n += 1;
             let ticket = writer.submit(PersistRequest::Updates(changes(n)));
-            waiting.insert(ticket.expect("a ticket"), n);
+            waiting.insert(ticket.expect("ticket"), n);
         }
         let reached = writer.durability().durable_ticket();
         let remaining = waiting.split_off(&(reached + 1));
         if let Some((_, durable)) = core::mem::replace(&mut waiting, remaining).pop_last() {
             let printed = writeln!(out, "durable {durable}").and_then(|()| out.flush());
-            // The reader is gone: nobody will kill this process.
+            // The test has ended, and cannot kill this process.
             if printed.is_err() {
                 return ExitCode::SUCCESS;
             }

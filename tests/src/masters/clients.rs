@@ -316,15 +316,15 @@ impl Clients {
         registers: bool,
     ) -> Option<Status> {
         let RegistrationRequest {
-            request_kind: what,
+            request_kind,
             mask,
             data,
         } = Self::message(world, id, at, registration, registers)?;
-        let status = self.send(world, id, at, what, mask, &data)?;
+        let status = self.send(world, id, at, request_kind, mask, &data)?;
         if status.is_ok() || !registers || !matches!(registration, Registration::Group(_)) {
             return Some(status);
         }
-        self.send(world, id, at, what, mask | NEW_GROUP, &data)
+        self.send(world, id, at, request_kind, mask | NEW_GROUP, &data)
     }
 
     /// Builds the request that registers or withdraws.

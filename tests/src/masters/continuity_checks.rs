@@ -1,8 +1,8 @@
-//! Checks that registrations are continuous over takeovers: a host whose registrations are all acknowledged is not
-//! asked to register again and loses none of them, as long as no record of it can have been lost.
+//! Checks that registrations are continuous over takeovers: a host whose registrations are all acknowledged receives no
+//! reregistration request and loses no registration, as long as no record of it can have been lost.
 //!
 //! Continuity begins when a host and its master have been in a correct state for a second. It extends to the next term
-//! if the new master has every record of the last one and the last one is master no more. It ends when reregistration
+//! if the new master has every record of its predecessor, which has ceased to be master. It ends when reregistration
 //! is justified: the host's link went down, the master cannot have the acknowledged records, another master wrote to
 //! the host's port, or MADs were lost and the master has seen the host leave. These conditions are read from devices
 //! and from the replication that this harness performs; only the master's knowledge of a host under MAD loss is read
@@ -34,6 +34,7 @@ const COMPARE_INTERVAL: u64 = 10;
 struct FragmentMasters {
     /// SMs that are master, with their terms.
     masters: Vec<(usize, u32)>,
+    /// The SM of another vendor is master.
     foreign: bool,
 }
 
@@ -107,8 +108,8 @@ impl ContinuityTracker {
                 continue;
             };
             if is_master(own_term) {
-                // The new master may write itself to the host's port for a moment; the old one never gets what it
-                // acknowledges then.
+                // The new master may write its LID to the host's port for a moment; the old one never gets the
+                // registrations that it acknowledges then.
                 continuity.cut_off = true;
                 continue;
             }
@@ -121,10 +122,10 @@ impl ContinuityTracker {
                     .iter()
                     .position(|(nodes, _)| nodes.contains(&node))
             };
-            let has_merged = |(term, there): &(u32, NodeIdx)| {
+            let has_merged = |(term, node): &(u32, NodeIdx)| {
                 *term != own_term
-                    && reach.contains(there)
-                    && fragment_of(*there) != fragment_of(at.node)
+                    && reach.contains(node)
+                    && fragment_of(*node) != fragment_of(at.node)
             };
             if term_start.from != Some(own_term)
                 || !known
@@ -215,8 +216,8 @@ impl HostContinuity {
             return;
         }
         let Some(master) = own_master else { return };
-        let with = |h: &FragmentMasters| h.masters.iter().any(|(_, term)| *term == own_term);
-        self.cut_off |= !fragment.is_some_and(with);
+        let has_master = |h: &FragmentMasters| h.masters.iter().any(|(_, term)| *term == own_term);
+        self.cut_off |= !fragment.is_some_and(has_master);
         let fabric = sim.lab.world.fabric();
         let names = fabric.port_info(at).map(|info| info.master_sm_lid);
         let is_settled = self.settled_since.is_some();

@@ -51,12 +51,12 @@ impl Clients {
         deferred.requests.insert(self.tid, request);
         let (method, attr) = message.request_kind;
         let new_group = if creates_group { NEW_GROUP } else { 0 };
-        let ask = WireRequest {
+        let wire_request = WireRequest {
             mask: message.mask | new_group,
             data: message.data,
             ..WireRequest::new(0, method.0, attr.0)
         };
-        let bytes = ask.to_bytes(self.tid);
+        let bytes = wire_request.to_bytes(self.tid);
         let from = Peer {
             lid: world.fabric().lid(at).0,
             ..Peer::default()
@@ -110,11 +110,11 @@ impl Clients {
             ..
         } = request;
         deferred.late += u32::from(request.sent != world.now());
-        let changed_mind = self
+        let is_superseded = self
             .by_host
             .get(&at)
             .is_none_or(|client| client.wanted.contains(&registration) != registers);
-        if changed_mind {
+        if is_superseded {
             return;
         }
         let refused = registers && !status.is_ok();
@@ -154,7 +154,7 @@ impl Clients {
         }
     }
 
-    /// Processes all replies; unprotected replies whose records are durable by now cannot be lost any more.
+    /// Processes all replies, and forgets unprotected replies whose records have become durable.
     pub(super) fn receive_replies(&mut self, world: &mut World<Sm>, locations: &[SmLocation]) {
         for (_, id) in locations {
             self.take_replies(world, *id);
@@ -169,7 +169,7 @@ impl Clients {
         }
     }
 
-    /// An SM is master no more: its unprotected replies whose batch is not durable are lost.
+    /// An SM has ceased to be master: its unprotected replies whose batch is not durable are lost.
     pub(crate) fn on_master_end(&mut self, master: SmId) {
         let Some(deferred) = &mut self.deferred else {
             return;

@@ -1,4 +1,4 @@
-//! Random events of SMs, fabric and clients. The order of draws must not change, because saved seeds depend on it.
+//! Random events of SMs, fabric and clients. The order of random draws must not change, because saved seeds depend on it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -70,16 +70,16 @@ impl RandomEvents {
         if !sim.may_stop_sm() {
             return "the last SM is not killed".to_owned();
         }
-        let mut mads = 0;
+        let mut steps = 0;
         if self.rng.one_in(2) {
             if self.rng.one_in(2) {
                 sim.command(i, Command::Sweep.with_id(0));
             }
-            mads = self.rng.upto(800);
-            sim.run_steps(mads, Duration::from_secs(2));
+            steps = self.rng.upto(800);
+            sim.run_steps(steps, Duration::from_secs(2));
         }
         sim.kill_sm(i);
-        format!("master {i} is killed after {mads} steps")
+        format!("master {i} is killed after {steps} steps")
     }
 
     fn kill_any(&mut self, sim: &mut Simulation) -> String {

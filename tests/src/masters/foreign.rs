@@ -274,7 +274,7 @@ impl ScriptedSm {
         if let Some(scan) = &mut self.scan {
             scan.seen.insert(info.guid, info);
         }
-        let (is_master, is_other) = (
+        let (is_master, is_peer) = (
             info.sm_state == SmState::Master,
             self.peer == Some(info.guid),
         );
@@ -286,12 +286,12 @@ impl ScriptedSm {
                 }
             }
             SmState::Standby
-                if is_other && info.sm_state == SmState::Standby && self.is_higher(&info) =>
+                if is_peer && info.sm_state == SmState::Standby && self.is_higher(&info) =>
             {
                 self.missed_polls = 0;
             }
-            SmState::Master if is_other && is_master => self.missed_polls = 0,
-            SmState::Master if is_other => self.next_sweep = world.now(),
+            SmState::Master if is_peer && is_master => self.missed_polls = 0,
+            SmState::Master if is_peer => self.next_sweep = world.now(),
             _ => {}
         }
     }
@@ -360,8 +360,8 @@ impl ScriptedSm {
         }
     }
 
-    /// As master, writes its LID as MasterSMLID and ClientReregister to all ports that have a LID, unless our SMs
-    /// ignore it.
+    /// As master, writes its LID as MasterSMLID, with ClientReregister, to all ports that have a LID. Writes nothing if
+    /// our SMs ignore its SM_Key.
     fn claim_ports(&mut self, world: &mut World<Sm>) {
         let own_lid = world.fabric().lid(self.at).0;
         if !self.takes_part() || !own_lid.is_unicast() {

@@ -27,8 +27,8 @@ pub(crate) struct InvariantMonitor {
     rebooted_nodes: BTreeSet<NodeIdx>,
     /// Number of cold takeovers when a master last had all records of each host.
     known_at: BTreeMap<NodeIdx, u32>,
-    /// A host got another LID that neither it nor the new master could know. From then on LIDs are not checked, because
-    /// it may be the LID of an absent port.
+    /// A rebooted host got another LID, because a cold takeover had lost its record. From then on LIDs are not checked,
+    /// because the new one may be the LID of an absent port.
     pub(crate) lid_may_change: bool,
 }
 
@@ -79,10 +79,10 @@ impl InvariantMonitor {
             let Some(had) = self.lids.get(&guid).filter(|_| lid != Lid::NONE) else {
                 continue;
             };
-            let rebooted_nodes = self.rebooted_nodes.remove(&at.node);
+            let has_rebooted = self.rebooted_nodes.remove(&at.node);
             if *had != lid {
                 let known_at = self.known_at.get(&at.node).copied();
-                self.lid_may_change |= rebooted_nodes && Some(sim.cold_takeovers) > known_at;
+                self.lid_may_change |= has_rebooted && Some(sim.cold_takeovers) > known_at;
                 changed.push((at, *had, lid));
             }
         }

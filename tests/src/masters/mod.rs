@@ -4,7 +4,7 @@
 //! withdraw throughout; they reregister only on ClientReregister or when their link comes up.
 //!
 //! Seeds from [`HOSTS`] on add host reboots and power losses, those from [`FOREIGN`] on an SM of another vendor (master if it outranks all
-//! others, else standby; with another SM_Key never), those from [`PHASES`] on deaths in chosen sweep phases, and those from [`STORES`] on
+//! others, else standby; never with another SM_Key), those from [`PHASES`] on kills in chosen sweep phases, and those from [`STORES`] on
 //! slow, hanging or failing stores. In *calm* seeds, a third of the first kind, every standby has a replica and the fabric does not change.
 //! See [`crate::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a single seed. Seeds that failed once are in
 //! `seeds/masters.txt` and run every time.
@@ -13,7 +13,7 @@
 //! |---|---|
 //! | two masters in one connected component only within a bound derived from the polls; no LID changes | always |
 //! | no reregistration request; acknowledged registrations present, withdrawn ones absent | master with its predecessor's records |
-//! | one master per component, in every port; oracles accept fabric and groups; all registrations present | after the faults |
+//! | one master per component, named by all ports; oracles accept fabric and groups; all registrations present | after the faults |
 //! | paths of hosts, MLID, Q_Key and SL of groups unchanged, byte by byte (`client_views`) | calm, or in a correct fabric |
 //! | no role change, no unnecessary sweep | for 106 s after that |
 //! | changes of master write no LFT, MFT or P_Key table, and with one VL no VL table | calm |
@@ -295,12 +295,15 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
             sim.lab.repeat()
         );
     }
-    let excused = calm && sim.cold_takeovers > cold_takeovers;
+    let has_cold_takeover = calm && sim.cold_takeovers > cold_takeovers;
     let has_skewed_clocks = s.plans.iter().any(|p| p.clock != Clock::default());
     let mut tally = sim.tally.clone();
     tally.add("seeds", 1);
     tally.add("calm seeds", u32::from(calm));
-    tally.add("calm seeds with a cold takeover", u32::from(excused));
+    tally.add(
+        "calm seeds with a cold takeover",
+        u32::from(has_cold_takeover),
+    );
     tally.add("acknowledged", sim.clients.acks);
     tally.add("skewed clocks", u32::from(has_skewed_clocks));
     tally.add("takeovers without table writes", audit.takeovers);
@@ -370,8 +373,8 @@ fn run_until_settled(
         let exact = exact(sim);
         match check_settled(sim, exact) {
             Ok(()) => return,
-            Err(why) if sim.lab.world.now() >= deadline => {
-                panic!("{} not within {limit:?}: {why}", sim.lab.repeat());
+            Err(reason) if sim.lab.world.now() >= deadline => {
+                panic!("{} not within {limit:?}: {reason}", sim.lab.repeat());
             }
             Err(_) => {}
         }

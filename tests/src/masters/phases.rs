@@ -1,5 +1,5 @@
-//! Kills masters in each sweep phase in turn. Before, a host reboots or returns, so that every phase has work, or
-//! another master is killed, so that the sweep is the first one of its successor. Draws from its own random numbers.
+//! Kills masters in each sweep phase in turn. Before each kill, a host reboots or returns, so that every phase has work,
+//! or another master is killed, so that the sweep is the first one of its successor. Has its own random numbers.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ impl PhaseKills {
             _ => self.reboot(sim),
         };
         // Routing jobs otherwise take no virtual time.
-        Self::defers_routing_jobs(sim, phase == Phase::Route);
+        Self::set_routing_deferred(sim, phase == Phase::Route);
         let is_in_phase = |sim: &Simulation| {
             let master = sim.master().and_then(|i| sim.sm(i));
             master.is_some_and(|sm| sm.core().phase() == phase)
@@ -72,7 +72,7 @@ impl PhaseKills {
         if let Some(i) = master {
             sim.kill_sm(i);
         }
-        Self::defers_routing_jobs(sim, false);
+        Self::set_routing_deferred(sim, false);
         Some(match master {
             Some(i) => format!("{text}, then {i} is killed in phase {phase}"),
             None => format!("{text}, no SM is killed in phase {phase}, reached: {reached}"),
@@ -98,14 +98,14 @@ impl PhaseKills {
         format!("host {node:?} was off for {off_time:?}")
     }
 
-    fn defers_routing_jobs(sim: &mut Simulation, slow: bool) {
+    fn set_routing_deferred(sim: &mut Simulation, deferred: bool) {
         for i in sim.running() {
             let Some(id) = sim.slots[i].id else {
                 continue;
             };
             sim.lab.world.with_sm(id, |sm, now| {
-                sm.defers_routing_jobs = slow;
-                while !slow && !sm.deferred_jobs.is_empty() {
+                sm.defers_routing_jobs = deferred;
+                while !deferred && !sm.deferred_jobs.is_empty() {
                     sm.deliver_job_result(now);
                 }
             });

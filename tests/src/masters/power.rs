@@ -1,6 +1,5 @@
 //! Hosts that reboot, lose power and return, while there is a master and between two masters. A host with an SM loses
-//! power only together with it. Draws from its own random numbers; [`crate::masters::clients`] models what the hosts
-//! lose.
+//! power only together with it. Has its own random numbers; [`crate::masters::clients`] models what the hosts lose.
 
 use std::time::Duration;
 

@@ -29,8 +29,8 @@ pub(super) struct HostContinuity {
     pub(super) term: Option<u32>,
     /// The term in which the state is correct, and since when.
     pub(super) settled_since: Option<(u32, Instant)>,
-    /// The host is or was partitioned from its master, or another SM became master beside it: the master may not have
-    /// all acknowledged records.
+    /// The host is or was partitioned from its master, or another SM became master at the same time: the master may not
+    /// have all acknowledged records.
     pub(super) cut_off: bool,
     /// MADs were lost, or an SM was stalled.
     pub(super) lossy: bool,

@@ -1,5 +1,5 @@
-//! Scenarios of seeds: a fabric, the SMs on it and their configuration. The order of draws must not change, because
-//! saved seeds depend on it.
+//! Scenarios of seeds: a fabric, the SMs on it and their configuration. The order of random draws must not change,
+//! because saved seeds depend on it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -28,7 +28,7 @@ use crate::masters::sm_disk::{Records, StoreState, records_of, restore, unix_s};
 /// Interval between two steps of the clients, of replication and of the checks.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// A standby's replica of its master's records, as it is.
+/// A standby's replica of its master's records.
 #[derive(Debug, Clone)]
 struct Replica {
     records: Records,
@@ -60,7 +60,7 @@ pub(crate) struct SmSlot {
     /// Its current term if it is master; its last one in `last_term`.
     pub(crate) term: Option<u32>,
     last_term: Option<u32>,
-    /// Its persisted view at the last check: a later sweep may have seen hosts that were partitioned.
+    /// Its persisted view at the last tick. A later one may already include hosts that were partitioned.
     own_view: Option<Arc<View>>,
     /// The term of which its own records are complete: its last one, if it was not standby since.
     own_term: Option<u32>,
@@ -214,7 +214,7 @@ impl Simulation {
         (0..self.slots.len()).find(|i| self.is_master(*i))
     }
 
-    /// Starts an SM with what is readable of its store.
+    /// Starts an SM with the readable records of its store.
     pub(crate) fn start_sm(&mut self, i: usize, store: StoreState) {
         if self.slots[i].id.is_some() {
             return;
@@ -231,7 +231,7 @@ impl Simulation {
             ..
         } = slot.plan.clone();
         let mut restored = restore(&records, unix_s(clock, now));
-        // A replica that received no updates does not prove what hosts were acknowledged meanwhile.
+        // Records replicated from another master are not complete: it may have acknowledged requests since.
         let view = restored.snapshot.as_ref().map(|s| &s.view);
         let whose = view.and_then(|view| view.identity());
         restored.complete &= whose.is_some_and(|w| w.port == slot.guid);
@@ -341,7 +341,7 @@ impl Simulation {
         let Some(leader) = leader else {
             return slot.replica.clone();
         };
-        let own_guid = leader.guid;
+        let leader_guid = leader.guid;
         match slot.plan.replica_mode {
             ReplicaMode::Absent => None,
             ReplicaMode::InSync => {
@@ -351,7 +351,7 @@ impl Simulation {
                     Some(Replica {
                         records,
                         complete: true,
-                        of: own_guid,
+                        of: leader_guid,
                         term: leader.last_term,
                     })
                 }
@@ -361,7 +361,7 @@ impl Simulation {
                 Some(Replica {
                     records,
                     complete: false,
-                    of: own_guid,
+                    of: leader_guid,
                     term: leader.last_term,
                 })
             }
@@ -404,7 +404,7 @@ impl Simulation {
             let is_stale = self.slots[i].plan.replica_mode == ReplicaMode::Stale;
             // A stale replica is detected only when it is completed.
             let answer = is_stale.then_some(false);
-            // The standby follows its master no more: at a second load, the master may have changed records since.
+            // After the load the standby does not follow its master, which may change records before a second load.
             let frozen = replica.clone().map(|replica| Replica {
                 complete: false,
                 ..replica
@@ -608,7 +608,7 @@ impl Simulation {
         }
     }
 
-    /// A stopping process writes what its store can still take.
+    /// A stopping process persists all records if its store is only slow.
     fn flush_store(&mut self, i: usize) {
         if let Some(StoreFault::Delayed(_)) = self.sm(i).map(Sm::store_fault) {
             self.set_store_fault(i, StoreFault::None);
