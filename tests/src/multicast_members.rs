@@ -104,7 +104,7 @@ pub fn header(message: &[u8]) -> MadHeader {
     header.unwrap_or_else(|| panic!("a MAD of {} bytes", message.len()))
 }
 
-/// Sends an SA request from a port; returns the immediate reply, in no virtual time. `None` if there is none.
+/// Sends an SA request from a port, without advancing virtual time; returns the immediate reply, `None` if there is none.
 pub fn try_request(
     world: &mut World<Sm>,
     manager: SmId,
@@ -146,7 +146,7 @@ pub fn send(
     Some((Status(header.status), data.to_vec()))
 }
 
-/// Sends an SA request from a port; returns the immediate reply, in no virtual time.
+/// Sends an SA request from a port, without advancing virtual time; returns the immediate reply.
 ///
 /// # Panics
 ///

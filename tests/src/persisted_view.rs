@@ -51,7 +51,7 @@ impl Records {
     /// Restores the view.
     ///
     /// # Errors
-    /// If the records are no complete view.
+    /// If the records are not a complete view.
     pub fn restore(&self) -> Result<View, RestoreError> {
         let mut restorer = ViewRestorer::default();
         for ((guid, part), bytes) in &self.all {

@@ -1,6 +1,6 @@
 //! Paths of programs: those of Debian's packages, and the `ferrosm` under test.
 //!
-//! A missing program fails the test, with a message how to install it.
+//! A missing program fails the test, with a message that says how to install it.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

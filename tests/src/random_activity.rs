@@ -143,7 +143,7 @@ impl RandomClients {
         Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at))
     }
 
-    fn ask(
+    fn request(
         &mut self,
         lab: &mut Lab,
         from: PortAt,
@@ -166,7 +166,7 @@ impl RandomClients {
             dgid: Self::gid(lab, to),
             ..PathRecord::default()
         };
-        let (status, data) = self.ask(
+        let (status, data) = self.request(
             lab,
             from,
             (Method::Get, id::PATH),
@@ -206,7 +206,7 @@ impl RandomClients {
             _ => (Method::Get, SERVICE_KEY_MASK),
         };
         let request_kind = (method, id::SERVICE);
-        let (status, _) = self.ask(lab, at, request_kind, mask, &record.encode());
+        let (status, _) = self.request(lab, at, request_kind, mask, &record.encode());
         let should_succeed = method == Method::Set || is_registered;
         assert_eq!(
             status.is_ok(),
@@ -231,7 +231,7 @@ impl RandomClients {
         let (from, of) = (self.random_host(), self.random_host());
         if self.rng.one_in(4) {
             let request_kind = (Method::GetTable, id::SM_INFO);
-            let (status, data) = self.ask(lab, from, request_kind, 0, &[]);
+            let (status, data) = self.request(lab, from, request_kind, 0, &[]);
             assert!(
                 status.is_ok() && data.len() >= 32,
                 "{} {status:?}",
@@ -243,7 +243,7 @@ impl RandomClients {
                 ..NodeRecord::default()
             };
             let request_kind = (Method::Get, id::NODE);
-            let (status, data) = self.ask(lab, from, request_kind, 1, &record.encode());
+            let (status, data) = self.request(lab, from, request_kind, 1, &record.encode());
             assert!(status.is_ok(), "{} {of:?} {status:?}", lab.repeat());
             let guid = |from: usize| data.get(from..from + 8).map(<[u8]>::to_vec);
             let fabric = lab.world.fabric();
@@ -257,9 +257,9 @@ impl RandomClients {
     /// Cuts a link between switches, or restores the last one.
     fn toggle_link(&mut self, lab: &mut Lab) {
         self.counts.links += 1;
-        let fabric = |lab: &mut Lab, at, back: bool| {
+        let change_link = |lab: &mut Lab, at, restores: bool| {
             let fabric = lab.world.fabric_mut();
-            let done = if back {
+            let done = if restores {
                 fabric.restore(at)
             } else {
                 fabric.cut(at)
@@ -267,10 +267,10 @@ impl RandomClients {
             assert!(done.is_ok(), "{at:?} {done:?}");
         };
         if let Some(at) = self.cut_link.take() {
-            fabric(lab, at, true);
+            change_link(lab, at, true);
         } else {
             let at = lab.redundant_link(self.rng.index(3));
-            fabric(lab, at, false);
+            change_link(lab, at, false);
             self.cut_link = Some(at);
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! The checker traces packets from every end port to every LID. It uses the LFTs, the path's SL and the SL-to-VL table of
 //! each switch, and looks for cycles in the resulting channel dependency graph. It shares no code with ferrosm, and works
-//! on fabrics on which `ibdmchk` is slow or crashes. `tests/ibsim/routing_judges.rs` tests it on dumps of OpenSM and on
-//! corrupted dumps.
+//! on fabrics on which `ibdmchk` is slow or crashes. `tests/tests/ibsim/routing_judges.rs` tests it on dumps of OpenSM and
+//! on corrupted dumps.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::routing_dumps::{Dumps, End, NOWHERE};
 
 /// Maximum number of faults that are described; further faults are only counted.
 const MAX_DESCRIBED: usize = 8;
-/// VL 15: in an SL-to-VL table it means that packets are dropped (IBA 7.6.6).
+/// VL 15: in an SL-to-VL table it means that packets are dropped (IBA vol. 1, 7.6.6).
 const VL15: u8 = 15;
 
 /// Result of a check.

@@ -129,7 +129,7 @@ pub fn port_infos(lab: &mut Lab) -> Vec<Should> {
         let mut info = read(lab, at, 0x15, 1 << 31 | u32::from(port));
         let is_switch = lab.world.fabric().is_switch(at.node);
         if info[32] & 0x0F == 1 && (port > 0 || !is_switch) {
-            // Only the states of a port that is down are valid. OpenSM likewise has no other values of a port that was never up.
+            // Only the states of a port that is down are valid. OpenSM likewise reports no other values of a port that was never up.
             let states = [info[32], info[33]];
             info.fill(0);
             info[32..34].copy_from_slice(&states);

@@ -74,7 +74,7 @@ impl Component {
     }
 }
 
-/// Shifts the components of an attribute that a record holds from bit 32 on.
+/// The components of a record that contains an attribute, `inner`, from bit 32 on.
 fn behind_head(
     head: &[(u8, usize, usize)],
     inner: &[(u8, usize, usize)],
@@ -108,7 +108,7 @@ pub fn node() -> Layout {
     )
 }
 
-/// PortInfoRecord; components 7 and 53 are compared for equality, as without bit 31 of the modifier.
+/// PortInfoRecord; components 7 and 53 (capability masks) are compared for equality, because bit 31 of the modifier is 0.
 #[must_use]
 pub fn port_info() -> Layout {
     let info = [
@@ -164,11 +164,11 @@ pub fn port_info() -> Layout {
         (57, 507, 5),
     ];
     let head = [(0, 0, 16), (1, 16, 8)];
-    let remaining = [2, 19, 44, 46, 51, 56];
+    let no_criterion = [2, 19, 44, 46, 51, 56];
     Layout::new(
         ("PortInfoRecord", 0x12, 72),
         &behind_head(&head, &info),
-        &remaining,
+        &no_criterion,
     )
 }
 

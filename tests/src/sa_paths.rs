@@ -48,8 +48,8 @@ fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
     let Some(info) = fabric.port_info(at) else {
         return (0, 0);
     };
-    let own = at.port == 0;
-    let mtu = if own {
+    let is_port0 = at.port == 0;
+    let mtu = if is_port0 {
         info.mtu_cap.0
     } else {
         info.neighbor_mtu.0
@@ -77,7 +77,7 @@ fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
         (_, _, 4) => 10_000,
         _ => 0,
     };
-    let rate = if own && width * lane_speed == 0 {
+    let rate = if is_port0 && width * lane_speed == 0 {
         u32::MAX
     } else {
         width * lane_speed
@@ -202,8 +202,8 @@ pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, requested: Option<u16>) -> Opti
     let fabric = lab.world.fabric();
     let (a, b) = (fabric.pkeys(from), fabric.pkeys(to));
     let best = |keys: &[PKey], base: u16| {
-        let of_it = keys.iter().map(|k| k.0).filter(|k| k & 0x7FFF == base);
-        of_it.max()
+        let matching = keys.iter().map(|k| k.0).filter(|k| k & 0x7FFF == base);
+        matching.max()
     };
     let common = |base: u16| {
         let (x, y) = (best(&a, base)?, best(&b, base)?);
@@ -259,10 +259,10 @@ pub fn between(
     let Some(pkey) = pkey(lab, from, to, demand.pkey) else {
         return Vec::new();
     };
-    let one = |only: Option<u16>, at| only.map_or_else(|| lids(lab, at), |lid| vec![lid]);
+    let candidates = |only: Option<u16>, at| only.map_or_else(|| lids(lab, at), |lid| vec![lid]);
     let mut entries = Vec::new();
-    for slid in one(slid, from) {
-        for dlid in one(dlid, to) {
+    for slid in candidates(slid, from) {
+        for dlid in candidates(dlid, to) {
             let Some(values) = walk(lab, from, to, dlid, life).and_then(|w| demand.advertised(w))
             else {
                 continue;

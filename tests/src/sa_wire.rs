@@ -98,12 +98,12 @@ impl WireRequest {
 /// Encodes a request of an untrusted client with TID 0.
 #[must_use]
 pub fn message(method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> {
-    let ask = WireRequest {
+    let request = WireRequest {
         mask,
         data: data.to_vec(),
         ..WireRequest::new(0, method.0, attr.0)
     };
-    ask.to_bytes(0)
+    request.to_bytes(0)
 }
 
 /// A reply.
@@ -176,22 +176,22 @@ pub fn deliver(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Vec<(Peer, Vec<u8>)
     all
 }
 
-/// Records of VL tables. The SA reads tables that the SM did not write from the devices at the first query.
+/// Records of VL tables. Tables that the SM did not write are read from the devices at the first query.
 pub const LATE: [u16; 2] = [0x13, 0x36];
 
 /// The SA's reply to a request; `None` if it does not reply. For [`LATE`] records it may take two seconds of virtual time.
 ///
 /// # Panics
 /// If the reply is malformed, or there are several replies.
-pub fn try_query(lab: &mut Lab, ask: &WireRequest) -> Option<WireReply> {
+pub fn try_query(lab: &mut Lab, request: &WireRequest) -> Option<WireReply> {
     const TID: u64 = 0x1234_5678_9ABC_DEF0;
     let from = Peer {
-        lid: Lid(ask.from),
+        lid: Lid(request.from),
         qpn: Qpn(1),
         ..Peer::default()
     };
-    let mut replies = deliver(lab, from, ask.to_bytes(TID));
-    if replies.is_empty() && LATE.contains(&ask.attr) {
+    let mut replies = deliver(lab, from, request.to_bytes(TID));
+    if replies.is_empty() && LATE.contains(&request.attr) {
         // The SA reads the devices first.
         lab.world.run_for(core::time::Duration::from_secs(2));
         let taken = lab

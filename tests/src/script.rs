@@ -35,7 +35,7 @@ impl Script {
         Self(program)
     }
 
-    /// Sends MADs, one per line, from a node. Does not wait for replies of other nodes.
+    /// Sends MADs, one per line, from a node. Waits only for the reply of the node to a query to itself.
     ///
     /// # Panics
     /// If the client fails.

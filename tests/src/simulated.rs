@@ -152,8 +152,8 @@ impl Sm {
         self.pending_load.is_some()
     }
 
-    /// Ends the pending replica load, with the state of the records in the store; `None` without replication. `complete`: whether it has
-    /// all that the master acknowledged; `None`: as the last event said.
+    /// Ends the pending replica load, with the state of the records in the store; `None` without replication. `complete`: whether no
+    /// acknowledged record is missing; `None`: as replication last reported.
     pub fn end_load(
         &mut self,
         restored: Option<RestoredState>,
@@ -170,7 +170,7 @@ impl Sm {
         }
     }
 
-    /// The replica has all that this master acknowledged.
+    /// The replica has all acknowledged records of this master.
     pub fn replica_in_sync(&mut self, master: PortGuid, now: Instant) {
         self.command(Input::Replica(ReplicaEvent::InSync(master)), now);
     }
@@ -518,7 +518,7 @@ impl Lab {
     ///
     /// # Panics
     ///
-    /// If it is not done by then.
+    /// If `done` does not become true.
     pub fn until(&mut self, description: &str, max_s: u64, mut done: impl FnMut(&Self) -> bool) {
         let deadline = self.world.now() + Duration::from_secs(max_s);
         loop {
@@ -704,7 +704,7 @@ impl TestRng {
         if limit == 0 { 0 } else { self.next() % limit }
     }
 
-    /// 0 to `most`, with small numbers more frequent.
+    /// 0 to `max`, with small numbers more frequent.
     pub const fn upto(&mut self, max: u64) -> u64 {
         let limit = 1 + self.below(1 + max);
         self.below(limit)

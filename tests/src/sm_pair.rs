@@ -130,20 +130,20 @@ impl SmPair {
         sm.map(Running::stderr).unwrap_or_default()
     }
 
-    /// Waits until SM `n` has logged `what` at least `times` times.
+    /// Waits until SM `n` has logged `text` at least `times` times.
     ///
     /// # Panics
     ///
     /// If it does not, or exits before.
-    pub fn wait(&mut self, n: usize, description: &str, times: usize) {
+    pub fn wait(&mut self, n: usize, text: &str, times: usize) {
         let outcome = poll_until(GUARD, PAUSE, || {
             // The log is read after the exit, so that it is complete.
             let ended = self.sms[n].as_mut().and_then(Running::ended);
             let log = self.log(n);
-            if log.matches(description).count() >= times {
+            if log.matches(text).count() >= times {
                 return Ok(Ok(()));
             }
-            let context = format!("no {description:?} in the log of {n}:\n{log}");
+            let context = format!("no {text:?} in the log of {n}:\n{log}");
             match ended {
                 Some(status) => Ok(Err(format!("exited with {status}: {context}"))),
                 None => Err(context),

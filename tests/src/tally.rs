@@ -13,27 +13,27 @@ use std::path::{Path, PathBuf};
 pub struct Tally(BTreeMap<String, u32>);
 
 impl Tally {
-    /// Adds `times` to the count of `what`.
-    pub fn add(&mut self, description: &str, times: u32) {
+    /// Adds `times` to the count of this name.
+    pub fn add(&mut self, name: &str, times: u32) {
         if times > 0 {
-            *self.0.entry(description.to_owned()).or_default() += times;
+            *self.0.entry(name.to_owned()).or_default() += times;
         }
     }
 
     /// Adds all counts of another tally.
     pub fn add_all(&mut self, other: &Self) {
-        other.0.iter().for_each(|(what, n)| self.add(what, *n));
+        other.0.iter().for_each(|(name, n)| self.add(name, *n));
     }
 
-    /// The count of `what`.
+    /// The count of this name.
     #[must_use]
-    pub fn count_of(&self, description: &str) -> u32 {
-        self.0.get(description).copied().unwrap_or(0)
+    pub fn count_of(&self, name: &str) -> u32 {
+        self.0.get(name).copied().unwrap_or(0)
     }
 
     /// All names and their counts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.0.iter().map(|(what, times)| (what.as_str(), *times))
+        self.0.iter().map(|(name, times)| (name.as_str(), *times))
     }
 
     /// Asserts a minimum for each count.
@@ -42,12 +42,9 @@ impl Tally {
     ///
     /// If a count is smaller.
     pub fn assert_at_least(&self, wanted: &[(&str, u32)]) {
-        for (description, min) in wanted {
-            let seen = self.count_of(description);
-            assert!(
-                seen >= *min,
-                "{description}: {seen} times, not {min}: {self:#?}"
-            );
+        for (name, min) in wanted {
+            let seen = self.count_of(name);
+            assert!(seen >= *min, "{name}: {seen} times, not {min}: {self:#?}");
         }
     }
 
@@ -57,11 +54,11 @@ impl Tally {
     ///
     /// If a count is larger.
     pub fn assert_at_most(&self, wanted: &[(&str, u32)]) {
-        for (description, max) in wanted {
-            let seen = self.count_of(description);
+        for (name, max) in wanted {
+            let seen = self.count_of(name);
             assert!(
                 seen <= *max,
-                "{description}: {seen} times, more than {max}: {self:#?}"
+                "{name}: {seen} times, more than {max}: {self:#?}"
             );
         }
     }
@@ -129,9 +126,9 @@ fn file_names(dir: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::Tally;
 
-    fn one(description: &str) -> Tally {
+    fn one(name: &str) -> Tally {
         let mut tally = Tally::default();
-        tally.add(description, 1);
+        tally.add(name, 1);
         tally
     }
 

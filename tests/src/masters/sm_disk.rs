@@ -11,7 +11,7 @@ pub(crate) use crate::store::Records;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreState {
     Complete,
-    /// The first so many per cent of the records are readable.
+    /// Only the first records are readable; the value is their percentage.
     Truncated(u64),
     /// Records of one kind are unreadable.
     MissingKind(RecordKind),

@@ -1,5 +1,5 @@
-//! Slow, hanging and failing stores, and masters that are killed, hand over or recover meanwhile. Draws from its own
-//! random numbers.
+//! Slow, hanging and failing stores, and masters that are killed, hand over or recover meanwhile. Has its own random
+//! numbers.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! Additions of the second kind: faults of links and attributes, slow receivers, random data, flapping and degraded
 //! links, duplicate GUIDs, foreign SMs and restarts of our SM.
 //!
-//! Draws from its own random numbers, so that the scenario of the first kind does not change. X//! notice are omitted, such as an LFT entry or a LID that changes without a trap.
+//! Has its own random numbers, so that the scenario of the first kind does not change. Changes that no SM can notice are
+//! omitted, such as an LFT entry or a LID that changes without a trap.
 
 use std::time::Duration;
 
@@ -234,13 +235,13 @@ impl RareFaults {
             return "nothing".to_owned();
         }
         let id = self.foreign_sms[self.d.index(self.foreign_sms.len())];
-        let what = [
+        let action = [
             SmProcessAction::Kill,
             SmProcessAction::Pause,
             SmProcessAction::Resume,
         ][self.d.index(3)];
-        lab.world.schedule_sm(lab.world.now(), id, what);
-        format!("{what:?} {id:?}")
+        lab.world.schedule_sm(lab.world.now(), id, action);
+        format!("{action:?} {id:?}")
     }
 
     /// Kills our SM and starts it again after a random time.

@@ -30,7 +30,7 @@ impl InvariantMonitor {
         self.check_sm(lab.manager(), lab.world.fabric(), &lab.repeat(), verbose);
     }
 
-    /// `repeat` is the command that repeats the run, for messages.
+    /// `repeat` names the fabric and the seed in messages.
     pub(crate) fn check_sm(&mut self, sm: &Sm, fabric: &Fabric, repeat: &str, verbose: bool) {
         if verbose {
             for event in &sm.events[self.events_read..] {
@@ -52,8 +52,8 @@ impl InvariantMonitor {
             }
             let subnet = sm.core().subnet();
             let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
-            // The LMC of a switch depends on whether its port 0 is enhanced, which a switch with corrupted replies may misreport. Another LMC
-            // needs a base LID that is aligned to it.
+            // The LMC of a switch depends on whether its port 0 is enhanced, which a switch with corrupted replies may misreport.
+            // Another LMC needs a base LID that is aligned to it.
             let may_change = node.is_some_and(ferrosm_core::subnet::Node::is_switch);
             if let Some(before) = self.lids.insert(*guid, (*lid, *lmc))
                 && before != (*lid, *lmc)

@@ -150,7 +150,7 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
         fabric.power_on(link.b.node);
         fabric.restore(at).unwrap();
     } else if at.port != 0 {
-        // The SM's port has no link any more: the SM cannot reach the fabric.
+        // The SM's port has no cable: the SM cannot reach the fabric.
         return lab.world.trace_hash();
     }
     lab.world.run_for(Duration::from_secs(1));

@@ -1,5 +1,5 @@
 //! Scenarios of seeds of the first kind, and the additions of the third: topology, configuration, faults and events.
-//! The order of draws must not change, because saved seeds depend on it.
+//! The order of random draws must not change, because saved seeds depend on it.
 
 use std::time::Duration;
 
@@ -148,8 +148,7 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
     }
 }
 
-/// Additions of the third kind: engines, VLs, and switches without optimized SLtoVL writes. Draws from its own random
-/// numbers.
+/// Additions of the third kind: engines, VLs, and switches without optimized SLtoVL writes. Has its own random numbers.
 pub(crate) struct VlEvents {
     d: TestRng,
     cfg: SmConfig,

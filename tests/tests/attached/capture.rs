@@ -119,17 +119,17 @@ fn tshark_dissects_every_packet_of_a_session() {
 
     // A packet that is dropped later is recorded again, with a comment that gives the reason.
     let all = fields(&sim, "infiniband", &["frame.number", "frame.comment"]);
-    let (first, again): (Vec<_>, Vec<_>) = all.iter().partition(|row| row[1].is_empty());
+    let (first, dropped): (Vec<_>, Vec<_>) = all.iter().partition(|row| row[1].is_empty());
     // The server does not count responses of agents. OpenSM responds to SMInfo (0x20).
-    let answers = "infiniband.mad.method == 0x81 && !frame.comment && infiniband.mad.attributeid != 0x20 \
+    let responses = "infiniband.mad.method == 0x81 && !frame.comment && infiniband.mad.attributeid != 0x20 \
         && infiniband.mad.mgmtclass in {1, 4, 0x81}";
-    let answers = fields(&sim, answers, &["frame.number"]).len();
-    assert_eq!(first.len() as u64, sent + answers as u64);
+    let responses = fields(&sim, responses, &["frame.number"]).len();
+    assert_eq!(first.len() as u64, sent + responses as u64);
     assert!(
-        again
+        dropped
             .iter()
             .all(|row| row[1].starts_with("dropped: ") || row[1].starts_with("lost: ")),
-        "{again:?}"
+        "{dropped:?}"
     );
     let frames = fields(&sim, "frame", &["frame.number"]);
     assert_eq!(frames.len(), all.len(), "packets other than InfiniBand");
@@ -182,20 +182,20 @@ fn tshark_dissects_every_packet_of_a_session() {
         .iter()
         .map(|(class, id)| ((*class).to_owned(), (*id).to_owned()))
         .collect();
-    let odd = fields(
+    let vendor_attributes = fields(
         &sim,
         "infiniband.mad.attributeid == 0xff90 || (infiniband.mad.attributeid == 0x33 && infiniband.mad.mgmtclass == 1)",
         &["infiniband.mad.mgmtclass", "infiniband.mad.attributeid"],
     );
-    for row in odd {
+    for row in vendor_attributes {
         let pair = (row[0].clone(), row[1].clone());
         assert!(known.contains(&pair), "{pair:?}");
     }
-    transfers_are_whole(&sim);
+    assert_complete_transfers(&sim);
 }
 
 /// Segment numbers of each transfer start at 1, the first and last segments carry their flags, and every segment is acknowledged.
-fn transfers_are_whole(sim: &FabricServer) {
+fn assert_complete_transfers(sim: &FabricServer) {
     let rows = fields(
         sim,
         "infiniband.rmpp.rmppflags & 1 && !frame.comment",
@@ -228,11 +228,15 @@ fn transfers_are_whole(sim: &FabricServer) {
     );
     for (transaction, segments) in &data {
         let last = segments.len() as u64;
-        for (place, &(segment, flags)) in (1..).zip(segments) {
-            assert_eq!(segment, place, "{transaction}: {segments:?}");
+        for (position, &(segment, flags)) in (1..).zip(segments) {
+            assert_eq!(segment, position, "{transaction}: {segments:?}");
             // Active, first and last flags.
-            assert_eq!(flags & 2 != 0, place == 1, "{transaction}: {segments:?}");
-            assert_eq!(flags & 4 != 0, place == last, "{transaction}: {segments:?}");
+            assert_eq!(flags & 2 != 0, position == 1, "{transaction}: {segments:?}");
+            assert_eq!(
+                flags & 4 != 0,
+                position == last,
+                "{transaction}: {segments:?}"
+            );
         }
         let acks = acks.get(transaction).map(Vec::as_slice).unwrap_or_default();
         assert!(acks.is_sorted(), "{transaction}: {acks:?}");

@@ -28,7 +28,7 @@ fn records(text: &str) -> BTreeMap<String, Vec<String>> {
             .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
             // Spaces before a comment differ between versions of the program.
             .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-            // Only between two adapters does it print a space here.
+            // ibnetdiscover prints a space here only between two adapters.
             .map(|line| line.replace("] (", "]("))
             .collect();
         let Some(head) = lines.iter().find(|line| {
@@ -209,12 +209,12 @@ fn iblinkinfo_and_ibqueryerrors_agree_with_the_fabric() {
     assert!(bad.contains("36 nodes checked, 1 bad nodes found"), "{bad}");
 }
 
-/// Counters count the packets sent and can be cleared; a lossy link shows errors.
+/// Counters count the packets sent and can be cleared; a cut link counts as LinkDowned.
 #[test]
 fn perfquery_counts_the_packets_sent() {
     let fabric = Managed::new();
     let far_lid = fabric.lid(FAR);
-    let sent = |args: &[&str]| {
+    let read_counters = |args: &[&str]| {
         let text = fabric.run("perfquery", &[&["-x"], args].concat());
         (
             counter(&text, "PortXmitPkts"),
@@ -229,12 +229,12 @@ fn perfquery_counts_the_packets_sent() {
     // The SM may read the host during the test, and its SMPs count as well, so the test allows retries.
     let counted = || {
         reset(&leaf, "2");
-        let before = sent(&[&leaf, "2"]);
+        let before = read_counters(&[&leaf, "2"]);
         for _ in 0..5 {
             // One request to and one response from the host's PMA each, both through port 2 of the leaf.
             let _ = fabric.run("perfquery", &[&far_lid, "1"]);
         }
-        (before, sent(&[&leaf, "2"]))
+        (before, read_counters(&[&leaf, "2"]))
     };
     // ClassPortInfo and PortCounters: two requests a run. A packet of 256 bytes and headers has 72 words.
     let quiet = ((0, 0, 0), (10, 10, 10 * 72));
@@ -246,7 +246,6 @@ fn perfquery_counts_the_packets_sent() {
     let all = fabric.run("perfquery", &["-a", &leaf]);
     assert!(counter(&all, "PortXmitPkts") >= 10, "{all}");
 
-    // A node's port counts packets that it cannot send.
     fabric.sim.execute("cut leaf-3-1[1]");
     let text = fabric.run("perfquery", &[&leaf, "1"]);
     assert_eq!(counter(&text, "LinkDownedCounter"), 1, "{text}");
@@ -387,7 +386,7 @@ fn ibping_and_ibsysstat_reach_their_servers() {
 fn ibportstate_changes_both_ends() {
     let fabric = Managed::new();
     let leaf = fabric.lid("leaf-3-1");
-    let cable = |words: &[&str]| {
+    let wait_for_link = |words: &[&str]| {
         poll_until(TIMEOUT, PAUSE, || {
             let links = fabric.sim.execute("links");
             let line = links
@@ -402,15 +401,15 @@ fn ibportstate_changes_both_ends() {
         })
         .unwrap();
     };
-    cable(&[" Active"]);
+    wait_for_link(&[" Active"]);
     let _ = fabric.run("ibportstate", &[&leaf, "1", "disable"]);
-    cable(&[" Down"]);
+    wait_for_link(&[" Down"]);
     let off = parse_smpquery(&fabric.run("smpquery", &["portinfo", &leaf, "1"]));
     assert_eq!(off["PhysLinkState"], "Disabled");
     let _ = fabric.run("ibportstate", &[&leaf, "1", "espeed", "1"]);
     let _ = fabric.run("ibportstate", &[&leaf, "1", "enable"]);
     // The trap makes OpenSM sweep.
-    cable(&[" Active"]);
+    wait_for_link(&[" Active"]);
     let remote_port = parse_smpquery(&fabric.run(
         "smpquery",
         &["portinfo", &fabric.lid("host-3-1-0 mlx5_0"), "1"],
@@ -477,7 +476,7 @@ fn saquery_answers_agree_with_the_fabric() {
     let guids = parse_smpquery(&fabric.run("smpquery", &["portinfo", &far_lid, "1"]));
     let blocks = guids["GuidCap"].parse::<usize>().unwrap() / 8;
     assert_eq!(count(&["GIR"], "GUIDInfo Record dump"), 20 + 16 * blocks);
-    // Switches: 5 in-ports times 5 out-ports each; hosts: one record.
+    // Switches: 5 input ports times 5 output ports each; hosts: one record.
     assert_eq!(count(&["SL2VL"], "SL2VLTableRecord dump"), 20 * 25 + 16);
     assert!(count(&["VLAR"], "VLArbTableRecord dump") >= 36);
     assert_eq!(count(&["SR"], "ServiceRecord dump"), 0);

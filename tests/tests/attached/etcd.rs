@@ -38,7 +38,7 @@ impl EtcdPair {
         members.rotate_left((etcd.leader() + 1) % 3);
         let pair = SmPair::new(|dir: &Path| {
             for n in 0..2 {
-                configure(dir, n, &format!("fabric = \"tried\"\netcd = {members:?}"));
+                configure(dir, n, &format!("fabric = \"test\"\netcd = {members:?}"));
             }
         });
         pair.assert_master(0);
@@ -81,12 +81,12 @@ impl EtcdPair {
         self.wait_for_records("-g", 2);
     }
 
-    /// Registers another service, repeated until the SA acknowledges it. A query may show a registration before it is durable; the SA
-    /// acknowledges it when it is durable, or after an alarm.
-    fn offer(&self, name: &str, next_index: usize) {
+    /// Registers another service, repeated until the SA acknowledges it; there are `count` services then. A query may show a
+    /// registration before it is durable; the SA acknowledges it when it is durable, or after an alarm.
+    fn offer(&self, name: &str, count: usize) {
         let line = offers(&self.sm(), self.guid, name);
         self.send_until_acknowledged(&line);
-        self.wait_for_records("-S", next_index);
+        self.wait_for_records("-S", count);
     }
 
     /// Sends these registrations until the SA has acknowledged all of them.
@@ -305,7 +305,7 @@ fn hanging_etcd_causes_no_failover() {
         let began = Instant::now();
         setup.pair.wait(1, IN_SYNC, in_sync + 1);
         println!(
-            "hung ({}): copied again after {:?}",
+            "hung ({}): replica in sync after {:?}",
             if long { "until the alarm" } else { "a lease" },
             began.elapsed()
         );

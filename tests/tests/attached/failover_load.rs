@@ -1,5 +1,5 @@
 //! Two or three real ferrosm SMs replicate their state. The test kills the master while hosts query, join, register and leave
-//! continuously and cables flap. Afterwards `saquery` must find every acknowledged record.
+//! continuously and links flap. Afterwards `saquery` must find every acknowledged record.
 //!
 //! Only the load itself sleeps. All waits poll with a limit that is reached only on failure. The measured times are printed.
 
@@ -59,10 +59,7 @@ const TABLES: [&str; 3] = [
 
 type Smps = BTreeMap<String, (u64, u64)>;
 
-#[expect(
-    clippy::print_stdout,
-    reason = "figures are half of what these tests are for"
-)]
+#[expect(clippy::print_stdout, reason = "the tests print measured times")]
 fn print_figures(figures: &str) {
     println!("{figures}");
 }
@@ -70,6 +67,7 @@ fn print_figures(figures: &str) {
 /// The SMs under test and the load.
 struct LoadTest {
     pair: SmPair,
+    /// The host that queries paths.
     witness: PathQueryClient,
     /// Path of the registering client, compiled for this test.
     registrar: String,
@@ -91,16 +89,16 @@ impl LoadTest {
         let mut members = etcd.endpoints();
         // Both connect to the first member first; it is a follower.
         members.rotate_left((etcd.leader() + 1) % 3);
-        let keys = format!("fabric = \"tried\"\netcd = {members:?}");
+        let keys = format!("fabric = \"test\"\netcd = {members:?}");
         Self::with(2, |dir| (0..2).for_each(|n| configure(dir, n, &keys)))
     }
 
     fn with(sms: usize, prepare: impl FnOnce(&Path)) -> Self {
         let pair = SmPair::with_count(sms, prepare);
         pair.assert_master(0);
-        let asks = build(&pair.sim, "benches/compare/sa-witness.c");
+        let path_client = build(&pair.sim, "benches/compare/sa-witness.c");
         let registrar = build(&pair.sim, "clients/registrar.c");
-        let witness = PathQueryClient::start(&pair.sim, &asks, PATH_CLIENT);
+        let witness = PathQueryClient::start(&pair.sim, &path_client, PATH_CLIENT);
         Self {
             pair,
             witness,
@@ -113,12 +111,12 @@ impl LoadTest {
     }
 
     /// Starts registering clients and waits until each host has a reply.
-    fn register(&mut self, description: &str) {
+    fn register(&mut self, kinds: &str) {
         // Does not reuse the numbers of earlier clients.
         let first = self.started * 10_000;
         self.started += 1;
         let start = |node: &&str| {
-            RegistrationClient::start(&self.pair.sim, &self.registrar, node, first, description)
+            RegistrationClient::start(&self.pair.sim, &self.registrar, node, first, kinds)
         };
         self.registrars = REGISTER.iter().map(start).collect();
         self.wait_acknowledged(self.master_lid());
@@ -187,7 +185,7 @@ impl LoadTest {
         self.pair.assert_master(n);
         for other in self.pair.running() {
             let lid = self.lid_of(other);
-            // A cable that was just cut may have dropped the query, and an SM that waits for its replica reports Discovering for ten
+            // A link that was just cut may have dropped the query, and an SM that waits for its replica reports Discovering for ten
             // seconds.
             let outcome = poll_until(GUARD, PAUSE, || {
                 let sm_info = self.pair.sim.sm_info_of(CLIENT, lid)?;
@@ -202,7 +200,7 @@ impl LoadTest {
         }
     }
 
-    /// Kills the master under the current load. The next SM takes over, replies to every host, and cables continue to flap.
+    /// Kills the master under the current load. The next SM takes over, replies to every host, and links continue to flap.
     fn kill(&mut self, killed: usize, successor: usize, description: &str) -> Smps {
         let (old, new) = (self.lid_of(killed), self.lid_of(successor));
         let sim = &self.pair.sim;
@@ -233,8 +231,8 @@ impl LoadTest {
             .collect();
         let answers = self.witness.answers();
         assert!(answers.len() > answers_before);
-        let of_old = answers.iter().rposition(|(_, lid)| *lid == old);
-        let first = of_old.and_then(|at| Some((answers[at].0, answers.get(at + 1)?.0)));
+        let last_of_old = answers.iter().rposition(|(_, lid)| *lid == old);
+        let first = last_of_old.and_then(|at| Some((answers[at].0, answers.get(at + 1)?.0)));
         let silent = first.map(|(last, next)| next - last);
         let longest = answers.windows(2).map(|w| w[1].0 - w[0].0);
         let longest = longest.fold(0.0, f64::max);
@@ -260,7 +258,7 @@ impl LoadTest {
         let records = records.unwrap_or_else(|error| panic!("{error}"));
         let (lost, returned) = ledger.differences(&records);
         print_figures(&format!(
-            "{description}: {} changes acknowledged, {} refused; {} registrations stand, {} lost, {} came back that were withdrawn",
+            "{description}: {} changes acknowledged, {} rejected; {} registrations remain, {} lost, {} withdrawn ones returned",
             ledger.acknowledged,
             ledger.refused,
             ledger.registered_count(),
@@ -315,7 +313,7 @@ impl LoadTest {
         outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Starts registrations and flapping cables.
+    /// Starts registrations and link flaps.
     fn start_load(&mut self) {
         self.flaps = Some(LinkFlaps::start(&self.pair.sim, &CABLES));
         self.register("joins");
@@ -348,7 +346,7 @@ fn kill_masters(sms: usize) {
     }
 }
 
-/// The same through etcd.
+/// No acknowledged record is lost with replication through etcd either.
 #[test]
 fn master_killed_under_load_loses_no_record_with_etcd() {
     let etcd = Etcd::new(3);
@@ -415,7 +413,7 @@ fn two_masters_killed_under_load_lose_no_record() {
     kill_masters(3);
 }
 
-/// Without flapping cables or joins, under path queries and service registrations only, the new master writes no forwarding tables.
+/// Without link flaps and joins, under path queries and service registrations only, the new master writes no forwarding tables.
 #[test]
 fn new_master_on_an_unchanged_fabric_writes_no_tables() {
     let mut test = LoadTest::new(2);

@@ -168,20 +168,20 @@ fn ibv_devinfo_shows_the_port_as_smpquery_does() {
 
 /// Two ibacm processes start before any SM. Port events bring them up, they join their group at the SA, and one resolves the name of
 /// the other through the group. The path comes from the SA.
-fn ibacm_resolves_names<M>(in_charge: impl FnOnce(&FabricServer) -> M) {
+fn ibacm_resolves_names<M>(start_sm: impl FnOnce(&FabricServer) -> M) {
     let sim = FabricServer::shape("fat-tree2:4,2,2");
     let mut first = IbAcm::start(&sim, ON_DIFFERENT_LEAVES[0], "one");
     let mut second = IbAcm::start(&sim, ON_DIFFERENT_LEAVES[1], "two");
     first.wait_for("started", 1);
     second.wait_for("started", 1);
-    let _sm = in_charge(&sim);
+    let _sm = start_sm(&sim);
     for ibacm in [&mut first, &mut second] {
         ibacm.wait_for("join successful", 1);
     }
     let lid = |node| value(&run(&sim, node, "ibv_devinfo", &[]), "port_lid:").to_owned();
     let gid = |node| value(&run(&sim, node, "ibv_devinfo", &["-v"]), "GID[  0]:").to_owned();
     let (from, to) = (lid(ON_DIFFERENT_LEAVES[0]), lid(ON_DIFFERENT_LEAVES[1]));
-    let questions = [
+    let queries = [
         ("n", "one".to_owned(), "two".to_owned()),
         ("l", from.clone(), to.clone()),
         (
@@ -190,7 +190,7 @@ fn ibacm_resolves_names<M>(in_charge: impl FnOnce(&FabricServer) -> M) {
             gid(ON_DIFFERENT_LEAVES[1]),
         ),
     ];
-    for (format, source, destination) in &questions {
+    for (format, source, destination) in &queries {
         let resolved = first.resolve(&["-f", format, "-s", source, "-d", destination, "-v"]);
         let text = resolved.expect_success().stdout;
         assert!(text.contains("SA verification: success"), "{text}");
@@ -239,8 +239,8 @@ fn queue_pairs_behave_as_documented() {
     sm.wait_until_up(1);
     let launch = sim.launch(&program.to_string_lossy(), Some(HOSTS[1]));
     let ended = launch.start(sim.dir()).wait(TIMEOUT).expect_success();
-    let complaint = "ferrosm attach: the simulated adapter has queue pairs for unreliable datagrams (UD) only\n";
-    assert_eq!(ended.stderr, complaint);
+    let message = "ferrosm attach: the simulated adapter has queue pairs for unreliable datagrams (UD) only\n";
+    assert_eq!(ended.stderr, message);
     let mut lines: Vec<&str> = ended.stdout.lines().collect();
     // The completions at both ends of the first message arrive in any order.
     lines[3..5].sort_unstable();

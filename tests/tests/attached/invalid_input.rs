@@ -297,22 +297,22 @@ fn failed_attach_is_reported() {
         126,
         &["cannot run ./text", "Permission denied"],
     );
-    let without = Launch::new(ferrosm())
+    let without_library = Launch::new(ferrosm())
         .env("FERROSM_ATTACH_LIB", "/no/library.so")
         .args(&["attach", "--socket", &socket, "--", "true"])
         .start(scratch.path())
         .wait(LONG);
     assert_fails(
-        &without,
+        &without_library,
         1,
         &["/no/library.so does not exist", "FERROSM_ATTACH_LIB"],
     );
-    let unreachable_result = run(
+    let no_server = run(
         scratch.path(),
         &["attach", "--socket", "nowhere", "--", "true"],
     );
     assert_fails(
-        &unreachable_result,
+        &no_server,
         1,
         &[
             "no simulated fabric at ",
@@ -320,8 +320,13 @@ fn failed_attach_is_reported() {
             "ferrosm sim",
         ],
     );
-    let nothing = run(scratch.path(), &["attach", "--socket", &socket]);
-    assert_eq!(nothing.status.code(), Some(2), "{}", nothing.describe());
+    let no_program = run(scratch.path(), &["attach", "--socket", &socket]);
+    assert_eq!(
+        no_program.status.code(),
+        Some(2),
+        "{}",
+        no_program.describe()
+    );
     // `attach` exits with the status of the program.
     assert_eq!(attach(&["--", "sh", "-c", "exit 7"]).status.code(), Some(7));
     assert_fabric_serves(&sim);
@@ -355,12 +360,12 @@ fn client_killed_during_a_transfer_disturbs_no_other() {
         "only {midway} of 12 were killed during the transfer"
     );
     assert_fabric_serves(&sim);
-    let whole = sim
+    let complete = sim
         .run_at("host-9 mlx5_0", "saquery", &["PR"])
         .expect_success();
     let ports = HOSTS + 1;
     assert_eq!(
-        whole.stdout.matches("PathRecord dump:").count(),
+        complete.stdout.matches("PathRecord dump:").count(),
         ports * ports
     );
     poll_until(LONG, PAUSE, || {
@@ -405,7 +410,7 @@ fn packets(sim: &FabricServer) -> u64 {
 
 /// Writes shorter and longer than a MAD return the kernel's errors.
 #[test]
-fn writes_that_are_no_mad_are_rejected() {
+fn writes_of_invalid_length_are_rejected() {
     const EINVAL: &str = "22";
     let sim = FabricServer::shape("star:2");
     let program = build(sim.dir(), "halves");
@@ -536,9 +541,9 @@ fn invalid_connections_are_closed() {
 #[test]
 fn clients_report_a_killed_server() {
     let sim = FabricServer::shape("star:4");
-    let again = "while ibnetdiscover > /dev/null; do :; done; echo over; exit 3";
+    let until_error = "while ibnetdiscover > /dev/null; do :; done; echo over; exit 3";
     let path = "PATH=$PATH:/usr/sbin:/sbin";
-    let script = format!("{path}; {again}");
+    let script = format!("{path}; {until_error}");
     let busy: Vec<Running> = ["host-0 mlx5_0", "host-1 mlx5_0"]
         .iter()
         .map(|host| {

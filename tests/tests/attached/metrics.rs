@@ -72,10 +72,10 @@ fn metrics_are_labelled_by_fabric() {
     };
     let page = endpoint.page();
     assert_eq!(of_storage(&page), ["ferrosm_served{fabric=\"storage\"}"]);
-    let whose: Vec<&str> = page.series().filter(|n| !n.contains("fabric=")).collect();
+    let unlabelled: Vec<&str> = page.series().filter(|n| !n.contains("fabric=")).collect();
     assert!(
-        whose.len() == 1 && whose[0].starts_with("ferrosm_build_info{"),
-        "{whose:?}"
+        unlabelled.len() == 1 && unlabelled[0].starts_with("ferrosm_build_info{"),
+        "{unlabelled:?}"
     );
     // SA queries of hosts on one fabric are counted for that fabric only.
     let answered = "ferrosm_sa_requests_total{fabric=\"compute\",outcome=\"answered\"}";

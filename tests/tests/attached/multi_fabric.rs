@@ -121,12 +121,12 @@ fn one_process_serves_two_fabrics() {
     }
     // A control command applies to one fabric.
     let config = planes.config();
-    let which = planes.sim.ferrosm(&["handover", "--config", &config]);
-    assert_eq!(which.status.code(), Some(2), "{}", which.describe());
+    let ambiguous = planes.sim.ferrosm(&["handover", "--config", &config]);
+    assert_eq!(ambiguous.status.code(), Some(2), "{}", ambiguous.describe());
     assert!(
-        which.stderr.contains("choose one with --fabric"),
+        ambiguous.stderr.contains("choose one with --fabric"),
         "{}",
-        which.stderr
+        ambiguous.stderr
     );
     planes.configure(7, &planes.guids[1]);
     sm.signal(Signal::Hangup);
@@ -201,10 +201,10 @@ fn multi_fabric_process_stops_like_a_single_fabric() {
         "{one}"
     );
     let text = std::fs::read_to_string(&config).unwrap();
-    let unreachable_result = text
+    let without_ports = text
         .replace(&planes.guids[0], "0x00000000000000ed")
         .replace(&planes.guids[1], "0x00000000000000ee");
-    std::fs::write(&config, unreachable_result).unwrap();
+    std::fs::write(&config, without_ports).unwrap();
     let refused = planes.sim.ferrosm(&Planes::args(&config, &[]));
     assert_eq!(refused.status.code(), Some(1), "{}", refused.describe());
     assert!(

@@ -31,7 +31,7 @@ struct Host(&'static str, u64);
 const LOW: Host = Host("host-0-0-0 mlx5_0", 0x0002_c904_0000_0011);
 const QUERIER: Host = Host("host-0-1-0 mlx5_0", 0x0002_c904_0000_0031);
 const HIGH: Host = Host("host-1-1-0 mlx5_0", 0x0002_c904_0000_0071);
-/// In the other half of the square than `QUERIER`.
+/// In the half of the square without `QUERIER`.
 const OTHER_QUERIER: Host = Host("host-1-0-0 mlx5_0", 0x0002_c904_0000_0051);
 
 /// The fabric that the test runs on.
@@ -150,7 +150,7 @@ fn assert_master<F: Fabric>(sim: &F, querier: Host, master: Host) {
     outcome.unwrap_or_else(|error| panic!("{:#x} is not master: {error}", master.1));
 }
 
-/// Waits until the SM at host `of`, queried by its LID, reports `state`.
+/// Waits until the SM at `host`, queried by its LID, reports `state`.
 fn assert_state(sim: &impl Fabric, querier: Host, host: Host, state: &str) {
     let outcome = poll_until(GUARD, PAUSE, || {
         let net = sim.net()?;
@@ -180,7 +180,7 @@ fn lids(sim: &impl Fabric) -> BTreeMap<(u64, u8), (u16, u8)> {
 }
 
 /// OpenSM is master and ferrosm stands by. After OpenSM is killed, ferrosm is master and no LID has changed.
-fn killed_opensm_is_replaced(sim: &impl Fabric) {
+fn check_killed_opensm(sim: &impl Fabric) {
     let mut other_sm = opensm(sim, HIGH, "12", "");
     other_sm.wait_until_up(1);
     let ferrosm = Ferrosm::start(sim, LOW, "priority = 3");
@@ -194,7 +194,7 @@ fn killed_opensm_is_replaced(sim: &impl Fabric) {
 }
 
 /// ferrosm is master and hands over to a higher-priority OpenSM. After OpenSM is killed, ferrosm is master again.
-fn a_better_opensm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
+fn check_higher_priority_opensm(sim: &impl Fabric) {
     let ferrosm = Ferrosm::start(sim, LOW, "priority = 3");
     ferrosm.wait("sweep complete", 1);
     assert_master(sim, QUERIER, LOW);
@@ -211,7 +211,7 @@ fn a_better_opensm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
 }
 
 /// OpenSM is master and hands over to a higher-priority ferrosm. After ferrosm is killed, OpenSM is master again.
-fn a_better_ferrosm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
+fn check_higher_priority_ferrosm(sim: &impl Fabric) {
     let mut other_sm = opensm(sim, HIGH, "3", "");
     other_sm.wait_until_up(1);
     let ferrosm = Ferrosm::start(sim, LOW, "priority = 12");
@@ -224,7 +224,7 @@ fn a_better_ferrosm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
 }
 
 /// At equal priority the SM with the lower GUID is master, whatever the start order.
-fn the_lower_guid_decides(sim: &impl Fabric) {
+fn check_equal_priority(sim: &impl Fabric) {
     let mut other_sm = opensm(sim, HIGH, "5", "");
     other_sm.wait_until_up(1);
     let low = Ferrosm::start(sim, LOW, "priority = 5");
@@ -253,63 +253,63 @@ fn the_lower_guid_decides(sim: &impl Fabric) {
 
 #[test]
 fn ferrosm_replaces_killed_opensm_on_ibsim() {
-    killed_opensm_is_replaced(&Ibsim::serve(&by_spec(SPEC)));
+    check_killed_opensm(&Ibsim::serve(&by_spec(SPEC)));
 }
 
 #[test]
 fn ferrosm_replaces_killed_opensm_on_ferrosm_sim() {
-    killed_opensm_is_replaced(&FabricServer::shape(SPEC));
+    check_killed_opensm(&FabricServer::shape(SPEC));
 }
 
 /// Not on ibsim: OpenSM requests mastership by trap 144, and ferrosm's TrapRepress does not reach it there (`umad2sim` searches for an
 /// agent of class 0x01, OpenSM registers class 0x81). Without a reply timeout OpenSM waits for it until it is killed.
 #[test]
 fn higher_priority_opensm_becomes_master_and_leaves_on_ferrosm_sim() {
-    a_better_opensm_gets_the_subnet_and_leaves_it(&FabricServer::shape(SPEC));
+    check_higher_priority_opensm(&FabricServer::shape(SPEC));
 }
 
 #[test]
 fn higher_priority_ferrosm_becomes_master_and_leaves_on_ibsim() {
-    a_better_ferrosm_gets_the_subnet_and_leaves_it(&Ibsim::serve(&by_spec(SPEC)));
+    check_higher_priority_ferrosm(&Ibsim::serve(&by_spec(SPEC)));
 }
 
 #[test]
 fn higher_priority_ferrosm_becomes_master_and_leaves_on_ferrosm_sim() {
-    a_better_ferrosm_gets_the_subnet_and_leaves_it(&FabricServer::shape(SPEC));
+    check_higher_priority_ferrosm(&FabricServer::shape(SPEC));
 }
 
 #[test]
 fn lower_guid_outranks_at_equal_priority_on_ibsim() {
-    the_lower_guid_decides(&Ibsim::serve(&by_spec(SPEC)));
+    check_equal_priority(&Ibsim::serve(&by_spec(SPEC)));
 }
 
 #[test]
 fn lower_guid_outranks_at_equal_priority_on_ferrosm_sim() {
-    the_lower_guid_decides(&FabricServer::shape(SPEC));
+    check_equal_priority(&FabricServer::shape(SPEC));
 }
 
 /// Two subnet fragments, each with a master, are joined: the higher-priority SM becomes master of the whole subnet, the other stands
 /// by.
 #[test]
 fn joined_subnet_fragments_elect_one_master() {
-    for (ours_at, theirs_at, priority) in [("12", "3", LOW), ("3", "12", HIGH)] {
+    for (own_priority, opensm_priority, master) in [("12", "3", LOW), ("3", "12", HIGH)] {
         let sim = FabricServer::shape(SPEC);
         let cables = ["switch-0-0[2]", "switch-0-1[3]"];
         for cable in cables {
             let _ = sim.execute(&format!("cut {cable}"));
         }
-        let ferrosm = Ferrosm::start(&sim, LOW, &format!("priority = {ours_at}"));
+        let ferrosm = Ferrosm::start(&sim, LOW, &format!("priority = {own_priority}"));
         ferrosm.wait("role changed role=Master", 1);
-        let mut other_sm = opensm(&sim, HIGH, theirs_at, "");
+        let mut other_sm = opensm(&sim, HIGH, opensm_priority, "");
         other_sm.wait_until_up(1);
         assert_master(&sim, QUERIER, LOW);
         assert_master(&sim, OTHER_QUERIER, HIGH);
         for cable in cables {
             let _ = sim.execute(&format!("restore {cable}"));
         }
-        assert_master(&sim, QUERIER, priority);
-        assert_master(&sim, OTHER_QUERIER, priority);
-        let other = if priority.1 == LOW.1 { HIGH } else { LOW };
+        assert_master(&sim, QUERIER, master);
+        assert_master(&sim, OTHER_QUERIER, master);
+        let other = if master.1 == LOW.1 { HIGH } else { LOW };
         assert_state(&sim, QUERIER, other, "SMINFO_STANDBY");
         drop(other_sm);
     }

@@ -67,8 +67,8 @@ fn state_files_written_by_opensm_are_imported() {
             .count()
     };
     let all: Vec<_> = records.clone().into_iter().collect();
-    let (restored, left_out) = restore(&all, SystemTime::now());
-    assert_eq!(left_out, []);
+    let (restored, excluded) = restore(&all, SystemTime::now());
+    assert_eq!(excluded, []);
     // One switch and four hosts, with two LIDs each.
     let lmcs: Vec<Lmc> = restored.lids.values().map(|(_, lmc)| *lmc).collect();
     assert_eq!(lmcs.iter().filter(|lmc| lmc.0 == 1).count(), 4, "{lmcs:?}");
@@ -88,16 +88,16 @@ fn state_files_written_by_opensm_are_imported() {
     records
         .iter()
         .for_each(|(key, value)| restorer.put(key, value));
-    let then = restorer.finish().0.registrations;
+    let unexpired = restorer.finish().0.registrations;
     println!(
         "{} groups and members, {} services, {} subscriptions",
-        then.members.len(),
-        then.services.len(),
-        then.subscriptions.len()
+        unexpired.members.len(),
+        unexpired.services.len(),
+        unexpired.subscriptions.len()
     );
-    let named = |text: &str| files[3].2.matches(text).count();
-    assert_eq!(then.services.len(), named("Service Record:"));
-    assert_eq!(then.subscriptions.len(), named("InformInfo Record:"));
-    assert_eq!(count(RecordKind::Group), named("MC Group"));
-    assert_eq!(count(RecordKind::Member), named("mcm_port:"));
+    let dumped = |text: &str| files[3].2.matches(text).count();
+    assert_eq!(unexpired.services.len(), dumped("Service Record:"));
+    assert_eq!(unexpired.subscriptions.len(), dumped("InformInfo Record:"));
+    assert_eq!(count(RecordKind::Group), dumped("MC Group"));
+    assert_eq!(count(RecordKind::Member), dumped("mcm_port:"));
 }

@@ -65,8 +65,8 @@ fn check(name: &str) {
     let flow = flow.unwrap_or_else(|| panic!("unknown flow {name}"));
     let lab = ManagedFabric::start(flow.spec, &[]);
     let far_node = last_node(flow.spec);
-    let made = try_osmtest(&lab.sim, &far_node, &["-f", "c"]);
-    let outcome = made.and_then(|_| try_osmtest(&lab.sim, &far_node, flow.flags));
+    let created = try_osmtest(&lab.sim, &far_node, &["-f", "c"]);
+    let outcome = created.and_then(|_| try_osmtest(&lab.sim, &far_node, flow.flags));
     match (outcome, waived().contains(name)) {
         (Ok(_), false) | (Err(_), true) => {}
         (Err(reason), false) => panic!("{reason}"),
@@ -109,43 +109,43 @@ fn flow_s_registers_services() {
 
 /// Multicast: about sixty rules of joining and leaving.
 #[test]
-fn flow_m_in_mode_1() {
+fn flow_m_passes_in_mode_1() {
     check("m 1");
 }
 
 #[test]
-fn flow_m_in_mode_2() {
+fn flow_m_passes_in_mode_2() {
     check("m 2");
 }
 
 #[test]
-fn flow_m_in_mode_3() {
+fn flow_m_passes_in_mode_3() {
     check("m 3");
 }
 
 #[test]
-fn flow_m_in_mode_4() {
+fn flow_m_passes_in_mode_4() {
     check("m 4");
 }
 
 #[test]
-fn flow_f_with_small_replies() {
+fn flow_f_passes_with_small_replies() {
     check("f -s1");
 }
 
 #[test]
-fn flow_f_with_tables() {
+fn flow_f_passes_with_tables() {
     check("f -s2");
 }
 
 #[test]
-fn flow_f_with_path_tables() {
+fn flow_f_passes_with_path_tables() {
     check("f -s3");
 }
 
 /// 100,000 single paths, one query at a time.
 #[test]
-fn flow_f_with_single_paths() {
+fn flow_f_passes_with_single_paths() {
     check("f -s4");
 }
 

@@ -92,8 +92,8 @@ fn wait_for_log(sm: &mut Running, words: &str) {
             Err(log)
         }
     });
-    if let Err(why) | Ok(Err(why)) = outcome {
-        panic!("no {words:?} in the log: {why}");
+    if let Err(reason) | Ok(Err(reason)) = outcome {
+        panic!("no {words:?} in the log: {reason}");
     }
 }
 

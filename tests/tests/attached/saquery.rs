@@ -132,9 +132,9 @@ fn normalize(line: &str) -> Option<String> {
     if line.is_empty() || line.starts_with("ibwarn:") {
         return None;
     }
-    for free in ["ActCount", "LocalPort:"] {
-        if line.trim_start().starts_with(free) {
-            return Some(format!("\t\t{free}"));
+    for volatile in ["ActCount", "LocalPort:"] {
+        if line.trim_start().starts_with(volatile) {
+            return Some(format!("\t\t{volatile}"));
         }
     }
     Some(line.to_owned())
@@ -250,9 +250,9 @@ fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
         lines.map(str::to_owned).collect()
     };
     let (before, after) = (parse_queries(before), parse_queries(after));
-    let run_all = |of: &[String]| {
-        let of: Vec<&str> = of.iter().map(String::as_str).collect();
-        answers(sim, &of, &placeholders)
+    let run_all = |queries: &[String]| {
+        let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+        answers(sim, &queries, &placeholders)
     };
     let mut all = run_all(&before);
     register(sim, &ports);

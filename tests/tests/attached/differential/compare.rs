@@ -191,7 +191,7 @@ fn fields(case: &Case, refused: bool) -> Vec<Field> {
     let attribute = u16::from_be_bytes([case.mad[16], case.mad[17]]);
     let smp = case.mad[1] & 0x7F == 1;
     let data: &[Field] = match attribute {
-        _ if refused => &[("data of a refusal", 0, 512)],
+        _ if refused => &[("data of an error response", 0, 512)],
         attr::NODE_INFO if smp => &NODE_INFO,
         attr::SWITCH_INFO if smp => &SWITCH_INFO,
         attr::PORT_INFO if smp => &PORT_INFO,
@@ -204,7 +204,7 @@ fn fields(case: &Case, refused: bool) -> Vec<Field> {
     let route = [
         ("ReturnPath", 193 * 8, hops * 8),
         (
-            "ReturnPath behind HopCount",
+            "ReturnPath beyond HopCount",
             (193 + hops) * 8,
             (63 - hops) * 8,
         ),

@@ -142,7 +142,7 @@ pub(crate) fn performance(dlid: u16, method: u8, attr: u16, port: u8) -> Case {
     Case { name, dlid, mad }
 }
 
-/// PortInfo data for a Set that is legal on every port and changes only the named fields.
+/// PortInfo data for a Set that is valid on every port and changes only the named fields.
 pub(crate) fn port_info(lid: u16, sm_lid: u16, state: u8) -> [u8; 64] {
     let mut data = [0; 64];
     data[8..16].copy_from_slice(&0xFE80_0000_0000_0000_u64.to_be_bytes());
@@ -202,41 +202,41 @@ fn reads() -> Vec<Case> {
 
 /// DR paths that lead nowhere, and invalid headers.
 fn unusual_cases() -> Vec<Case> {
-    let ask = |place| get(place, attr::NODE_INFO, 0);
+    let query = |place| get(place, attr::NODE_INFO, 0);
     let mut entries = vec![
-        ask(("no-cable", &[1, 4])),
-        ask(("no-such-port", &[1, 9])),
-        ask(("through-a-ca", &[1, 1, 1])),
-        ask(("back-home", &[1, 1])),
-        ask(("through-port-0", &[1, 0])),
-        ask(("through-port-0-on", &[1, 0, 1])),
-        ask(("wrong-own-port", &[3])),
-        ask(("own-port-0", &[0])),
-        ask(("other-own-port", &[2])),
-        ask(("through-a-router", &[1, 3, 1])),
+        query(("no-cable", &[1, 4])),
+        query(("no-such-port", &[1, 9])),
+        query(("through-a-ca", &[1, 1, 1])),
+        query(("back-home", &[1, 1])),
+        query(("through-port-0", &[1, 0])),
+        query(("through-port-0-on", &[1, 0, 1])),
+        query(("wrong-own-port", &[3])),
+        query(("own-port-0", &[0])),
+        query(("other-own-port", &[2])),
+        query(("through-a-router", &[1, 3, 1])),
     ];
     for target in [OWN, LEFT, FAR] {
-        let who = target.0;
-        let name = |description: &str| format!("odd/{who}/{description}");
+        let node = target.0;
+        let name = |description: &str| format!("odd/{node}/{description}");
         for method in [0x00, 0x03, 0x05, 0x06, 0x07, 0x12, 0x7F, 0x81, 0x83] {
             entries.push(smp(target, method, attr::NODE_INFO, 0, &[]));
         }
         entries.extend([
-            ask(target).with(&name("base-version-2"), &[(0, 2)]),
-            ask(target).with(&name("class-version-0"), &[(2, 0)]),
-            ask(target).with(&name("class-version-2"), &[(2, 2)]),
-            ask(target).with(&name("class-version-3"), &[(2, 3)]),
-            ask(target).with(&name("hop-pointer-1"), &[(6, 1)]),
-            ask(target).with(&name("hop-pointer-9"), &[(6, 9)]),
-            ask(target).with(&name("hop-count-64"), &[(7, 64)]),
-            ask(target).with(&name("hop-count-255"), &[(7, 255)]),
-            ask(target).with(&name("d-bit-in-a-request"), &[(4, 0x80)]),
-            ask(target).with(&name("status-in-a-request"), &[(5, 0x1C)]),
-            ask(target).with(&name("dr-slid-1"), &[(32, 0), (33, 1)]),
-            ask(target).with(&name("dr-dlid-1"), &[(34, 0), (35, 1)]),
-            ask(target).with(&name("m-key"), &[(24, 1)]),
-            ask(target).with(&name("data-in-a-get"), &[(DATA, 0x55), (DATA + 63, 0x55)]),
-            ask(target).with(
+            query(target).with(&name("base-version-2"), &[(0, 2)]),
+            query(target).with(&name("class-version-0"), &[(2, 0)]),
+            query(target).with(&name("class-version-2"), &[(2, 2)]),
+            query(target).with(&name("class-version-3"), &[(2, 3)]),
+            query(target).with(&name("hop-pointer-1"), &[(6, 1)]),
+            query(target).with(&name("hop-pointer-9"), &[(6, 9)]),
+            query(target).with(&name("hop-count-64"), &[(7, 64)]),
+            query(target).with(&name("hop-count-255"), &[(7, 255)]),
+            query(target).with(&name("d-bit-in-a-request"), &[(4, 0x80)]),
+            query(target).with(&name("status-in-a-request"), &[(5, 0x1C)]),
+            query(target).with(&name("dr-slid-1"), &[(32, 0), (33, 1)]),
+            query(target).with(&name("dr-dlid-1"), &[(34, 0), (35, 1)]),
+            query(target).with(&name("m-key"), &[(24, 1)]),
+            query(target).with(&name("data-in-a-get"), &[(DATA, 0x55), (DATA + 63, 0x55)]),
+            query(target).with(
                 &name("reserved-bytes"),
                 &[(18, 1), (19, 2), (36, 3), (63, 4)],
             ),
@@ -350,10 +350,10 @@ fn counters() -> Vec<Case> {
     entries
 }
 
-/// Legal and illegal Sets of every attribute, each followed by a read.
+/// Valid and invalid Sets of every attribute, each followed by a read.
 fn writes() -> Vec<Case> {
     let mut entries = Vec::new();
-    let mut both = |name: &str, target: Place, attr: u16, modifier: u32, data: &[u8]| {
+    let mut set_and_read = |name: &str, target: Place, attr: u16, modifier: u32, data: &[u8]| {
         let mut set = smp(target, 2, attr, modifier, data);
         set.name = format!("write/{}/{name}", target.0);
         let mut read = get(target, attr, modifier);
@@ -361,66 +361,66 @@ fn writes() -> Vec<Case> {
         entries.extend([set, read]);
     };
     for target in [LEFT, FAR, ROUTER] {
-        both("description", target, attr::NODE_DESCRIPTION, 0, b"renamed");
-        both("node-info", target, attr::NODE_INFO, 0, &[1; 40]);
+        set_and_read("description", target, attr::NODE_DESCRIPTION, 0, b"renamed");
+        set_and_read("node-info", target, attr::NODE_INFO, 0, &[1; 40]);
         let mut guids = [0; 64];
         guids[15] = 7;
-        both("guids", target, attr::GUID_INFO, 0, &guids);
+        set_and_read("guids", target, attr::GUID_INFO, 0, &guids);
         let keys: Vec<u8> = [0xFFFF_u16, 0x8001, 0x0002]
             .iter()
             .flat_map(|k| k.to_be_bytes())
             .collect();
-        both("p-keys", target, attr::PKEYS, 0, &keys);
-        both("p-keys-too-far", target, attr::PKEYS, 99, &keys);
-        both(
+        set_and_read("p-keys", target, attr::PKEYS, 0, &keys);
+        set_and_read("p-keys-too-far", target, attr::PKEYS, 99, &keys);
+        set_and_read(
             "sl-to-vl",
             target,
             attr::SL_TO_VL,
             0,
             &[0x01, 0x23, 0x45, 0x67, 0, 0, 0, 0],
         );
-        both(
+        set_and_read(
             "vl-arb-low",
             target,
             attr::VL_ARB,
             0x1_0000,
             &[0, 10, 1, 20],
         );
-        both("vl-arb-vl15", target, attr::VL_ARB, 0x1_0000, &[15, 10]);
-        both("led", target, 0x31, 0, &[0x80]);
-        both("notice", target, attr::NOTICE, 0, &[1; 54]);
-        both("vendor-diag", target, 0x30, 0, &[]);
-        both("unknown", target, 0x77, 0, &[]);
+        set_and_read("vl-arb-vl15", target, attr::VL_ARB, 0x1_0000, &[15, 10]);
+        set_and_read("led", target, 0x31, 0, &[0x80]);
+        set_and_read("notice", target, attr::NOTICE, 0, &[1; 54]);
+        set_and_read("vendor-diag", target, 0x30, 0, &[]);
+        set_and_read("unknown", target, 0x77, 0, &[]);
     }
-    both(
+    set_and_read(
         "p-keys-of-a-port",
         LEFT,
         attr::PKEYS,
         0x1_0000,
         &[0xFF, 0xFF, 0x80, 1],
     );
-    both(
+    set_and_read(
         "sl-to-vl-of-a-port",
         LEFT,
         attr::SL_TO_VL,
         0x0102,
         &[0x01, 0x23, 0x45, 0x67, 0, 0, 0, 0],
     );
-    both(
+    set_and_read(
         "vl-arb-of-a-port",
         LEFT,
         attr::VL_ARB,
         0x1_0001,
         &[0, 10, 1, 20],
     );
-    both("vl-arb-high", LEFT, attr::VL_ARB, 0x3_0001, &[0, 1]);
-    both("groups", LEFT, attr::MFT, 0, &[0, 6, 0, 2]);
-    both("groups-of-no-port", LEFT, attr::MFT, 0x1000_0000, &[0, 1]);
-    both("groups-too-far", LEFT, attr::MFT, 511, &[0, 1]);
-    both("table-to-no-port", LEFT, attr::LFT, 1, &[9; 64]);
-    both("table-too-far", LEFT, attr::LFT, 768, &[0xFF; 64]);
-    both("table-of-a-ca", FAR, attr::LFT, 0, &[0xFF; 64]);
-    both("switch-info-of-a-ca", FAR, attr::SWITCH_INFO, 0, &[0; 20]);
+    set_and_read("vl-arb-high", LEFT, attr::VL_ARB, 0x3_0001, &[0, 1]);
+    set_and_read("groups", LEFT, attr::MFT, 0, &[0, 6, 0, 2]);
+    set_and_read("groups-of-no-port", LEFT, attr::MFT, 0x1000_0000, &[0, 1]);
+    set_and_read("groups-too-far", LEFT, attr::MFT, 511, &[0, 1]);
+    set_and_read("table-to-no-port", LEFT, attr::LFT, 1, &[9; 64]);
+    set_and_read("table-too-far", LEFT, attr::LFT, 768, &[0xFF; 64]);
+    set_and_read("table-of-a-ca", FAR, attr::LFT, 0, &[0xFF; 64]);
+    set_and_read("switch-info-of-a-ca", FAR, attr::SWITCH_INFO, 0, &[0; 20]);
     let switch_info = |top: u16, life_and_change: u8| {
         let mut info = [0; 20];
         info[6..8].copy_from_slice(&top.to_be_bytes());
@@ -428,14 +428,14 @@ fn writes() -> Vec<Case> {
         info[18..20].copy_from_slice(&0xC003_u16.to_be_bytes());
         info
     };
-    both(
+    set_and_read(
         "change-cleared",
         LEFT,
         attr::SWITCH_INFO,
         0,
         &switch_info(6, 17 << 3 | 4),
     );
-    both(
+    set_and_read(
         "top-too-high",
         LEFT,
         attr::SWITCH_INFO,
@@ -448,7 +448,7 @@ fn writes() -> Vec<Case> {
         for &(at, value) in changes {
             data[at] = value;
         }
-        both(name, target, attr::PORT_INFO, port, &data);
+        set_and_read(name, target, attr::PORT_INFO, port, &data);
     };
     for (target, port) in [(FAR, 1), (LEFT, 2)] {
         info("vl-cap-0", target, port, &[(37, 0)]);

@@ -49,7 +49,7 @@ const READS: &[Known] = &[
     Known {
         id: "d-return-path",
         cases: &["*"],
-        fields: &["ReturnPath[0]", "ReturnPath behind HopCount"],
+        fields: &["ReturnPath[0]", "ReturnPath beyond HopCount"],
         ours: "*",
         ibsim: "*",
         doc: [
@@ -452,7 +452,7 @@ const READS: &[Known] = &[
     Known {
         id: "d-refusal",
         cases: &["*"],
-        fields: &["data of a refusal"],
+        fields: &["data of an error response"],
         ours: "*",
         ibsim: "*",
         doc: [
