@@ -49,10 +49,10 @@ fn srp_daemon_finds_targets_by_capability_mask() {
 fn new_hosts_and_targets_are_reported() {
     let lab = ManagedFabric::start("star:4", &[]);
     let daemon = srp_daemon(&lab, &["-R", "3600"]);
-    let wait = |what: &str, args: &[&str], good: &dyn Fn(&str) -> bool| {
+    let wait = |what: &str, args: &[&str], condition: &dyn Fn(&str) -> bool| {
         let waited = poll_until(TIMEOUT, PAUSE, || {
             let output = lab.sim.run("saquery", args).stdout;
-            good(&output)
+            condition(&output)
                 .then_some(())
                 .ok_or_else(|| format!("{what}: {output}"))
         });

@@ -1,6 +1,6 @@
 //! Unconfigured fabrics on Debian's ibsim, brought up by `ferrosm run --once` and checked by infiniband-diags and `ibdmchk`.
 //!
-//! Each test requires exit status 0, unique legal LIDs, every link Active, LFT paths from every host to every host and switch, and no
+//! Each test requires exit status 0, unique valid LIDs, every link Active, LFT paths from every host to every host and switch, and no
 //! credit loop. `ibtracert` must agree hop by hop and `ibdmchk` on the dump files. A second run must change no LID and write no LFT
 //! block.
 

@@ -4,7 +4,7 @@
 
 #![expect(
     clippy::print_stdout,
-    reason = "how long each event took is worth reading"
+    reason = "the tests print the time after each event"
 )]
 
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ struct ManagedIbsim {
 }
 
 impl ManagedIbsim {
-    fn of(spec: &str, args: &[&str]) -> Self {
+    fn start(spec: &str, args: &[&str]) -> Self {
         let sim = Ibsim::serve(&by_spec(spec));
         let initial = sim.net().unwrap_or_else(|reason| panic!("{reason}"));
         let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
@@ -46,16 +46,16 @@ impl ManagedIbsim {
         entries.extend(["--dump-dir", &*dump]);
         entries.extend_from_slice(args);
         let daemon = sim.spawn_ferrosm(None, &entries);
-        let mut it = Self {
+        let mut fabric = Self {
             sim,
             daemon,
             initial,
             lids: BTreeMap::new(),
         };
-        let seen = it.wait_until_sound("cold start", |_| true);
-        assert_eq!(cabling(&seen.net), cabling(&it.initial));
-        it.lids = seen.net.lids();
-        it
+        let seen = fabric.wait_until_sound("cold start", |_| true);
+        assert_eq!(cabling(&seen.net), cabling(&fabric.initial));
+        fabric.lids = seen.net.lids();
+        fabric
     }
 
     /// Waits until the fabric is as `expected` and the judge accepts it; no LID may have changed.
@@ -125,7 +125,7 @@ impl ManagedIbsim {
 /// A link between switches is removed and reinserted.
 #[test]
 fn lost_and_restored_link_is_rerouted() {
-    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
+    let mut fabric = ManagedIbsim::start("fat-tree:4", &[]);
     let links = fabric.initial.switch_links();
     for ((switch, port), _) in [links[0], links[links.len() / 2], links[links.len() - 1]] {
         fabric
@@ -137,7 +137,7 @@ fn lost_and_restored_link_is_rerouted() {
         fabric
             .sim
             .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
-        let seen = fabric.wait_until_complete("link back");
+        let seen = fabric.wait_until_complete("link restored");
         fabric.dumps_agree(&seen);
     }
     fabric.stop();
@@ -146,7 +146,7 @@ fn lost_and_restored_link_is_rerouted() {
 /// A ring has no redundant up/down route, so the loss of one link reverses routes all around it.
 #[test]
 fn lost_and_restored_ring_link_is_rerouted() {
-    let mut fabric = ManagedIbsim::of("ring:6,2", &[]);
+    let mut fabric = ManagedIbsim::start("ring:6,2", &[]);
     let links = fabric.initial.switch_links();
     for ((switch, port), _) in links.clone() {
         fabric
@@ -158,7 +158,7 @@ fn lost_and_restored_ring_link_is_rerouted() {
         fabric
             .sim
             .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
-        fabric.wait_until_complete("link back");
+        fabric.wait_until_complete("link restored");
     }
     fabric.stop();
 }
@@ -166,7 +166,7 @@ fn lost_and_restored_ring_link_is_rerouted() {
 /// A spine loses power and returns with factory defaults: its LID is restored and its tables are rewritten.
 #[test]
 fn switch_that_returns_gets_its_lid_back() {
-    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
+    let mut fabric = ManagedIbsim::start("fat-tree:4", &[]);
     let spine = fabric.spine();
     let switches = fabric.initial.switches().count();
     fabric.sim.console(&format!("Unlink \"S-{spine:016x}\""));
@@ -182,7 +182,7 @@ fn switch_that_returns_gets_its_lid_back() {
 /// A switch reboots too quickly to be seen as absent: it loses its LID, and all its ports return to Initialize at once.
 #[test]
 fn quickly_rebooted_switch_is_configured_again() {
-    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
+    let mut fabric = ManagedIbsim::start("fat-tree:4", &[]);
     let spine = fabric.spine();
     fabric.sim.console(&format!(
         "Clear \"S-{spine:016x}\"\nReLink \"S-{spine:016x}\""
@@ -194,7 +194,7 @@ fn quickly_rebooted_switch_is_configured_again() {
 /// A host leaves and returns with the same LID, which no other port gets in the meantime.
 #[test]
 fn host_that_returns_gets_its_lid_back() {
-    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
+    let mut fabric = ManagedIbsim::start("fat-tree:4", &[]);
     let hosts = fabric.initial.hosts().count();
     let last = fabric
         .initial
@@ -214,7 +214,7 @@ fn host_that_returns_gets_its_lid_back() {
 /// connected component of the SM must be sound.
 #[test]
 fn event_bursts_converge() {
-    let mut fabric = ManagedIbsim::of("random:12,4,2,7", &[]);
+    let mut fabric = ManagedIbsim::start("random:12,4,2,7", &[]);
     let links = fabric.initial.switch_links();
     let mut seed = 42_u64;
     for round in 0..4 {
@@ -239,7 +239,7 @@ fn event_bursts_converge() {
                 .sim
                 .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
         }
-        fabric.wait_until_complete(&format!("burst {round}, mended"));
+        fabric.wait_until_complete(&format!("burst {round}, restored"));
     }
     fabric.stop();
 }
@@ -247,7 +247,7 @@ fn event_bursts_converge() {
 /// `sminfo` from the far end of the fabric reports the master with the configured priority.
 #[test]
 fn sminfo_shows_the_master() {
-    let fabric = ManagedIbsim::of("fat-tree:4", &["--priority", "9"]);
+    let fabric = ManagedIbsim::start("fat-tree:4", &["--priority", "9"]);
     let far_port = fabric
         .initial
         .hosts()
@@ -274,7 +274,7 @@ fn sminfo_shows_the_master() {
 /// SIGHUP reloads the configuration without side effects, SIGUSR1 is ignored, and later events are handled as before.
 #[test]
 fn reload_disturbs_nothing() {
-    let mut fabric = ManagedIbsim::of("fat-tree:4", &[]);
+    let mut fabric = ManagedIbsim::start("fat-tree:4", &[]);
     let before = fabric.wait_until_complete("before the reload");
     fabric.daemon.signal(Signal::User1);
     fabric.daemon.signal(Signal::Hangup);
@@ -289,7 +289,7 @@ fn reload_disturbs_nothing() {
     fabric
         .sim
         .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
-    let after = fabric.wait_until_complete("link back after the reload");
+    let after = fabric.wait_until_complete("link restored after the reload");
     assert_eq!(before.net.lids(), after.net.lids());
     fabric.stop();
 }
@@ -297,16 +297,19 @@ fn reload_disturbs_nothing() {
 /// A restart changes neither LIDs nor LFTs.
 #[test]
 fn restart_changes_nothing() {
-    let mut fabric = ManagedIbsim::of("torus:3,3,1,2", &[]);
+    let mut fabric = ManagedIbsim::start("torus:3,3,1,2", &[]);
     let before = fabric.wait_until_complete("before the restart");
     let (state, dump) = (fabric.sim.subdir("state"), fabric.sim.subdir("dump"));
     let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
     let args = ["run", "--state-dir", &*state, "--dump-dir", &*dump];
     fabric.daemon.signal(Signal::Terminate);
-    let is_gone = poll_until(STOP, PAUSE, || {
-        fabric.daemon.ended().ok_or_else(|| "runs".to_owned())
+    let exit_status = poll_until(STOP, PAUSE, || {
+        fabric
+            .daemon
+            .ended()
+            .ok_or_else(|| "still running".to_owned())
     });
-    assert_eq!(is_gone.map(|status| status.code()), Ok(Some(0)));
+    assert_eq!(exit_status.map(|status| status.code()), Ok(Some(0)));
     fabric.daemon = fabric.sim.spawn_ferrosm(None, &args);
     let far_port = fabric
         .initial

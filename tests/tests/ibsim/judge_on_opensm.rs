@@ -65,7 +65,7 @@ fn judge_finds_credit_loops_of_opensm_minhop_on_a_torus() {
 
 /// A link fails without an SM: its paths are broken. After it is reinserted, it is not Active.
 #[test]
-fn judge_sees_a_lost_link() {
+fn judge_reports_a_lost_link() {
     let mut sim = Ibsim::serve(&by_spec("fat-tree:4"));
     let _ = sim.opensm_once(&[]).expect_success();
     let before = sim.observe().unwrap();
@@ -101,12 +101,12 @@ fn ibdmchk_reports_a_missing_path() {
     let file = sim.subdir("dump").join("opensm.fdbs");
     let text = std::fs::read_to_string(&file).unwrap();
     let row = format!("0x{lid:04X} : ");
-    let cut: String = text
+    let shortened: String = text
         .lines()
         .filter(|line| !line.starts_with(&row))
-        .fold(String::new(), |product, line| product + line + "\n");
-    assert!(cut.len() < text.len());
-    std::fs::write(&file, cut).unwrap();
+        .fold(String::new(), |kept, line| kept + line + "\n");
+    assert!(shortened.len() < text.len());
+    std::fs::write(&file, shortened).unwrap();
     let ibdmchk_report = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
     assert!(
         ibdmchk_report

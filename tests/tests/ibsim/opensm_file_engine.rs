@@ -40,8 +40,8 @@ fn matrix(file: &Path) -> BTreeMap<(String, String, String), String> {
         }
         let (lid, remaining) = line.split_once(": ").unwrap();
         let (hops, guid) = remaining.split_once(" # portguid ").unwrap();
-        let place = (switch.clone(), lid.to_owned(), guid.to_owned());
-        let old = rows.insert(place, hops.to_owned());
+        let key = (switch.clone(), lid.to_owned(), guid.to_owned());
+        let old = rows.insert(key, hops.to_owned());
         assert_eq!(old, None, "{line}");
     }
     rows
@@ -57,7 +57,7 @@ fn by_lid(rows: BTreeMap<(String, String, String), String>) -> Rows {
 }
 
 /// Rows by switch and destination GUID.
-fn by_name(rows: BTreeMap<(String, String, String), String>) -> Rows {
+fn by_destination_guid(rows: BTreeMap<(String, String, String), String>) -> Rows {
     let rows = rows.into_iter();
     rows.map(|((switch, _, guid), hops)| ((switch, guid), hops))
         .collect()
@@ -74,7 +74,7 @@ fn opensm_installs_the_lfts_of_our_dump() {
         let scratch = Scratch::new("file-peer");
         let fabric = Fabric::of_spec(spec);
         let Outcome::Routed(routed) = route(&fabric, Some(engine), Some(1), &scratch) else {
-            panic!("{spec}: {engine} refuses");
+            panic!("{spec}: {engine} rejected the fabric");
         };
         let own_dumps = Dumps::read(&routed.dump).unwrap();
         let path = |name: &str| routed.dump.join(name).display().to_string();
@@ -103,9 +103,9 @@ fn opensm_installs_the_lfts_of_our_dump() {
         );
 
         // OpenSM's own hop counts equal ours.
-        let own = Ibsim::serve(&fabric.text);
-        let _ = own.opensm_once(&["-R", "minhop"]).expect_success();
-        let counted = by_name(matrix(&own.subdir("dump").join(LID_MATRIX)));
+        let sim = Ibsim::serve(&fabric.text);
+        let _ = sim.opensm_once(&["-R", "minhop"]).expect_success();
+        let opensm_rows = by_destination_guid(matrix(&sim.subdir("dump").join(LID_MATRIX)));
         let shortest = |row: &str| {
             let hops = row.split_whitespace();
             let hops: Vec<u8> = hops.map(|h| u8::from_str_radix(h, 16).unwrap()).collect();
@@ -113,12 +113,12 @@ fn opensm_installs_the_lfts_of_our_dump() {
             let ports = (0u8..).zip(hops).filter(|(_, h)| Some(*h) == min);
             (min, ports.map(|(port, _)| port).collect::<Vec<_>>())
         };
-        let own_rows = by_name(matrix(&routed.dump.join(LID_MATRIX)));
-        assert!(counted.keys().eq(own_rows.keys()), "{spec}");
+        let own_rows = by_destination_guid(matrix(&routed.dump.join(LID_MATRIX)));
+        assert!(opensm_rows.keys().eq(own_rows.keys()), "{spec}");
         for (target, row) in &own_rows {
             assert_eq!(
                 shortest(row),
-                shortest(&counted[target]),
+                shortest(&opensm_rows[target]),
                 "{spec}: {target:?}"
             );
         }

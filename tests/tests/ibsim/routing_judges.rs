@@ -138,7 +138,7 @@ fn both_judges_require_a_second_vl_on_a_ring() {
 /// A missing LFT entry, an entry back to the previous switch, an entry to another host, a link absent from the file, and VL 15: the
 /// judge reports each.
 #[test]
-fn both_judges_reject_altered_dumps() {
+fn routing_judge_rejects_altered_dumps() {
     let (net, sim) = by_opensm("fat-tree:4", "minhop");
     let valid_dumps = Dumps::read(&sim.subdir("dump")).unwrap();
     routing_judge::examine(&net, &valid_dumps).sound(1).unwrap();

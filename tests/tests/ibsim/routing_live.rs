@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::print_stdout,
-    reason = "how much each lost cable moved is worth reading"
+    reason = "the tests print how many blocks each link change wrote"
 )]
 
 use std::time::Duration;
@@ -38,18 +38,18 @@ impl LiveSm {
         entries.extend_from_slice(args);
         let daemon = sim.spawn_ferrosm(None, &entries);
         let mut live = Self { sim, daemon };
-        let cables = live
+        let num_links = live
             .sim
             .net()
             .unwrap_or_else(|reason| panic!("{reason}"))
             .switch_links()
             .len();
-        let seen = live.wait_until_sound(cables);
+        let seen = live.wait_until_sound(num_links);
         (live, seen)
     }
 
     /// Waits until the fabric with this number of links between switches is sound and the SM has reported on it.
-    fn wait_until_sound(&mut self, cables: usize) -> Observed {
+    fn wait_until_sound(&mut self, num_links: usize) -> Observed {
         let seen = poll_until(CONVERGENCE_LIMIT, PAUSE, || {
             if let Some(status) = self.daemon.ended() {
                 panic!("ferrosm ended with {status}:\n{}", self.daemon.stderr());
@@ -58,12 +58,12 @@ impl LiveSm {
             let reports = self.reports();
             let seen = self.sim.observe()?;
             let found = seen.net.switch_links().len();
-            if found != cables {
-                return Err(format!("{found} cables between switches, not {cables}"));
+            if found != num_links {
+                return Err(format!("{found} links between switches, not {num_links}"));
             }
             let report = reports.last();
             if !report.is_some_and(|report| {
-                2 * cables == links_between_switches(report, &seen) && report["clean"] == true
+                2 * num_links == switch_link_ends(report, &seen) && report["clean"] == true
             }) {
                 return Err(format!("not reported: {report:?}"));
             }
@@ -80,8 +80,8 @@ impl LiveSm {
     fn reports(&self) -> Vec<Value> {
         let text = self.daemon.stdout();
         // The last line may be incomplete.
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let reports = whole.lines().filter(|line| line.starts_with('{'));
+        let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+        let reports = complete.lines().filter(|line| line.starts_with('{'));
         reports
             .map(|line| {
                 serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
@@ -96,7 +96,7 @@ impl LiveSm {
 }
 
 /// Link ends between switches, according to the report.
-fn links_between_switches(report: &Value, seen: &Observed) -> usize {
+fn switch_link_ends(report: &Value, seen: &Observed) -> usize {
     let all = report["links"]
         .as_u64()
         .and_then(|n| usize::try_from(n).ok())
@@ -144,20 +144,20 @@ fn drained(reports: &[Value]) -> bool {
 }
 
 /// Links are removed and reinserted one by one: each time the SM writes exactly the blocks that differ afterwards.
-fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
+fn check_written_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
     let (mut live, mut before) = LiveSm::start(spec, args);
     let links = before.net.switch_links();
     println!(
         "{spec} {args:?}: {} blocks cold",
         blocks_written(&live.reports())
     );
-    for &cut_port in cuts {
-        let ((switch, port), _) = links[cut_port % links.len()];
-        for (word, cables) in [("Unlink", links.len() - 1), ("ReLink", links.len())] {
+    for &index in cuts {
+        let ((switch, port), _) = links[index % links.len()];
+        for (word, num_links) in [("Unlink", links.len() - 1), ("ReLink", links.len())] {
             let reported = live.reports().len();
             live.sim
                 .console(&format!("{word} \"S-{switch:016x}\"[{port}]"));
-            let after = live.wait_until_sound(cables);
+            let after = live.wait_until_sound(num_links);
             let (written, differ) = (
                 blocks_written(&live.reports()[reported..]),
                 blocks_that_differ(&before.tables, &after.tables),
@@ -181,13 +181,13 @@ fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
 /// On trees a safe write order exists, so no block is written twice.
 #[test]
 fn only_differing_lft_blocks_are_written_on_trees() {
-    count_blocks("fat-tree:6", &[], &[0, 40, 99]);
-    count_blocks("fat-tree2:16,10,8;sharp", &["--engine", "updn"], &[3, 50]);
+    check_written_blocks("fat-tree:6", &[], &[0, 40, 99]);
+    check_written_blocks("fat-tree2:16,10,8;sharp", &["--engine", "updn"], &[3, 50]);
 }
 
 /// Not a tree: up/down on a mesh and on a random graph.
 #[test]
 fn only_differing_lft_blocks_are_written_on_other_topologies() {
-    count_blocks("random:16,5,4,3", &["--engine", "updn"], &[1, 17]);
-    count_blocks("mesh:4,4,1,4", &["--engine", "updn"], &[0, 13]);
+    check_written_blocks("random:16,5,4,3", &["--engine", "updn"], &[1, 17]);
+    check_written_blocks("mesh:4,4,1,4", &["--engine", "updn"], &[0, 13]);
 }

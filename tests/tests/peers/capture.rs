@@ -76,7 +76,7 @@ fn tshark_dissects_a_capture_of_ferrosm() {
         &["topology", "--from", "fat-tree:4", "--format", "json"],
     );
     let packets = by_tshark(&scratch, "up.pcapng");
-    let answers = |attribute: u64| {
+    let responses = |attribute: u64| {
         packets
             .iter()
             .map(|p| p.0)
@@ -90,11 +90,11 @@ fn tshark_dissects_a_capture_of_ferrosm() {
         .map(|n| n["guid"].as_str().expect("a GUID"))
         .map(|g| u64::from_str_radix(g.trim_start_matches("0x"), 16).expect("a GUID"))
         .collect();
-    let seen: BTreeSet<u64> = answers(NODE_INFO).map(|p| p[2]).collect();
+    let seen: BTreeSet<u64> = responses(NODE_INFO).map(|p| p[2]).collect();
     assert_eq!(seen, guids, "node GUIDs by tshark and offline");
 
     // The last response of every end port has its LID. The LIDs are 1 to the number in the report.
-    let lids: BTreeSet<u64> = answers(PORT_INFO)
+    let lids: BTreeSet<u64> = responses(PORT_INFO)
         .map(|p| p[3])
         .filter(|lid| *lid != 0)
         .collect();
@@ -106,11 +106,11 @@ fn tshark_dissects_a_capture_of_ferrosm() {
     );
 
     // Both ends of every link are Active in the end.
-    let active = answers(PORT_INFO).filter(|p| p[4] == ACTIVE).count() as u64;
+    let active = responses(PORT_INFO).filter(|p| p[4] == ACTIVE).count() as u64;
     let links = report["links"].as_u64().expect("links");
     assert!(
         active >= 2 * links,
-        "{active} answers with an active port for {links} links"
+        "{active} responses with an active port for {links} links"
     );
 
     // tshark counts the same requests.

@@ -2,7 +2,7 @@
 //! [`judge`] and ibdmchk must accept each routing. An engine that refuses a fabric must do so for the reason in
 //! `tests/seeds/routing-refusals.txt`. A new refusal fails the test, and so does a listed one that no longer occurs.
 //!
-//! By default a part of the matrix runs. `FERROSM_ROUTING_MATRIX=full` runs the complete matrix and prints a line for each case.
+//! By default a subset of the matrix runs. `FERROSM_ROUTING_MATRIX=full` runs the complete matrix and prints a line for each case.
 //! `FERROSM_ROUTING_MATRIX=write` also rewrites the table: review the changes before you commit them.
 
 use std::collections::{BTreeMap, BTreeSet};

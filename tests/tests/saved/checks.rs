@@ -37,14 +37,14 @@ pub(crate) struct Check {
 /// All checks. Those of `foreign` start third-party programs (.config/nextest.toml).
 pub(crate) const CHECKS: [Check; 7] = [
     Check {
-        name: "is_read_and_survives_writing",
+        name: "is_unchanged_by_writing_and_reading",
         applies: |_| true,
-        run: is_read_and_survives_writing,
+        run: is_unchanged_by_writing_and_reading,
     },
     Check {
-        name: "every_node_is_found_by_asking",
+        name: "every_node_responds_on_a_directed_route",
         applies: |_| true,
-        run: every_node_is_found_by_asking,
+        run: every_node_responds_on_a_directed_route,
     },
     Check {
         name: "comes_up_in_process",
@@ -52,9 +52,9 @@ pub(crate) const CHECKS: [Check; 7] = [
         run: comes_up_in_process,
     },
     Check {
-        name: "foreign::is_routed_without_hints",
+        name: "foreign::is_routed_without_input_files",
         applies: |_| true,
-        run: is_routed_without_hints,
+        run: is_routed_without_input_files,
     },
     Check {
         name: "foreign::comes_up_on_ibsim",
@@ -67,9 +67,9 @@ pub(crate) const CHECKS: [Check; 7] = [
         run: opensm_brings_it_up,
     },
     Check {
-        name: "foreign::ibnetdiscover_gives_it_back",
+        name: "foreign::ibnetdiscover_prints_the_same_fabric",
         applies: |_| true,
-        run: ibnetdiscover_gives_it_back,
+        run: ibnetdiscover_prints_the_same_fabric,
     },
 ];
 
@@ -78,17 +78,17 @@ fn read(text: &str) -> Result<FabricSpec, String> {
 }
 
 /// The parsed fabric has the counts in its header, and is unchanged after it was written and parsed again.
-fn is_read_and_survives_writing(fabric: &SavedFabric) -> Result<(), String> {
+fn is_unchanged_by_writing_and_reading(fabric: &SavedFabric) -> Result<(), String> {
     let spec = read(&fabric.text)?;
-    let head = fabric
+    let header = fabric
         .text
         .lines()
         .find(|line| line.contains(" sw-sw links"));
-    if head.is_none() && fabric.is_real {
-        return Err("its head does not say what is in it".to_owned());
+    if header.is_none() && fabric.is_real {
+        return Err("the header has no counts".to_owned());
     }
-    if let Some(head) = head {
-        let words = head.split([' ', ',']);
+    if let Some(header) = header {
+        let words = header.split([' ', ',']);
         let counts: Vec<usize> = words.filter_map(|word| word.parse().ok()).collect();
         let is_switch = |at: PortAt| spec.nodes[at.node].kind == NodeType::Switch;
         let between = spec
@@ -99,7 +99,7 @@ fn is_read_and_survives_writing(fabric: &SavedFabric) -> Result<(), String> {
         let others = spec.links.len() - between;
         let found = [spec.switch_count(), spec.ca_count(), between, others];
         if counts != found {
-            return Err(format!("parsed {found:?}, header: {head}"));
+            return Err(format!("parsed {found:?}, header: {header}"));
         }
     }
     let mut text = String::new();
@@ -111,7 +111,7 @@ fn is_read_and_survives_writing(fabric: &SavedFabric) -> Result<(), String> {
 }
 
 /// Directed Get(NodeInfo) reaches exactly the connected nodes.
-fn every_node_is_found_by_asking(fabric: &SavedFabric) -> Result<(), String> {
+fn every_node_responds_on_a_directed_route(fabric: &SavedFabric) -> Result<(), String> {
     let spec = read(&fabric.text)?;
     let (found, from) = directed::answering(&spec)?;
     let connected = directed::connected(&spec, from);
@@ -139,7 +139,7 @@ fn comes_up_in_process(fabric: &SavedFabric) -> Result<(), String> {
 
 /// Offline routing with the default engine is verified by ferrosm, the oracle and ibdmchk: with the engine's own
 /// number of VLs, and then on one VL.
-fn is_routed_without_hints(fabric: &SavedFabric) -> Result<(), String> {
+fn is_routed_without_input_files(fabric: &SavedFabric) -> Result<(), String> {
     let scratch = Scratch::new("routing");
     let input = Fabric {
         name: fabric.name.clone(),
@@ -148,10 +148,10 @@ fn is_routed_without_hints(fabric: &SavedFabric) -> Result<(), String> {
     for vls in [None, Some(1)] {
         let routed = match route(&input, None, vls, &scratch) {
             Outcome::Routed(routed) => routed,
-            Outcome::Refused(why) => return Err(why),
+            Outcome::Refused(reason) => return Err(reason),
         };
         judge(&input, &routed, vls.unwrap_or(15), scratch.path())
-            .map_err(|what| format!("{vls:?} VLs: {what}"))?;
+            .map_err(|error| format!("{vls:?} VLs: {error}"))?;
         let document = &routed.document;
         if document["nodes_outside"].as_u64() != Some(0) {
             return Err(format!("{} nodes not routed", document["nodes_outside"]));
@@ -191,13 +191,13 @@ fn opensm_brings_it_up(fabric: &SavedFabric) -> Result<(), String> {
 }
 
 /// ibnetdiscover prints the fabric as loaded, with the same LIDs.
-fn ibnetdiscover_gives_it_back(fabric: &SavedFabric) -> Result<(), String> {
+fn ibnetdiscover_prints_the_same_fabric(fabric: &SavedFabric) -> Result<(), String> {
     let listing = FabricServer::serve(&fabric.text).run("ibnetdiscover", &[]);
     let mut mismatches = Vec::new();
     ibnetdiscover::compare(&fabric.name, &fabric.text, &listing.stdout, &mut mismatches);
     mismatches.truncate(40);
     match mismatches.as_slice() {
         [] => Ok(()),
-        wrong => Err(wrong.join("\n")),
+        mismatches => Err(mismatches.join("\n")),
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn all() -> Vec<SavedFabric> {
 }
 
 /// Checks that the files in [`KNOWN`] exist.
-pub(crate) fn known_are_there(folder: &Path) -> Result<(), String> {
+pub(crate) fn check_known_files(folder: &Path) -> Result<(), String> {
     for known in KNOWN {
         if !folder.join(known).is_file() {
             return Err(format!("{} is missing", folder.join(known).display()));

@@ -24,8 +24,8 @@ fn main() -> ExitCode {
         }
     }
     if let Some(folder) = ferrosm_tests::programs::shared_topologies() {
-        let known = move || outcome(fabrics::known_are_there(&folder));
-        trials.push(Trial::test("known_files_are_there", known));
+        let known = move || outcome(fabrics::check_known_files(&folder));
+        trials.push(Trial::test("known_files_exist", known));
     }
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -135,7 +135,7 @@ fn alias_guids_are_set_written_queried_and_deleted() {
     assert_eq!(set, [own_port_guid, ALIAS, 0, generated, 0, 0, 0, 0]);
     assert!(
         generated != 0 && generated >> 56 == 2,
-        "{generated:#x} is no local GUID"
+        "{generated:#x} is not a local GUID"
     );
     lab.until("the aliases are written", 10, |lab| {
         in_device(lab, host, 1) == ALIAS && in_device(lab, host, 3) == generated
@@ -194,8 +194,8 @@ fn alias_guids_are_set_written_queried_and_deleted() {
         in_device(lab, host, 3) == generated
     });
     assert_eq!(in_device(&lab, host, 1), ALIAS);
-    let deleted_table = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
-    assert_eq!(deleted_table, Ok([own_port_guid, 0, 0, 0, 0, 0, 0, 0]));
+    let after_delete = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
+    assert_eq!(after_delete, Ok([own_port_guid, 0, 0, 0, 0, 0, 0, 0]));
     lab.until("the aliases are deleted", 10, |lab| {
         in_device(lab, host, 1) == 0 && in_device(lab, host, 3) == 0
     });
@@ -215,7 +215,7 @@ fn alias_guids_are_set_written_queried_and_deleted() {
 fn invalid_alias_requests_are_rejected() {
     let mut lab = lab("star:4");
     let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
-    let (own, others) = (
+    let (own_guid, other_guid) = (
         lab.world.fabric().port_guid(host).0,
         lab.world.fabric().port_guid(other).0,
     );
@@ -289,15 +289,15 @@ fn invalid_alias_requests_are_rejected() {
         change(&mut lab, Method::Set, (at, at), (0, mask), guids)
     };
     // GUIDs of other ports are not accepted; the reply shows 0 in their place.
-    let set = own_table(host, 7, others);
-    assert_eq!(set, Ok([own, 7, 0, 0, 0, 0, 0, 0]));
+    let set = own_table(host, 7, other_guid);
+    assert_eq!(set, Ok([own_guid, 7, 0, 0, 0, 0, 0, 0]));
     let set = own_table(other, 7, 8);
-    assert_eq!(set, Ok([others, 0, 8, 0, 0, 0, 0, 0]));
+    assert_eq!(set, Ok([other_guid, 0, 8, 0, 0, 0, 0, 0]));
     // A GUID is accepted only once per table; a new alias replaces the old one.
     let set = own_table(host, 9, 9);
-    assert_eq!(set, Ok([own, 9, 0, 0, 0, 0, 0, 0]));
+    assert_eq!(set, Ok([own_guid, 9, 0, 0, 0, 0, 0, 0]));
     let set = own_table(other, 7, 8);
-    assert_eq!(set, Ok([others, 7, 8, 0, 0, 0, 0, 0]));
+    assert_eq!(set, Ok([other_guid, 7, 8, 0, 0, 0, 0, 0]));
     // A client with the SM_Key may set aliases of other ports.
     let record = GuidInfoRecord {
         lid: lab.world.fabric().lid(host).0,
@@ -370,8 +370,8 @@ fn vl_tables_are_read_on_request() {
     let mut switches = fabric.end_ports().filter(|p| p.port == 0).peekable();
     assert!(switches.peek().is_some());
     let ports = |at: PortAt| usize::from(fabric.num_ports(at.node)) + 1;
-    let (switch_maps, outputs): (usize, usize) = switches.fold((0, 0), |(maps, ports_), at| {
-        (maps + ports(at) * ports(at), ports_ + ports(at))
+    let (switch_maps, outputs): (usize, usize) = switches.fold((0, 0), |(maps, outputs), at| {
+        (maps + ports(at) * ports(at), outputs + ports(at))
     });
     let hosts_count = hosts(&lab).len();
     for (attr, stride, count) in [

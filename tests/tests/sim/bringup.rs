@@ -6,7 +6,7 @@ use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
 
-/// Each topology is initial_lids up cleanly in one sweep, and a second full sweep writes nothing.
+/// Each topology comes up cleanly in one sweep, and a second full sweep writes nothing.
 #[test]
 fn every_topology_comes_up_and_stays_unchanged() {
     for spec in [
@@ -88,7 +88,7 @@ fn every_lmc_is_routed() {
     }
 }
 
-/// Initial LIDs may be duplicate, misaligned, multicast or zero. Legal LIDs without conflict are preserved.
+/// Initial LIDs may be duplicate, misaligned, multicast or zero. Valid LIDs without conflict are preserved.
 #[test]
 fn valid_lids_found_on_ports_are_preserved() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
@@ -167,7 +167,7 @@ fn tables_are_written_before_links_are_activated() {
     );
 }
 
-/// Fabrics of a thousand and of ten thousand hosts are initial_lids up cleanly with the minimum number of SMPs.
+/// Fabrics of a thousand and of ten thousand hosts come up cleanly with the minimum number of SMPs.
 #[test]
 fn large_fabrics_need_few_mads_beyond_the_minimum() {
     for (spec, max_s) in [("fat-tree:16", 60), ("fat-tree:34", 120)] {

@@ -36,43 +36,43 @@ fn links(lab: &Lab, node: usize) -> Vec<PortAt> {
         .collect()
 }
 
-/// Connects the link, and has two full sweeps run: the fabric without `clone` is correct all the time.
-fn connect_and_sweep(lab: &mut Lab, what: &str, clone: usize, link: PortAt) {
+/// Connects the link, and commands three full sweeps: the fabric without `clone` is correct all the time.
+fn connect_and_sweep(lab: &mut Lab, context: &str, clone: usize, link: PortAt) {
     lab.world.fabric_mut().restore(link).expect("a link");
     for sweep in 0..3 {
-        assert_correct_for_a_while(lab, &format!("{what}, sweep {sweep}"), clone);
+        assert_correct_for_a_while(lab, &format!("{context}, sweep {sweep}"), clone);
         let now = lab.world.now();
         lab.world.with_sm(lab.sm, |sm, _| {
             sm.command(Command::Sweep.with_id(sweep), now)
         });
     }
-    assert_correct_for_a_while(lab, what, clone);
+    assert_correct_for_a_while(lab, context, clone);
 }
 
 /// For 7 s the host [`FAR`] retains its LID, and the fabric without `clone` is correct.
-fn assert_correct_for_a_while(lab: &mut Lab, what: &str, clone: usize) {
+fn assert_correct_for_a_while(lab: &mut Lab, context: &str, clone: usize) {
     let far = PortAt::new(FAR, 1);
     let lid = lab.world.fabric().lid(far);
     for step in 0..14 {
         lab.world.run_for(Duration::from_millis(500));
-        assert_eq!(lab.world.fabric().lid(far), lid, "{what}, step {step}");
+        assert_eq!(lab.world.fabric().lid(far), lid, "{context}, step {step}");
         let mut expect = lab.expect();
         expect.quarantined.insert(clone);
-        if let Err(why) = lab.verdict(&expect) {
-            panic!("{what}, step {step}: {why}");
+        if let Err(error) = lab.verdict(&expect) {
+            panic!("{context}, step {step}: {error}");
         }
     }
 }
 
-fn quarantined(lab: &Lab, why: impl Fn(&QuarantineReason) -> bool) -> bool {
+fn quarantined(lab: &Lab, expected: impl Fn(&QuarantineReason) -> bool) -> bool {
     let problems = &lab.last_report().problems;
     let mut kinds = problems.iter().map(|problem| &problem.kind);
-    kinds.any(|kind| matches!(kind, ProblemKind::Quarantined(reason) if why(reason)))
+    kinds.any(|kind| matches!(kind, ProblemKind::Quarantined(reason) if expected(reason)))
 }
 
 /// The clone copies the node GUID, the port GUID, or both, of a host that sweeps reach after it.
 #[test]
-fn near_clone_of_a_known_host_takes_nothing_from_it() {
+fn near_clone_does_not_displace_a_known_host() {
     for (node_guid, port_guid) in [(false, true), (true, false), (true, true)] {
         let (clone, victim) = (PortAt::new(NEAR, 1), PortAt::new(FAR, 1));
         let mut lab = without(NEAR, |lab| {
@@ -86,27 +86,27 @@ fn near_clone_of_a_known_host_takes_nothing_from_it() {
                 fabric.set_port_guid(clone, guid).unwrap();
             }
         });
-        let what = format!("node GUID {node_guid}, port GUID {port_guid}");
-        connect_and_sweep(&mut lab, &what, NEAR, clone);
-        let found = quarantined(&lab, |why| match why {
+        let context = format!("node GUID {node_guid}, port GUID {port_guid}");
+        connect_and_sweep(&mut lab, &context, NEAR, clone);
+        let found = quarantined(&lab, |reason| match reason {
             QuarantineReason::DuplicateNodeGuid(_) => node_guid,
             QuarantineReason::DuplicatePortGuid(_) => !node_guid,
             QuarantineReason::Implausible(_)
             | QuarantineReason::NoResponse
             | QuarantineReason::PathTooLong => false,
         });
-        assert!(found, "{what}: {:#?}", lab.last_report().problems);
-        // A new SM does not know which of the two was first, but which of them an SM has activated.
+        assert!(found, "{context}: {:#?}", lab.last_report().problems);
+        // A new SM does not know which of the two was connected first, but finds only the known host activated.
         let restored = lab.manager().restored(lab.world.now());
         lab.world.kill(lab.sm);
         lab.restart_sm(SmConfig::default(), restored);
-        assert_correct_for_a_while(&mut lab, &format!("restart, {what}"), NEAR);
+        assert_correct_for_a_while(&mut lab, &format!("restart, {context}"), NEAR);
     }
 }
 
 /// A switch with the node GUID of a host, or of a switch to which hosts are attached.
 #[test]
-fn near_switch_with_the_guid_of_a_known_node_takes_nothing_from_it() {
+fn near_switch_with_the_guid_of_a_known_node_does_not_displace_it() {
     let lab = Lab::new(SPEC, 3);
     let clone = lab.node("core-0");
     for victim in [FAR, lab.node("leaf-3-1"), lab.node("core-2")] {
@@ -117,12 +117,12 @@ fn near_switch_with_the_guid_of_a_known_node_takes_nothing_from_it() {
                 fabric.set_node_guid(clone, guid);
             });
             let link = links(&lab, clone)[link];
-            let what = format!("node {victim}, link {link:?}");
-            connect_and_sweep(&mut lab, &what, clone, link);
-            let found = quarantined(&lab, |why| {
-                matches!(why, QuarantineReason::DuplicateNodeGuid(_))
+            let context = format!("node {victim}, link {link:?}");
+            connect_and_sweep(&mut lab, &context, clone, link);
+            let found = quarantined(&lab, |reason| {
+                matches!(reason, QuarantineReason::DuplicateNodeGuid(_))
             });
-            assert!(found, "{what}: {:#?}", lab.last_report().problems);
+            assert!(found, "{context}: {:#?}", lab.last_report().problems);
         }
     }
 }

@@ -15,7 +15,7 @@ use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
-use crate::election::{THERE, order, stopped, up, with_foreign_standby};
+use crate::election::{THERE, set_sm_info, stopped, up, with_foreign_standby};
 
 type CommandResult = Result<CommandOutcome, CommandFailure>;
 
@@ -179,7 +179,7 @@ fn stop_survives_another_master_during_its_sm_scan() {
         });
         assert_eq!(stopped(&lab, lab.sm).is_some(), deposed);
         if !deposed {
-            order(&mut lab, SmControl::Handover, 0, guid);
+            set_sm_info(&mut lab, SmControl::Handover, 0, guid);
         }
         lab.world.run_for(Duration::from_secs(10));
         let handed_over = !deposed;
@@ -331,7 +331,7 @@ fn every_command_is_answered_exactly_once() {
     assert!(total > 500, "{total} commands");
 }
 
-/// The only other SM is disabled: a handover is refused at once, and nothing is read again for it.
+/// The only other SM is disabled: a handover is rejected at once, without a sweep.
 #[test]
 fn handover_without_an_eligible_sm_starts_no_sweep() {
     let mut lab = up(5);

@@ -140,12 +140,12 @@ fn longest_gap(lab: &mut Lab, sms: &[(SmId, PortAt)], time: Duration) -> Duratio
 
 fn assert_one_master(lab: &Lab, sms: &[SmId], wanted: SmId) {
     for sm in sms {
-        let want = if *sm == wanted {
+        let expected = if *sm == wanted {
             SmState::Master
         } else {
             SmState::Standby
         };
-        assert_eq!(role(lab, *sm), want, "{}", lab.repeat());
+        assert_eq!(role(lab, *sm), expected, "{}", lab.repeat());
     }
 }
 
@@ -271,9 +271,9 @@ fn trap_144_reports_the_priority() {
     let second = join_as(&mut lab, THERE, 0);
     // The light sweep is complete, and the next one is not due soon.
     lab.world.run_for(Duration::from_secs(31));
-    let better = cfg(Some(&lab), 9);
+    let higher_priority = cfg(Some(&lab), 9);
     lab.world.with_sm(second, |sm, now| {
-        sm.command(Input::Config(Box::new(better)), now);
+        sm.command(Input::Config(Box::new(higher_priority)), now);
     });
     let mut waited = Duration::ZERO;
     while role(&lab, second) != SmState::Master {
@@ -295,12 +295,12 @@ fn master_priority_prevents_failback() {
         let mut lab = up(5);
         let mut settings = cfg(Some(&lab), 9);
         settings.master_priority = 15;
-        let mine = SmConfig {
+        let own_settings = SmConfig {
             master_priority: if sticky { 15 } else { 0 },
             ..cfg(Some(&lab), 5)
         };
         lab.world.with_sm(lab.sm, |sm, now| {
-            sm.command(Input::Config(Box::new(mine)), now);
+            sm.command(Input::Config(Box::new(own_settings)), now);
         });
         lab.world.run_for(Duration::from_secs(30));
         let second = join(&mut lab, THERE, settings);
@@ -395,9 +395,9 @@ fn joined_subnet_fragments_elect_one_master() {
         lab.world.run_for(Duration::from_mins(2));
         let lower_guid = guids[0] < guids[1];
         let a_wins = first > other || (first == other && lower_guid);
-        let (winner, place) = if a_wins { (a, at) } else { (b, far_host) };
+        let (winner, port) = if a_wins { (a, at) } else { (b, far_host) };
         assert_one_master(&lab, &[a, b], winner);
-        (lab.sm, lab.at) = (winner, place);
+        (lab.sm, lab.at) = (winner, port);
         lab.run_until_correct(60);
     }
 }
@@ -415,16 +415,16 @@ fn hosts_of_the_other_fragment_reregister() {
     let guids: Arc<BTreeSet<PortGuid>> = Arc::new([own, far_host].iter().map(guid).collect());
     // LIDs of the other fragment are not in use in this one, except that of its master.
     let of = |(n, at): (u16, &PortAt)| (guid(at), (Lid(100 + n), Lmc(0)));
-    let mut theirs: LidMap = (0..)
+    let mut other_lids: LidMap = (0..)
         .zip(&fabric.end_ports().collect::<Vec<_>>())
         .map(of)
         .collect();
-    theirs.insert(guid(&far_host), (Lid(1), Lmc(0)));
+    other_lids.insert(guid(&far_host), (Lid(1), Lmc(0)));
     lab.world.kill(lab.sm);
     for at in &between {
         lab.world.act(FabricAction::Cut(*at)).unwrap();
     }
-    let mut begin = |at, priority, lids: LidMap| {
+    let mut start = |at, priority, lids: LidMap| {
         let cfg = SmConfig {
             priority,
             peer_sms: Arc::clone(&guids),
@@ -437,8 +437,8 @@ fn hosts_of_the_other_fragment_reregister() {
         let sm = Sm::new(cfg, restored, lab.world.now());
         lab.world.add_sm(Some(at), sm).unwrap()
     };
-    let a = begin(own, 5, LidMap::new());
-    let b = begin(far_host, 3, theirs);
+    let a = start(own, 5, LidMap::new());
+    let b = start(far_host, 3, other_lids);
     lab.world.run_for(Duration::from_mins(1));
     assert_eq!([role(&lab, a), role(&lab, b)], [SmState::Master; 2]);
     let fabric = lab.world.fabric();
@@ -450,12 +450,13 @@ fn hosts_of_the_other_fragment_reregister() {
     );
     let known = lab.world.sm(a).and_then(|sm| sm.core().view().cloned());
     let known = known.unwrap_or_else(|| panic!("no view"));
-    let there = |at: &&PortAt| known.by_guid(fabric.port_guid(**at)).is_none() && **at != far_host;
-    let behind: Vec<PortAt> = hosts.iter().filter(there).copied().collect();
-    assert!(!behind.is_empty());
+    let is_unknown =
+        |at: &&PortAt| known.by_guid(fabric.port_guid(**at)).is_none() && **at != far_host;
+    let other_fragment: Vec<PortAt> = hosts.iter().filter(is_unknown).copied().collect();
+    assert!(!other_fragment.is_empty());
     let state = |lab: &Lab| {
         let fabric = lab.world.fabric();
-        let each = behind.iter();
+        let each = other_fragment.iter();
         each.map(|at| (fabric.lid(*at).0, fabric.client_reregisters(*at)))
             .collect::<Vec<_>>()
     };
@@ -492,11 +493,11 @@ fn managed_subnet_is_not_taken_over_if_refused() {
     let mut lab = up(5);
     lab.world.kill(lab.sm);
     lab.world.fabric_mut().reset_counters();
-    let careful = SmConfig {
+    let refusing = SmConfig {
         refuse_managed_subnet: true,
         ..cfg(Some(&lab), 5)
     };
-    let second = join(&mut lab, THERE, careful);
+    let second = join(&mut lab, THERE, refusing);
     lab.world.run_for(Duration::from_mins(2));
     assert_eq!(role(&lab, second), SmState::NotActive);
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
@@ -524,11 +525,11 @@ fn own_subnet_does_not_count_as_managed_by_another_sm() {
         }
         lab.world.fabric_mut().reboot(lab.at.node);
         assert_eq!(lab.world.fabric().lid(lab.at).0, Lid::NONE);
-        let careful = SmConfig {
+        let refusing = SmConfig {
             refuse_managed_subnet: true,
             ..cfg(Some(&lab), 5)
         };
-        lab.restart_sm(careful, restored);
+        lab.restart_sm(refusing, restored);
         lab.world.run_for(Duration::from_secs(30));
         let wanted = if own {
             SmState::Master
@@ -556,7 +557,7 @@ fn sweep_replaces_a_pending_sminfo_scan() {
         });
         assert!(stalled, "{:?}", events(&lab, lab.sm));
         if !deposed {
-            order(&mut lab, SmControl::Handover, 0, guid);
+            set_sm_info(&mut lab, SmControl::Handover, 0, guid);
         }
         lab.world.run_for(Duration::from_secs(30));
         assert_eq!(role(&lab, lab.sm), SmState::Master);
@@ -576,7 +577,7 @@ fn sweep_replaces_a_pending_sminfo_scan() {
 /// The master loses its lease, but no other SM acquires it. The master queries the other SMs, reads nothing else and writes nothing.
 /// A standby that is notified of its master's silence polls the master with the usual SMP timeout, and stays standby.
 #[test]
-fn lost_lease_does_not_isolate_the_subnet() {
+fn lost_lease_alone_does_not_end_the_mastership() {
     let mut lab = up(5);
     let second = join_as(&mut lab, THERE, 0);
     lab.world.run_for(Duration::from_secs(30));
@@ -589,13 +590,13 @@ fn lost_lease_does_not_isolate_the_subnet() {
     let replica = lab.manager().replicated_state(lab.world.now());
     lab.world
         .with_sm(second, |sm, _| sm.replica = Some(replica));
-    let others = |lab: &Lab| {
+    let read_counters = |lab: &Lab| {
         let counters = lab.world.fabric().all_counters();
         let sets = counters.all_sets();
         let read = [id::LFT, id::MFT, id::NODE_INFO, id::PKEY_TABLE];
         (read.map(|attr| counters.gets(attr)), sets)
     };
-    let (swept, before) = (sweeps(&lab), others(&lab));
+    let (swept, before) = (sweeps(&lab), read_counters(&lab));
     // Longer than the 100 ms that a standby allows a master that is known to be dead.
     lab.world.set_paused(lab.sm, true);
     lab.world.with_sm(second, |sm, now| {
@@ -622,7 +623,7 @@ fn lost_lease_does_not_isolate_the_subnet() {
     lab.world.run_for(Duration::from_secs(1));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     assert_eq!(sweeps(&lab), swept, "{:?}", events(&lab, lab.sm));
-    assert_eq!(others(&lab), before);
+    assert_eq!(read_counters(&lab), before);
     assert!(is_answered(&lab, OTHER_HOST, &[(lab.sm, lab.at)]));
 
     // Another SM has become master.
@@ -635,7 +636,7 @@ fn lost_lease_does_not_isolate_the_subnet() {
     });
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(role(&lab, lab.sm), SmState::Standby, "{}", lab.repeat());
-    assert_eq!(others(&lab).1, before.1);
+    assert_eq!(read_counters(&lab).1, before.1);
 }
 
 /// A requested stop completes even if another SM has already become master.
@@ -675,14 +676,14 @@ fn standby_obeys_disable_and_standby_of_its_master() {
         (SmControl::Standby, SmState::Standby),
         (SmControl::Disable, SmState::NotActive),
     ] {
-        order(&mut lab, control, 9, guid);
+        set_sm_info(&mut lab, control, 9, guid);
         assert_eq!(role(&lab, lab.sm), state, "after {control}");
     }
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
 }
 
 /// The foreign SM at [`THERE`] sends Set(SMInfo) to this SM over the directed route between them.
-pub(crate) fn order(lab: &mut Lab, control: SmControl, priority: u8, guid: PortGuid) {
+pub(crate) fn set_sm_info(lab: &mut Lab, control: SmControl, priority: u8, guid: PortGuid) {
     use ferrosm_mad::attr::SmInfo;
     use ferrosm_mad::ids::{AttrMod, MKey, Tid};
     use ferrosm_mad::mad::{Address, MadOut};

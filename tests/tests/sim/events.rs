@@ -64,16 +64,19 @@ fn after(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
 fn lost_link_costs_the_reread_of_its_two_switches() {
     let mut lab = stable("fat-tree:16");
     let at = lab.redundant_link(3);
-    for mend in [false, true] {
+    for restores in [false, true] {
         lab.world.fabric_mut().reset_counters();
         let sweeps = after(&mut lab, 5, |f| {
-            if mend { f.restore(at) } else { f.cut(at) }.unwrap();
+            if restores { f.restore(at) } else { f.cut(at) }.unwrap();
         });
         assert!(sweeps <= 3, "{sweeps} sweeps");
         let sent = lab.world.fabric().all_counters();
         let light = 3 * (320 + 2);
         let gets = sent.all_gets() - u64::from(sent.gets(id::LFT));
-        assert!(gets < 3 * 2 * 17 + light, "mended {mend}: {gets} Gets");
+        assert!(
+            gets < 3 * 2 * 17 + light,
+            "restored {restores}: {gets} Gets"
+        );
         assert!(
             sent.gets(id::NODE_INFO) <= 2 * 17,
             "NodeInfo {}",
@@ -145,9 +148,9 @@ fn sm_leaf_fails_and_returns() {
 #[test]
 fn moved_cables_are_followed() {
     let mut lab = stable("fat-tree:4;spine-hosts=1");
-    let free = |f: &Fabric, not: usize| {
+    let free = |f: &Fabric, excluded: usize| {
         (0..f.num_nodes())
-            .filter(|n| f.is_switch(*n) && *n != not)
+            .filter(|n| f.is_switch(*n) && *n != excluded)
             .flat_map(|n| f.external_ports(n))
             .find(|p| f.cable_at(*p).is_none())
     };
@@ -307,22 +310,22 @@ fn is_active(lab: &Lab, at: PortAt) -> bool {
 fn flapping_links_do_not_delay_other_changes() {
     const SOON: Duration = Duration::from_secs(2);
     const SECONDS: u64 = 60;
-    for (spec, whose) in [
+    for (spec, kind) in [
         ("fat-tree:8", Flapping::OwnTrunk),
         ("fat-tree:8", Flapping::FarTrunk),
         ("fat-tree:8", Flapping::Hosts),
         ("torus:4,4,1,2", Flapping::OwnTrunk),
     ] {
         let mut lab = stable(spec);
-        let (flapping, others) = flapping(&lab, whose);
+        let (flapping, others) = flapping(&lab, kind);
         let quiet = (0..lab.spec.nodes.len()).rfind(|n| lab.world.fabric().is_switch(*n));
-        for (at, late) in flapping.iter().zip([0, 30, 70]) {
+        for (at, delay) in flapping.iter().zip([0, 30, 70]) {
             let flap = FabricAction::Flap {
                 at: *at,
                 period: Duration::from_millis(100),
                 times: u32::try_from(SECONDS * 10).unwrap(),
             };
-            let start = lab.world.now() + Duration::from_millis(late);
+            let start = lab.world.now() + Duration::from_millis(delay);
             lab.world.schedule(start, flap);
         }
         let deadline = lab.world.now() + Duration::from_secs(SECONDS);
@@ -341,9 +344,9 @@ fn flapping_links_do_not_delay_other_changes() {
         }
         lab.world.run_until(deadline + Duration::from_millis(100));
         worst = worst.max(until_active(&mut lab, &flapping));
-        assert!(worst <= SOON, "{spec} {whose:?}: activation took {worst:?}");
+        assert!(worst <= SOON, "{spec} {kind:?}: activation took {worst:?}");
         let sent = smps_sent(&lab);
-        assert!(sent <= SECONDS * 250, "{spec} {whose:?}: {sent} SMPs");
+        assert!(sent <= SECONDS * 250, "{spec} {kind:?}: {sent} SMPs");
         let quiet = lab.world.fabric().counters(quiet.unwrap());
         let light = quiet.gets(id::SWITCH_INFO);
         assert!((5..=8).contains(&light), "{spec}: {light} light sweeps");
@@ -397,10 +400,10 @@ enum Flapping {
 }
 
 /// Links of one switch: those that flap, and the others.
-fn flapping(lab: &Lab, whose: Flapping) -> (Vec<PortAt>, Vec<PortAt>) {
+fn flapping(lab: &Lab, kind: Flapping) -> (Vec<PortAt>, Vec<PortAt>) {
     let fabric = lab.world.fabric();
     let hosts: Vec<PortAt> = fabric.end_ports().filter(|p| p.port != 0).collect();
-    let near = match whose {
+    let near = match kind {
         Flapping::OwnTrunk => lab.at,
         Flapping::FarTrunk | Flapping::Hosts => hosts[hosts.len() / 2],
     };
@@ -409,7 +412,7 @@ fn flapping(lab: &Lab, whose: Flapping) -> (Vec<PortAt>, Vec<PortAt>) {
     let cables = fabric.external_ports(switch).filter(|p| peer(p).is_some());
     let (trunks, hosts): (Vec<PortAt>, Vec<PortAt>) =
         cables.partition(|p| peer(p).is_some_and(|far| fabric.is_switch(far.node)));
-    match whose {
+    match kind {
         Flapping::OwnTrunk | Flapping::FarTrunk => {
             (trunks[..1].to_vec(), [&trunks[1..2], &hosts].concat())
         }
@@ -419,16 +422,16 @@ fn flapping(lab: &Lab, whose: Flapping) -> (Vec<PortAt>, Vec<PortAt>) {
 
 /// Time until all of these links carry data.
 fn until_active(lab: &mut Lab, cables: &[PortAt]) -> Duration {
-    let begun = lab.world.now();
+    let started = lab.world.now();
     while !cables.iter().all(|at| is_active(lab, *at)) {
         lab.world.run_for(Duration::from_millis(10));
-        let waited = lab.world.now().since(begun);
+        let waited = lab.world.now().since(started);
         assert!(
             waited < Duration::from_mins(1),
             "{cables:?} not active within a minute"
         );
     }
-    lab.world.now().since(begun)
+    lab.world.now().since(started)
 }
 
 /// A host is off. A switch from another subnet is connected with that host's LID: the SM assigns it another LID and reports the conflict.

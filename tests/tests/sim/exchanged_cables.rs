@@ -63,7 +63,7 @@ fn cables_exchanged_during_the_first_sweep_are_found() {
     }
 }
 
-/// The SM's own cable is moved to another switch during the first sweep: what was written since went to other devices.
+/// The SM's own cable is moved to another switch during the first sweep: later writes reach other devices.
 #[test]
 fn own_cable_moved_during_the_first_sweep_is_found() {
     for time in times(first_sweep_ms()) {
@@ -83,8 +83,8 @@ fn own_cable_moved_during_the_first_sweep_is_found() {
     }
 }
 
-/// A switch rejects all Sets until some time in the first sweep: its links get the MTU of both ends, also where the switch accepted to be
-/// armed after it had rejected the parameters.
+/// A switch rejects all Sets until some time in the first sweep: both ends of its links get the same MTU, even if the switch rejected the
+/// parameters and then accepted the state Armed.
 #[test]
 fn links_of_a_switch_that_rejected_sets_get_their_values() {
     for time in times(first_sweep_ms() + 3) {

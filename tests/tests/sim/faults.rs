@@ -303,12 +303,12 @@ fn m_keys_are_persisted_and_changed() {
 /// Random MADs, also with TIDs of outstanding requests: the SM does not panic, and the fabric comes up.
 #[test]
 fn garbage_on_qp0_is_harmless() {
-    let mut d = TestRng::new(11);
+    let mut rng = TestRng::new(11);
     let mut lab = Lab::new("torus:3,3,1,2", 5);
     for round in 0..3000 {
         let mut mad = Mad::new(&MadHeader {
             base_version: 1,
-            mgmt_class: if d.one_in(2) {
+            mgmt_class: if rng.one_in(2) {
                 MgmtClass::SubnDirected
             } else {
                 MgmtClass::SubnLid
@@ -320,26 +320,26 @@ fn garbage_on_qp0_is_harmless() {
                 Method::Get,
                 Method::Set,
                 Method::TrapRepress,
-            ][d.index(5)],
-            status: if d.one_in(2) {
+            ][rng.index(5)],
+            status: if rng.one_in(2) {
                 0
             } else {
-                u16::try_from(d.below(0x10000)).unwrap()
+                u16::try_from(rng.below(0x10000)).unwrap()
             },
             class_specific: 0,
-            tid: Tid(if d.one_in(3) {
-                d.next()
+            tid: Tid(if rng.one_in(3) {
+                rng.next()
             } else {
-                d.below(64) << 12 | d.below(300)
+                rng.below(64) << 12 | rng.below(300)
             }),
-            attr_id: AttrId(u16::try_from(0x10 + d.below(0x14)).unwrap()),
-            attr_mod: AttrMod(u32::try_from(d.below(40)).unwrap()),
+            attr_id: AttrId(u16::try_from(0x10 + rng.below(0x14)).unwrap()),
+            attr_mod: AttrMod(u32::try_from(rng.below(40)).unwrap()),
         });
         for byte in &mut mad.as_bytes_mut()[64..128] {
-            *byte = if d.one_in(3) {
+            *byte = if rng.one_in(3) {
                 0
             } else {
-                u8::try_from(d.below(256)).unwrap()
+                u8::try_from(rng.below(256)).unwrap()
             };
         }
         let input = MadIn {

@@ -68,7 +68,7 @@ const fn is_not_ready(event: &Event) -> bool {
     matches!(event, Event::HandoverFailed(about) if matches!(about.what, ElectionNotice::SuccessorNotReady(_)))
 }
 
-/// Time until the second SM is master, if at most `most`.
+/// Time until the second SM is master; `None` if it exceeds `max`.
 fn takeover_time(lab: &mut Lab, second: SmId, max: Duration) -> Option<Duration> {
     let mut waited = Duration::ZERO;
     while waited < max {

@@ -32,7 +32,7 @@ const SPEC: &str = "fat-tree:4";
 
 /// MGID, PortGID, P_Key and JoinState: the components of the kernel's broadcast group join.
 const BROADCAST_JOIN: u64 = 1 | 1 << 1 | 1 << 7 | 1 << 16;
-/// The matches with Q_Key, MTU, TClass, rate, SL, FlowLabel and HopLimit: joins of all other groups.
+/// The same with Q_Key, MTU, TClass, rate, SL, FlowLabel and HopLimit: joins of all other groups.
 const GROUP_JOIN: u64 =
     BROADCAST_JOIN | 1 << 2 | 0b11 << 4 | 1 << 6 | 0b11 << 8 | 1 << 12 | 1 << 13 | 1 << 14;
 /// MGID, PortGID and JoinState.
@@ -86,7 +86,7 @@ impl Member {
         self.0[48] & 0xF
     }
 
-    /// Fields that the kernel compares when a second user on the matches host joins the group (`cmp_rec`).
+    /// Fields that the kernel compares when a second user on the same host joins the group (`cmp_rec`).
     fn satisfies(&self, request: &Self, mask: u64) -> bool {
         let matches = |bit: u32, is_equal: bool| mask & 1 << bit == 0 || is_equal;
         matches(1, self.port_gid() == request.port_gid())
@@ -193,13 +193,13 @@ impl Interface {
         Ok(reply)
     }
 
-    fn join(&mut self, lab: &mut Lab, mgid: [u8; 16], how: u8) -> Result<Member, Status> {
-        let request = self.like_broadcast(mgid, how);
+    fn join(&mut self, lab: &mut Lab, mgid: [u8; 16], join_state: u8) -> Result<Member, Status> {
+        let request = self.like_broadcast(mgid, join_state);
         self.join_as(lab, GROUP_JOIN, &request)
     }
 
-    fn leave(&mut self, lab: &mut Lab, mgid: [u8; 16], how: u8) -> Result<(), Status> {
-        let mut record = self.plain(mgid, how).0;
+    fn leave(&mut self, lab: &mut Lab, mgid: [u8; 16], join_state: u8) -> Result<(), Status> {
+        let mut record = self.plain(mgid, join_state).0;
         // The kernel leaves the remaining components as received; the component mask excludes them.
         record[32..36].fill(0xEE);
         self.send(lab, (Method::Delete, id::MC_MEMBER), LEAVE, &record)?;
@@ -295,8 +295,8 @@ struct Case {
 fn config(lab: &Lab, group: GroupSpec) -> SmConfig {
     let guid = |at: &PortAt| MemberSelector::Port(lab.world.fabric().port_guid(*at));
     let hosts = hosts(lab);
-    let members = |range: &[PortAt], how| -> Vec<(MemberSelector, Membership)> {
-        range.iter().map(|at| (guid(at), how)).collect()
+    let members = |range: &[PortAt], membership| -> Vec<(MemberSelector, Membership)> {
+        range.iter().map(|at| (guid(at), membership)).collect()
     };
     let mut all = members(&hosts[1..4], Membership::Full);
     all.extend(members(&hosts[4..7], Membership::Limited));
@@ -466,8 +466,8 @@ fn groups_with_large_mtu_or_rate_reject_slower_ports() {
 /// group must match its parameters.
 #[test]
 fn wrong_group_parameters_are_rejected() {
-    type Wrong = (&'static str, fn(&mut [u8; 52]));
-    let invalid: [Wrong; 7] = [
+    type InvalidChange = (&'static str, fn(&mut [u8; 52]));
+    let invalid: [InvalidChange; 7] = [
         ("Q_Key", |r| r[35] ^= 1),
         ("MTU", |r| r[38] = EXACTLY | 1),
         ("TClass", |r| r[39] ^= 1),
@@ -495,7 +495,7 @@ fn wrong_group_parameters_are_rejected() {
     let new = ipv4(PKEY, [239, 1, 2, 3]);
     // A new group with a smaller or larger MTU or rate is not created either: hosts request exactly the parameters of the broadcast
     // group, and their joins would be rejected.
-    let more: [Wrong; 2] = [
+    let more: [InvalidChange; 2] = [
         ("more MTU", |r| r[38] = EXACTLY | 5),
         ("more rate", |r| r[42] = EXACTLY | 7),
     ];
@@ -512,19 +512,19 @@ fn wrong_group_parameters_are_rejected() {
     let reply = b
         .join_as(lab, few_components, &request)
         .expect("is created");
-    let matches = |m: &Member| [m.0[38], m.0[42], m.0[47]];
-    assert_eq!(matches(&reply), matches(&created));
+    let parameters = |m: &Member| [m.0[38], m.0[42], m.0[47]];
+    assert_eq!(parameters(&reply), parameters(&created));
     // The MGID of a broadcast group contains the P_Key. It cannot be created with another P_Key, or before its partition exists.
-    for named in [PKEY + 1, 0xFFFF] {
-        let request = b.like_broadcast(broadcast(named ^ 0x40), FULL);
+    for pkey in [PKEY + 1, 0xFFFF] {
+        let request = b.like_broadcast(broadcast(pkey ^ 0x40), FULL);
         let reply = b.join_as(lab, GROUP_JOIN, &request);
-        assert_eq!(reply, Err(Status::REQ_INVALID), "{named:#x}");
+        assert_eq!(reply, Err(Status::REQ_INVALID), "{pkey:#x}");
     }
     // A join without the required components creates no group.
     let incomplete = b.plain(ipv4(PKEY, [239, 1, 2, 4]), FULL);
     let reply = b.join_as(lab, BROADCAST_JOIN, &incomplete);
     assert_eq!(reply, Err(Status::INSUFFICIENT_COMPONENTS));
-    // The P_Key of limited members names the matches partition; the group has the full members' P_Key.
+    // The P_Key of limited members names the same partition; the group has the full members' P_Key.
     let mut request = b.like_broadcast(existing_group, FULL);
     request.0[40] = 0;
     let limited = b.send(lab, (Method::Set, id::MC_MEMBER), GROUP_JOIN, &request.0);
@@ -533,15 +533,15 @@ fn wrong_group_parameters_are_rejected() {
 
 /// Send-only full members create a group and keep it alive, and receive nothing.
 #[test]
-fn send_only_members_join_as_such() {
+fn send_only_members_receive_nothing() {
     const SEND_ONLY_FULL_MEMBER: u32 = 1 << 12;
     let mut case = up();
     let lab = &mut case.lab;
     let [a, b, c] = &mut case.full[..] else {
         panic!("three full members")
     };
-    let can = a.capability_mask2(lab) & SEND_ONLY_FULL_MEMBER;
-    assert_ne!(can, 0, "otherwise the kernel joins as a full member");
+    let supported = a.capability_mask2(lab) & SEND_ONLY_FULL_MEMBER;
+    assert_ne!(supported, 0, "otherwise the kernel joins as a full member");
     let mut tables = BTreeMap::<u16, (Vec<PortAt>, Vec<PortAt>)>::new();
     for interface in [&mut *a, &mut *b, &mut *c] {
         let reply = interface.up(lab).expect("joins");

@@ -41,7 +41,7 @@ fn up() -> (Lab, Members) {
         join(&mut lab, &mut members, at, plain(n % 3));
     }
     lab.world.run_for(Duration::from_secs(2));
-    assert_right(&lab, &members);
+    assert_correct(&lab, &members);
     (lab, members)
 }
 
@@ -101,7 +101,7 @@ fn reregistered_since(lab: &Lab, before: &[(PortAt, u32)]) -> Vec<PortAt> {
     more.map(|(now, _)| now.0).collect()
 }
 
-fn assert_right(lab: &Lab, members: &Members) {
+fn assert_correct(lab: &Lab, members: &Members) {
     if let Err(error) = lab.verdict(&members.expect(lab)) {
         panic!("{} {error}", lab.repeat());
     }
@@ -157,7 +157,7 @@ fn master_keeps_its_view_across_a_link_loss() {
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(15));
     assert_eq!(role(&lab, sm), SmState::Master);
-    assert_right(&lab, &members);
+    assert_correct(&lab, &members);
     assert_eq!(lab.manager().persisted_records, persisted);
     assert_eq!(reregistered_since(&lab, &before), [own]);
     let reports = reports(&mut lab);
@@ -215,7 +215,7 @@ fn hosts_reregister_after_another_master_meanwhile() {
 /// all hosts register again.
 #[test]
 fn isolated_standby_does_not_use_an_old_replica() {
-    for again in [true, false] {
+    for has_current_replica in [true, false] {
         let (mut lab, mut members) = up();
         let (first, at) = (lab.sm, hosts(&lab)[9]);
         let second = standby(&mut lab);
@@ -230,7 +230,11 @@ fn isolated_standby_does_not_use_an_old_replica() {
         join(&mut lab, &mut members, at, plain(7));
         lab.world.run_for(Duration::from_secs(12));
         let replica = complete_replica(&lab);
-        set_replica(&mut lab, second, Some(replica).filter(|_| again));
+        set_replica(
+            &mut lab,
+            second,
+            Some(replica).filter(|_| has_current_replica),
+        );
         lab.world.kill(first);
         let before = reregister_counts(&lab);
         act(&mut lab, FabricAction::Restore(STANDBY_PORT));
@@ -240,8 +244,8 @@ fn isolated_standby_does_not_use_an_old_replica() {
             !lab.manager().reports().is_empty()
         });
         lab.world.run_for(Duration::from_secs(15));
-        if again {
-            assert_right(&lab, &members);
+        if has_current_replica {
+            assert_correct(&lab, &members);
             assert_eq!(reregistered_since(&lab, &before), [STANDBY_PORT]);
         } else {
             assert_eq!(reregistered_since(&lab, &before), all_hosts(&lab));
@@ -306,7 +310,7 @@ fn stalled_sm_does_not_use_an_old_replica() {
         !lab.manager().reports().is_empty()
     });
     lab.world.run_for(Duration::from_secs(2));
-    assert_right(&lab, &members);
+    assert_correct(&lab, &members);
     assert_eq!(reregistered_since(&lab, &before), []);
 }
 

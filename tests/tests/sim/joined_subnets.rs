@@ -28,8 +28,8 @@ fn link_between(lab: &Lab, a: usize, b: usize) -> PortAt {
     found.unwrap_or_else(|| panic!("no link")).0
 }
 
-/// A local sweep finds the other subnet after its SMInfo scan. Before anything in that subnet is written its master is queried, which
-/// outranks this SM.
+/// A local sweep finds the other subnet after its SMInfo scan. Before the SM writes to that subnet, it queries the subnet's master,
+/// which outranks it.
 #[test]
 fn subnet_found_while_routes_are_computed_is_not_written() {
     let cfg = |priority| SmConfig {
@@ -40,11 +40,11 @@ fn subnet_found_while_routes_are_computed_is_not_written() {
     let chain: Vec<usize> = (0..lab.spec.nodes.len())
         .filter(|n| lab.world.fabric().is_switch(*n))
         .collect();
-    let joint = link_between(&lab, chain[1], chain[2]);
-    lab.world.fabric_mut().cut(joint).unwrap();
-    let there = host_at(&lab, chain[3]);
+    let joining_link = link_between(&lab, chain[1], chain[2]);
+    lab.world.fabric_mut().cut(joining_link).unwrap();
+    let other_port = host_at(&lab, chain[3]);
     let other = Sm::new(cfg(9), RestoredState::default(), lab.world.now());
-    let other = lab.world.add_sm(Some(there), other).unwrap();
+    let other = lab.world.add_sm(Some(other_port), other).unwrap();
     lab.world.run_for(Duration::from_secs(5));
     assert_eq!(role(&lab, lab.sm), SmState::Master);
     assert_eq!(role(&lab, other), SmState::Master);
@@ -65,8 +65,8 @@ fn subnet_found_while_routes_are_computed_is_not_written() {
         .with_sm(lab.sm, |sm, _| sm.defers_routing_jobs = true);
     lab.world.fabric_mut().cut(absent).unwrap();
     lab.until("a job", 20, |lab| !lab.manager().deferred_jobs.is_empty());
-    lab.world.fabric_mut().restore(joint).unwrap();
-    let far = lab.world.fabric().node_guid(there.node);
+    lab.world.fabric_mut().restore(joining_link).unwrap();
+    let far = lab.world.fabric().node_guid(other_port.node);
     lab.until("the other subnet is found", 20, |lab| {
         let core = lab.manager().core();
         core.subnet().node_by_guid(far).is_some()
@@ -79,7 +79,7 @@ fn subnet_found_while_routes_are_computed_is_not_written() {
         assert_eq!(settings(lab), before, "at {:?}", lab.world.now());
         role(lab, lab.sm) == SmState::Standby
     });
-    (lab.sm, lab.at) = (other, there);
+    (lab.sm, lab.at) = (other, other_port);
     lab.world.fabric_mut().restore(absent).unwrap();
     lab.run_until_correct(60);
     assert_ne!(lab.at, at);

@@ -211,8 +211,8 @@ fn set_key(lab: &mut Lab, path: DrPath, old: u64, mut info: PortInfo, key: u64) 
     lab.world.run_for(Duration::from_millis(10));
 }
 
-/// Every port has an M_Key of its own, as OpenSM can leave them, and ferrosm has no state. Returns OpenSM's `guid2mkey` and `neighbors`
-/// files.
+/// Every port has an M_Key of its own, as OpenSM can leave them, and ferrosm has no state. Returns OpenSM's files `guid2mkey` and
+/// `neighbors`.
 fn left_by_opensm() -> (Lab, String, String) {
     let mut lab = protected_lab(1);
     let core = lab.manager().core();
@@ -277,8 +277,8 @@ fn imported(files: &[(StateFile, &str)]) -> RestoredState {
     for (key, value) in &records {
         restorer.put(key, value);
     }
-    let (restored, left_out) = restorer.finish();
-    assert_eq!(left_out, []);
+    let (restored, excluded) = restorer.finish();
+    assert_eq!(excluded, []);
     restored
 }
 

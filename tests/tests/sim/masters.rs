@@ -16,8 +16,8 @@ const SAVED_SEEDS: &str = include_str!("../../seeds/masters.txt");
 /// Runs the seeds that failed once, or those that the environment names.
 #[test]
 fn named_or_saved_seeds() {
-    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, how| {
-        run(seed, how == Run::Traced).0
+    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, mode| {
+        run(seed, mode == Run::Traced).0
     });
 }
 

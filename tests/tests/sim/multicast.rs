@@ -35,24 +35,24 @@ fn up_with(spec: &str, seed: u64, cfg: SmConfig) -> Lab {
 /// Checks that the tables are correct shortly after the last request.
 fn settle(lab: &mut Lab, members: &Members) {
     lab.world.run_for(Duration::from_millis(200));
-    assert_right(lab, members);
+    assert_correct(lab, members);
 }
 
-fn assert_right(lab: &Lab, members: &Members) {
+fn assert_correct(lab: &Lab, members: &Members) {
     if let Err(error) = lab.verdict(&members.expect(lab)) {
         panic!("{} {error}", lab.repeat());
     }
 }
 
 /// Runs until the tables are correct again after a failure.
-fn until_right(lab: &mut Lab, members: &Members, max_s: u64) {
+fn run_until_correct(lab: &mut Lab, members: &Members, max_s: u64) {
     for _ in 0..max_s * 4 {
         lab.world.run_for(Duration::from_millis(250));
         if lab.verdict(&members.expect(lab)).is_ok() {
             return;
         }
     }
-    assert_right(lab, members);
+    assert_correct(lab, members);
 }
 
 fn assert_empty(lab: &Lab, mlids: u16) {
@@ -175,10 +175,10 @@ fn trees_follow_lost_and_restored_links() {
         for round in 0..4 {
             let cable = lab.redundant_link(round);
             lab.world.fabric_mut().cut(cable).expect("a cable");
-            until_right(&mut lab, &members, 60);
+            run_until_correct(&mut lab, &members, 60);
             members.random_action(&mut lab, &all_hosts, &[plain(0)], &mut rng);
             lab.world.fabric_mut().restore(cable).expect("a cable");
-            until_right(&mut lab, &members, 60);
+            run_until_correct(&mut lab, &members, 60);
         }
         let root = lab
             .world
@@ -196,17 +196,17 @@ fn trees_follow_lost_and_restored_links() {
             .get(plain(0))
             .map(|g| g.members.clone());
         let guid = |at: &PortAt| lab.world.fabric().port_guid(*at);
-        let there = present.unwrap_or_default();
+        let remaining = present.unwrap_or_default();
         let removed: Vec<PortAt> = members
             .members_of(plain(0))
             .into_iter()
-            .filter(|at| !there.contains_key(&guid(at)))
+            .filter(|at| !remaining.contains_key(&guid(at)))
             .collect();
         for at in &removed {
             assert_eq!(lab.world.fabric().peer(*at).map(|p| p.node), Some(root));
             members.remove_port(*at);
         }
-        until_right(&mut lab, &members, 60);
+        run_until_correct(&mut lab, &members, 60);
     }
 }
 
@@ -229,7 +229,7 @@ fn no_multicast_loop_while_mfts_are_written() {
         });
         let mut checks = 0;
         for round in 0..60 {
-            let same_routes = round % 10 != 8;
+            let are_links_unchanged = round % 10 != 8;
             members.random_action(&mut lab, &all_hosts, &[plain(0), plain(1)], &mut rng);
             let cable = lab.redundant_link(round / 20);
             match round % 20 {
@@ -237,7 +237,8 @@ fn no_multicast_loop_while_mfts_are_written() {
                 18 => lab.world.fabric_mut().restore(cable).expect("a cable"),
                 _ => {}
             }
-            let until = lab.world.now() + Duration::from_secs(if same_routes { 1 } else { 15 });
+            let until =
+                lab.world.now() + Duration::from_secs(if are_links_unchanged { 1 } else { 15 });
             while lab.world.now() < until {
                 lab.world.step();
                 if written.swap(false, Ordering::Relaxed) {
@@ -257,7 +258,7 @@ fn no_multicast_loop_while_mfts_are_written() {
                 }
             }
         }
-        until_right(&mut lab, &members, 30);
+        run_until_correct(&mut lab, &members, 30);
         assert!(checks > 60, "{checks} checks");
     }
 }
@@ -313,7 +314,7 @@ fn foreign_mft_entries_are_removed() {
     lab.restart_sm(SmConfig::default(), RestoredState::default());
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(1));
-    assert_right(&lab, &Members::new());
+    assert_correct(&lab, &Members::new());
     assert_empty(&lab, 96);
     let mut members = Members::new();
     for at in &all_hosts {
@@ -360,7 +361,7 @@ fn rejected_mft_blocks_are_retried() {
             members.remove_port(*at);
         }
     }
-    until_right(&mut lab, &members, 60);
+    run_until_correct(&mut lab, &members, 60);
 }
 
 /// MulticastForwardingTableRecord equals the MFT blocks in the switches, one second after a change.

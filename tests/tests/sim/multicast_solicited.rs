@@ -45,7 +45,7 @@ fn own(lab: &Lab, at: PortAt) -> Gid {
     solicited(2, [guid[5], guid[6], guid[7]])
 }
 
-/// The IPv6 all-nodes group, which is no solicited-node group.
+/// The IPv6 all-nodes group, which is not a solicited-node group.
 const fn all_nodes() -> Gid {
     let mut gid = Gid([0; 16]);
     (gid.0[0], gid.0[1], gid.0[2], gid.0[3]) = (0xFF, 0x12, 0x60, 0x1B);
@@ -167,8 +167,8 @@ fn host_leaves_by_another_of_its_lids() {
 
 /// After a restart, the groups share the MLID as before, and no MFT is written.
 #[test]
-fn a_restart_changes_nothing() {
-    for after in [true, false] {
+fn restart_keeps_the_shared_mlid() {
+    for still_consolidates in [true, false] {
         let mut lab = up(true);
         let mut members = Members::new();
         let mlids = all_hosts_join(&mut lab, &mut members);
@@ -176,7 +176,7 @@ fn a_restart_changes_nothing() {
         let before = lab.world.fabric().all_counters().sets(attr::MFT);
         let old = lab.world.kill(lab.sm).expect("the SM runs");
         let restored = old.restored(lab.world.now());
-        lab.restart_sm(config(after), restored);
+        lab.restart_sm(config(still_consolidates), restored);
         lab.next_sweep(60);
         settle(&mut lab, &members);
         assert_eq!(lab.world.fabric().all_counters().sets(attr::MFT), before);
@@ -186,7 +186,7 @@ fn a_restart_changes_nothing() {
         let new = members
             .join(&mut lab, at, solicited(2, [1, 2, 3]), FULL)
             .expect("joins");
-        assert_eq!(mlids.contains(&new), after);
+        assert_eq!(mlids.contains(&new), still_consolidates);
         settle(&mut lab, &members);
     }
 }

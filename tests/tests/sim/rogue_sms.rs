@@ -12,7 +12,7 @@ use ferrosm_mad::ids::{PortGuid, PortNum};
 use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::simulated::Lab;
 
-use crate::election::{THERE, cfg, events, order, role, up};
+use crate::election::{THERE, cfg, events, role, set_sm_info, up};
 
 /// A ferrosm master whose allow-list contains no other SM.
 fn alone() -> Lab {
@@ -98,7 +98,7 @@ fn forged_guids_do_not_hide_a_rogue_sm() {
     let mut lab = alone();
     let guid = lab.world.fabric().port_guid(THERE);
     for name in [guid].into_iter().chain((1..=70).map(PortGuid)) {
-        order(&mut lab, SmControl::Handover, 15, name);
+        set_sm_info(&mut lab, SmControl::Handover, 15, name);
     }
     let forged = alarms(&lab);
     assert!((1..=64).contains(&forged.len()), "{}", forged.len());
