@@ -51,7 +51,7 @@ fn guid(lab: &Lab, at: PortAt) -> PortGuid {
     lab.world.fabric().port_guid(at)
 }
 
-/// Expected tables: the P_Key of the default partition, then the keys that `extra` returns for the port.
+/// Expected tables: the P_Key of the default partition, then the keys of the port in `extra`; `first` selects the key at index 0.
 fn expectations(
     lab: &Lab,
     extra: &BTreeMap<PortAt, Vec<u16>>,
@@ -115,11 +115,11 @@ fn p_key_tables_and_enforcement_are_as_configured() {
         (Enforcement::Off, PKeyEnforcement::Off),
     ] {
         let description = format!("{enforcement:?}");
-        let paper = Lab::new("fat-tree:4", 1);
-        let all_hosts = hosts(&paper);
-        let named = |at: &PortAt| MemberSelector::Port(guid(&paper, *at));
+        let template = Lab::new("fat-tree:4", 1);
+        let all_hosts = hosts(&template);
+        let selector = |at: &PortAt| MemberSelector::Port(guid(&template, *at));
         let list = |number: u16, ports: &[PortAt], membership| {
-            let members = ports.iter().map(|p| (named(p), membership));
+            let members = ports.iter().map(|p| (selector(p), membership));
             partition(number, members.collect())
         };
         let (a, b) = (&all_hosts[..6], &all_hosts[4..9]);
@@ -204,8 +204,8 @@ fn restarted_host_gets_its_p_keys_again() {
     );
     let mut lab = Lab::with("fat-tree:4", 7, cfg);
     assert!(lab.next_sweep(60).is_clean());
-    let victim = hosts(&lab)[5];
-    lab.world.fabric_mut().reboot(victim.node);
+    let restarted = hosts(&lab)[5];
+    lab.world.fabric_mut().reboot(restarted.node);
     let extra = hosts(&lab)
         .into_iter()
         .map(|p| (p, vec![0x11 | FULL]))
@@ -213,7 +213,7 @@ fn restarted_host_gets_its_p_keys_again() {
     for _ in 0..240 {
         lab.world.run_for(std::time::Duration::from_millis(250));
         let expect = expectations(&lab, &extra, PKeyEnforcement::Both, |_| None);
-        if lab.verdict(&expect).is_ok() && lab.world.fabric().pkeys(victim)[1] == PKey(0x8011) {
+        if lab.verdict(&expect).is_ok() && lab.world.fabric().pkeys(restarted)[1] == PKey(0x8011) {
             return;
         }
     }
@@ -224,7 +224,7 @@ fn restarted_host_gets_its_p_keys_again() {
     );
 }
 
-fn ask<'a>(
+fn get_table<'a>(
     from: Lid,
     attr: ferrosm_mad::ids::AttrId,
     key: u64,
@@ -263,9 +263,9 @@ fn table(lab: &Lab, request: &SaRequest<'_>) -> sa::SaReply {
 fn partition_members_see_shared_records_and_keep_their_p_keys() {
     for seed in 1..=4 {
         let mut rng = TestRng::new(seed);
-        let paper = Lab::new("fat-tree:6", seed);
-        let all_ports: Vec<PortAt> = hosts(&paper);
-        let own = paper.at;
+        let template = Lab::new("fat-tree:6", seed);
+        let all_ports: Vec<PortAt> = hosts(&template);
+        let own = template.at;
         let group_of: BTreeMap<PortAt, u64> = all_ports
             .iter()
             .filter(|p| **p != own)
@@ -282,7 +282,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
             let members = group_of
                 .iter()
                 .filter(|(_, g)| keys_of(**g).contains(&(number | FULL)))
-                .map(|(p, _)| (MemberSelector::Port(guid(&paper, *p)), Membership::Full));
+                .map(|(p, _)| (MemberSelector::Port(guid(&template, *p)), Membership::Full));
             partition(number, members.collect())
         });
         let cfg = config(list.to_vec(), Enforcement::Both);
@@ -304,9 +304,9 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
                 let index = 1 + rng.index(before.len() - 1);
                 before[index] = PKey(*key);
             }
-            let there = before.iter().enumerate();
-            let there = there.filter(|(_, k)| keys_of(*group).contains(&k.0));
-            placed.extend(there.map(|(i, k)| (*at, i, *k)));
+            let keys = before.iter().enumerate();
+            let keys = keys.filter(|(_, k)| keys_of(*group).contains(&k.0));
+            placed.extend(keys.map(|(i, k)| (*at, i, *k)));
             lab.world.fabric_mut().corrupt_pkeys(*at, &before);
         }
         let report = lab.next_sweep(60);
@@ -326,7 +326,10 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
 
         let guids = |lab: &Lab, from: PortAt| -> BTreeSet<PortGuid> {
             let lid = lab.world.fabric().lid(from).0;
-            let reply = table(lab, &ask(lid, ferrosm_mad::sa::id::NODE, 0, &[0; 200]));
+            let reply = table(
+                lab,
+                &get_table(lid, ferrosm_mad::sa::id::NODE, 0, &[0; 200]),
+            );
             let lids: BTreeSet<Lid> = reply
                 .body
                 .chunks(reply.stride)
@@ -363,8 +366,8 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
 /// disables enforcement there.
 #[test]
 fn full_p_key_tables_are_reported() {
-    let mut paper = ferrosm_sim::generate::from_spec("fat-tree:4").expect("valid fabric");
-    for node in &mut paper.nodes {
+    let mut template = ferrosm_sim::generate::from_spec("fat-tree:4").expect("valid fabric");
+    for node in &mut template.nodes {
         let mut caps = node.caps();
         if node.kind == NodeType::Switch {
             caps.partition_enforcement_cap = 2;
@@ -380,7 +383,7 @@ fn full_p_key_tables_are_reported() {
             Enforcement::Both,
         )
     };
-    let mut lab = Lab::on("small", paper, 9, cfg(&[1]), None);
+    let mut lab = Lab::on("small", template, 9, cfg(&[1]), None);
     assert!(lab.next_sweep(60).is_clean());
     let keys = |numbers: &[u16], lab: &Lab| -> BTreeMap<PortAt, Vec<u16>> {
         let extra: Vec<u16> = numbers.iter().map(|n| n | FULL).collect();
@@ -403,11 +406,11 @@ fn full_p_key_tables_are_reported() {
     assert_correct(&lab, &expect, "three keys");
     reload(&mut lab, cfg(&[1, 2, 3]));
     let report = lab.next_sweep(60);
-    let left_out = ProblemKind::PKeyTableFull {
+    let omitted = ProblemKind::PKeyTableFull {
         count: 1,
         capacity: 3,
     };
-    assert_eq!(count_of(left_out, &report), hosts(&lab).len());
+    assert_eq!(count_of(omitted, &report), hosts(&lab).len());
     assert_eq!(report.fullest_pkey_table.map(|r| r.free()), Some(0));
 }
 
@@ -423,7 +426,7 @@ fn p_key_and_group_records_match_the_configuration() {
     let mut lab = Lab::with("fat-tree:4", 11, cfg);
     assert!(lab.next_sweep(60).is_clean());
     let own_lid = lab.world.fabric().lid(lab.at).0;
-    let request = |key| ask(own_lid, ferrosm_mad::sa::id::PKEY_TABLE, key, &[0; 200]);
+    let request = |key| get_table(own_lid, ferrosm_mad::sa::id::PKEY_TABLE, key, &[0; 200]);
     assert_eq!(table(&lab, &request(0)).status, Status::REQ_INVALID);
     let reply = table(&lab, &request(sm_key));
     let records: Vec<PKeyTableRecord> = reply
@@ -453,12 +456,12 @@ fn p_key_and_group_records_match_the_configuration() {
     }
     let blocks = |at: PortAt| usize::from(fabric.pkey_cap(at)).div_ceil(32);
     let num_blocks: usize = fabric.end_ports().map(blocks).sum();
-    let guards: usize = hosts(&lab)
+    let switch_port_blocks: usize = hosts(&lab)
         .iter()
         .filter_map(|p| fabric.peer(*p))
         .map(blocks)
         .sum();
-    assert_eq!(records.len(), num_blocks + guards);
+    assert_eq!(records.len(), num_blocks + switch_port_blocks);
     let groups = |lab: &Lab| -> Vec<u16> {
         let groups = lab.manager().core().registry().groups();
         groups.iter().map(|(_, g)| g.parameters.pkey.0).collect()
@@ -472,12 +475,15 @@ fn p_key_and_group_records_match_the_configuration() {
 /// A port removed from a partition leaves the partition's groups. A port that becomes a limited member stays.
 #[test]
 fn removed_partition_member_leaves_its_groups() {
-    let paper = Lab::new("fat-tree:4", 1);
-    let all_hosts = hosts(&paper);
+    let template = Lab::new("fat-tree:4", 1);
+    let all_hosts = hosts(&template);
     let members = |ports: &[(usize, Membership)]| {
-        let of = ports
-            .iter()
-            .map(|(i, how)| (MemberSelector::Port(guid(&paper, all_hosts[*i])), *how));
+        let of = ports.iter().map(|(i, membership)| {
+            (
+                MemberSelector::Port(guid(&template, all_hosts[*i])),
+                *membership,
+            )
+        });
         Partition {
             groups: vec![GroupSpec::ipoib(0x11)],
             ..partition(0x11, of.collect())
@@ -508,7 +514,7 @@ fn removed_partition_member_leaves_its_groups() {
         );
         assert!(status.is_ok(), "{status:?}");
     }
-    let there = |lab: &Lab| -> BTreeSet<PortGuid> {
+    let members_of_group = |lab: &Lab| -> BTreeSet<PortGuid> {
         let group = lab.manager().core().registry().groups().get(mgid);
         group
             .map(|g| g.members.keys().copied().collect())
@@ -516,12 +522,12 @@ fn removed_partition_member_leaves_its_groups() {
     };
     let guids =
         |lab: &Lab, indices: &[usize]| indices.iter().map(|i| guid(lab, all_hosts[*i])).collect();
-    assert_eq!(there(&lab), guids(&lab, &[1, 2, 3]));
+    assert_eq!(members_of_group(&lab), guids(&lab, &[1, 2, 3]));
     lab.world.run_for(core::time::Duration::from_secs(1));
     reload(&mut lab, config(vec![after], Enforcement::Both));
     lab.next_sweep(60);
     lab.world.run_for(core::time::Duration::from_secs(1));
-    assert_eq!(there(&lab), guids(&lab, &[1, 2]));
+    assert_eq!(members_of_group(&lab), guids(&lab, &[1, 2]));
     let mlid = lab
         .manager()
         .core()

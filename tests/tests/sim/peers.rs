@@ -65,12 +65,12 @@ fn higher_priority_standby_gets_a_handover() {
         lab.world.run_for(Duration::from_secs(40));
         let controls = lab.world.foreign_sm(other).unwrap().controls();
         assert!(controls.contains(&SmControl::Handover));
-        let want = if obeys {
+        let expected = if obeys {
             SmState::Standby
         } else {
             SmState::Master
         };
-        assert_eq!(role(&lab, lab.sm), want);
+        assert_eq!(role(&lab, lab.sm), expected);
         assert!(controls.len() < 3, "handover offered repeatedly");
     }
 }
@@ -149,7 +149,7 @@ fn higher_priority_second_sm_becomes_master() {
 
 /// After a restart on a running fabric, with or without the LID map, no LID changes and no table is written.
 #[test]
-fn a_restart_changes_nothing() {
+fn restart_changes_no_lid_and_writes_no_table() {
     for with_map in [true, false] {
         let mut lab = Lab::new("torus:3,3,1,2;routers=2", 1);
         lab.next_sweep(60);

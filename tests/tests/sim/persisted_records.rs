@@ -32,39 +32,42 @@ fn assert_adds_up(lab: &Lab) {
     let now = lab.world.now();
     let unix_s = now.as_nanos() / 1_000_000_000;
     // The SL-to-VL epoch describes devices and is unrelated to clients.
-    let of_clients = persisted_records(lab).into_iter();
-    let of_clients = of_clients.filter(|(key, _)| key.kind() != Some(RecordKind::SlToVlEpoch));
-    let (lids, kept): (BTreeMap<_, _>, _) =
-        of_clients.partition(|(_, record)| matches!(record, Record::Lid { .. }));
-    let known = lab.manager().core().registry().registrations(now);
-    let known = known.map(Record::Registration);
-    let known: BTreeMap<RecordKey, Record> = known.map(|r| (r.key(), r)).collect();
+    let client_records = persisted_records(lab).into_iter();
+    let client_records =
+        client_records.filter(|(key, _)| key.kind() != Some(RecordKind::SlToVlEpoch));
+    let (lids, persisted): (BTreeMap<_, _>, _) =
+        client_records.partition(|(_, record)| matches!(record, Record::Lid { .. }));
+    let current = lab.manager().core().registry().registrations(now);
+    let current = current.map(Record::Registration);
+    let current: BTreeMap<RecordKey, Record> = current.map(|r| (r.key(), r)).collect();
     let keys = |records: &BTreeMap<RecordKey, Record>| records.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(&kept), keys(&known), "{}", lab.repeat());
-    for (key, known) in known {
-        match (&kept[&key], known) {
+    assert_eq!(keys(&persisted), keys(&current), "{}", lab.repeat());
+    for (key, current) in current {
+        match (&persisted[&key], current) {
             (
-                Record::Registration(Registration::Service(kept)),
-                Record::Registration(Registration::Service(mut known)),
+                Record::Registration(Registration::Service(persisted)),
+                Record::Registration(Registration::Service(mut current)),
             ) => {
                 // Both clocks round to whole seconds.
-                let ends = known.lease_remaining_s.map(|left| unix_s + left);
-                let apart = ends.zip(kept.lease_remaining_s).map(|(a, b)| a.abs_diff(b));
+                let expiry = current.lease_remaining_s.map(|left| unix_s + left);
+                let difference = expiry
+                    .zip(persisted.lease_remaining_s)
+                    .map(|(a, b)| a.abs_diff(b));
                 assert!(
-                    apart.unwrap_or(0) <= 1,
-                    "{} {known:?} {kept:?}",
+                    difference.unwrap_or(0) <= 1,
+                    "{} {current:?} {persisted:?}",
                     lab.repeat()
                 );
                 assert_eq!(
-                    ends.is_some(),
-                    kept.lease_remaining_s.is_some(),
+                    expiry.is_some(),
+                    persisted.lease_remaining_s.is_some(),
                     "{}",
                     lab.repeat()
                 );
-                known.lease_remaining_s = kept.lease_remaining_s;
-                assert_eq!(**kept, *known, "{}", lab.repeat());
+                current.lease_remaining_s = persisted.lease_remaining_s;
+                assert_eq!(**persisted, *current, "{}", lab.repeat());
             }
-            (kept, known) => assert_eq!(*kept, known, "{}", lab.repeat()),
+            (persisted, current) => assert_eq!(*persisted, current, "{}", lab.repeat()),
         }
     }
     // Ports that left the subnet keep their LIDs.
@@ -105,14 +108,14 @@ fn subscribe(lab: &mut Lab, at: PortAt, rng: &mut TestRng, tid: u64) {
 }
 
 /// Sets or deletes an alias GUID, which may belong to another port.
-fn alias(lab: &mut Lab, at: PortAt, rng: &mut TestRng, tid: u64) {
-    let place = 1 + rng.index(7);
+fn change_alias(lab: &mut Lab, at: PortAt, rng: &mut TestRng, tid: u64) {
+    let index = 1 + rng.index(7);
     let mut record = GuidInfoRecord {
         lid: lab.world.fabric().lid(at).0,
         ..GuidInfoRecord::default()
     };
-    record.guids[place] = PortGuid(0x0200_0000_0000_0000 + rng.below(12));
-    let mask = 0b11 | 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + place);
+    record.guids[index] = PortGuid(0x0200_0000_0000_0000 + rng.below(12));
+    let mask = 0b11 | 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + index);
     let method = if rng.one_in(3) {
         Method::Delete
     } else {
@@ -146,15 +149,15 @@ fn persisted_changes_add_up_to_the_state() {
             let at = all_hosts[rng.index(all_hosts.len())];
             match rng.below(6) {
                 0 => subscribe(&mut lab, at, &mut rng, n + 1),
-                1 => alias(&mut lab, at, &mut rng, n + 1),
+                1 => change_alias(&mut lab, at, &mut rng, n + 1),
                 _ => {}
             }
             assert_adds_up(&lab);
         }
         clients.assert_consistent(&mut lab);
         assert_adds_up(&lab);
-        let of_clients = lab.manager().persisted_records.keys();
-        for key in of_clients.filter(|key| key.kind() != Some(RecordKind::SlToVlEpoch)) {
+        let client_records = lab.manager().persisted_records.keys();
+        for key in client_records.filter(|key| key.kind() != Some(RecordKind::SlToVlEpoch)) {
             *kinds.entry(key.kind()).or_insert(0) += 1;
         }
     }

@@ -177,10 +177,10 @@ fn config(policy: QosPolicy) -> SmConfig {
 
 #[test]
 fn first_matching_qos_rule_selects_the_level() {
-    let paper = Lab::new("fat-tree:4", 1);
-    let all_hosts = hosts(&paper);
+    let template = Lab::new("fat-tree:4", 1);
+    let all_hosts = hosts(&template);
     let (a, b, busy) = (all_hosts[1], all_hosts[2], all_hosts[3]);
-    let mut lab = Lab::with("fat-tree:4", 1, config(policy(guid(&paper, busy))));
+    let mut lab = Lab::with("fat-tree:4", 1, config(policy(guid(&template, busy))));
     assert!(lab.next_sweep(60).is_clean());
     let nothing = PathRecord::default();
     let get = |ends, mask, values| path(&lab, ends, mask, values);
@@ -432,13 +432,16 @@ fn path_bits_exclude_other_lids() {
 #[test]
 fn prefix_routes_lead_to_routers() {
     let spec = "fat-tree:4;routers=2";
-    let paper = Lab::new(spec, 1);
+    let template = Lab::new(spec, 1);
     let gateway = |lab: &Lab, name| PortAt {
         node: lab.node(name),
         port: 1,
     };
-    let (first, second) = (gateway(&paper, "gateway-0"), gateway(&paper, "gateway-1"));
-    let host = hosts(&paper)[1];
+    let (first, second) = (
+        gateway(&template, "gateway-0"),
+        gateway(&template, "gateway-1"),
+    );
+    let host = hosts(&template)[1];
     let (near, far, lost) = (
         GidPrefix(0xFEC0_0000_0000_0001),
         GidPrefix(0xFEC0_0000_0000_0002),
@@ -446,11 +449,11 @@ fn prefix_routes_lead_to_routers() {
     );
     let to = |prefix, router| PrefixRoute { prefix, router };
     let lines = [
-        to(Some(near), Some(guid(&paper, second))),
+        to(Some(near), Some(guid(&template, second))),
         // A prefix route cannot name a host as the router.
-        to(Some(lost), Some(guid(&paper, host))),
+        to(Some(lost), Some(guid(&template, host))),
         to(None, None),
-        to(Some(far), Some(guid(&paper, second))),
+        to(Some(far), Some(guid(&template, second))),
     ];
     let with = |routes: &[PrefixRoute]| SmConfig {
         prefix_routes: routes.into(),

@@ -51,7 +51,7 @@ fn runs_with_several_managers_replay_to_the_same_outputs() {
 
 /// A change of any byte makes the replay fail or end with different outputs.
 #[test]
-fn changed_byte_is_found() {
+fn changed_byte_is_detected() {
     let recording = swarm_recordings(0).swap_remove(0);
     let step = recording.len() / 60 + 1;
     for at in (0..recording.len()).step_by(step) {
@@ -59,8 +59,8 @@ fn changed_byte_is_found() {
         changed[at] ^= 0x10;
         let end = replay(&changed);
         // A corrupted length may extend past the end of the file, which reads as truncation.
-        let is_found = !matches!(end, Ok((Ending::Complete, _)));
-        assert!(is_found, "byte {at}: {end:?}");
+        let is_detected = !matches!(end, Ok((Ending::Complete, _)));
+        assert!(is_detected, "byte {at}: {end:?}");
     }
 }
 
@@ -75,7 +75,7 @@ fn entries(recording: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn truncated_recording_replays_up_to_its_last_whole_entry() {
+fn truncated_recording_replays_up_to_its_last_complete_entry() {
     let recording = swarm_recordings(0).swap_remove(0);
     let entries = entries(&recording);
     for &at in entries.iter().skip(1).step_by(entries.len() / 8 + 1) {

@@ -330,13 +330,17 @@ fn sm_that_finds_a_master_drops_its_records() {
         .join(&mut lab, all_hosts[3], plain(0), JoinState::FULL)
         .expect("join accepted");
     lab.world.run_for(Duration::from_secs(2));
-    let kept = lab.manager().restored(lab.world.now()).registrations;
+    let persisted = lab.manager().restored(lab.world.now()).registrations;
     assert_eq!(
-        kept.members.iter().filter(|m| m.mgid == plain(0)).count(),
+        persisted
+            .members
+            .iter()
+            .filter(|m| m.mgid == plain(0))
+            .count(),
         1
     );
     let restored = RestoredState {
-        registrations: kept,
+        registrations: persisted,
         ..RestoredState::default()
     };
     let cfg = SmConfig::default();
@@ -349,8 +353,8 @@ fn sm_that_finds_a_master_drops_its_records() {
     let sm = lab.world.sm(second).expect("running SM");
     assert_eq!(sm.core().role(), SmState::Standby);
     assert!(sm.core().registry().is_empty());
-    let kept = sm.restored(lab.world.now()).registrations;
-    assert!(kept.is_empty(), "the store still has records");
+    let persisted = sm.restored(lab.world.now()).registrations;
+    assert!(persisted.is_empty(), "the store still has records");
 }
 
 /// A lost client reregister Set is repeated in the next sweep, even if the host already has the right master SM LID.
@@ -366,11 +370,11 @@ fn lost_client_reregister_is_repeated() {
     while lab.manager().core().progress().phase != Phase::WriteTables {
         lab.world.step();
     }
-    let deaf = Faults {
+    let hung = Faults {
         hung: true,
         ..Faults::default()
     };
-    lab.world.set_node_faults(host.node, Some(deaf));
+    lab.world.set_node_faults(host.node, Some(hung));
     lab.next_sweep(60);
     assert_eq!(reregisters(&lab), before, "the lost Set reached the host");
     lab.world.set_node_faults(host.node, None);

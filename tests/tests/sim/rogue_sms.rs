@@ -15,7 +15,7 @@ use ferrosm_tests::simulated::Lab;
 use crate::election::{THERE, cfg, events, role, set_sm_info, up};
 
 /// A ferrosm master whose allow-list contains no other SM.
-fn alone() -> Lab {
+fn with_empty_allow_list() -> Lab {
     let mut lab = up(5);
     let own_port_guid = lab.world.fabric().port_guid(lab.at);
     let allowed = SmConfig {
@@ -50,7 +50,7 @@ fn add_rogue(lab: &mut Lab) -> SmId {
 /// notice when it is gone, and another alarm when it returns.
 #[test]
 fn sm_off_the_allow_list_raises_an_alarm() {
-    let mut lab = alone();
+    let mut lab = with_empty_allow_list();
     let guid = |node: usize| lab.world.fabric().node_guid(node);
     let links = lab.spec.links.iter();
     let mut directed_links = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
@@ -95,10 +95,10 @@ fn sm_off_the_allow_list_raises_an_alarm() {
 /// SMInfo Sets with forged GUIDs do not suppress the alarm about an SM off the allow-list, nor its location.
 #[test]
 fn forged_guids_do_not_hide_a_rogue_sm() {
-    let mut lab = alone();
+    let mut lab = with_empty_allow_list();
     let guid = lab.world.fabric().port_guid(THERE);
-    for name in [guid].into_iter().chain((1..=70).map(PortGuid)) {
-        set_sm_info(&mut lab, SmControl::Handover, 15, name);
+    for forged_guid in [guid].into_iter().chain((1..=70).map(PortGuid)) {
+        set_sm_info(&mut lab, SmControl::Handover, 15, forged_guid);
     }
     let forged = alarms(&lab);
     assert!((1..=64).contains(&forged.len()), "{}", forged.len());
@@ -108,9 +108,9 @@ fn forged_guids_do_not_hide_a_rogue_sm() {
     let found = alarms(&lab).split_off(forged.len());
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].what.about(), Some(guid), "{found:?}");
-    let behind = matches!(
+    let is_located = matches!(
         found[0].location,
         Some(SmLocation::Port { peer: Some(_), .. })
     );
-    assert!(behind, "{found:?}");
+    assert!(is_located, "{found:?}");
 }

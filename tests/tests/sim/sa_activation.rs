@@ -26,8 +26,8 @@ fn requests_on_port_active_are_accepted_during_bring_up() {
             let info = fabric.port_info(*at);
             info.is_some_and(|info| info.port_state == PortState::Active)
         };
-        let new_view: Vec<PortAt> = waiting.extract_if(.., is_active).collect();
-        for at in new_view {
+        let newly_active: Vec<PortAt> = waiting.extract_if(.., is_active).collect();
+        for at in newly_active {
             let tid = 2 * active.len() as u64 + 1;
             let joined = try_join_broadcast(&mut lab, sm, at, tid);
             assert_eq!(joined, Some(Status::OK), "{at:?}");

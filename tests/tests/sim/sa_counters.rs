@@ -112,13 +112,13 @@ fn each_message_is_counted_once() {
         to_server.send((from, bytes)).expect("running server");
     }
     let all = |server: &SaServer| {
-        let of = server.counters();
+        let counters = server.counters();
         RequestCounts {
-            answered: of.answered.load(Ordering::SeqCst),
-            forwarded: of.forwarded.load(Ordering::SeqCst),
-            dropped: of.dropped.load(Ordering::SeqCst),
-            too_large: of.too_large.load(Ordering::SeqCst),
-            overload: of.overload.load(Ordering::SeqCst),
+            answered: counters.answered.load(Ordering::SeqCst),
+            forwarded: counters.forwarded.load(Ordering::SeqCst),
+            dropped: counters.dropped.load(Ordering::SeqCst),
+            too_large: counters.too_large.load(Ordering::SeqCst),
+            overload: counters.overload.load(Ordering::SeqCst),
         }
     };
     let hosts = |server: &SaServer| -> BTreeMap<Lid, u64> {
@@ -141,8 +141,8 @@ fn each_message_is_counted_once() {
         overload: a.overload + b.overload,
     });
     assert_eq!(sum, all);
-    let owned = core::iter::from_fn(|| server.take_request()).count() as u64;
-    assert_eq!(owned, all.forwarded);
+    let forwarded_requests = core::iter::from_fn(|| server.take_request()).count() as u64;
+    assert_eq!(forwarded_requests, all.forwarded);
     let sent = sent.lock().expect("lock not poisoned");
     let too_large = sent
         .iter()
@@ -179,16 +179,19 @@ fn registry_reads_wait_for_a_current_snapshot() {
         };
         let bytes = WireRequest::new(lid, method::GET_TABLE, MEMBER).to_bytes(revision);
         to_server.send((from, bytes)).expect("running server");
-        let until = std::time::Instant::now() + Duration::from_secs(30);
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
         while !server.wants_snapshot() {
-            assert!(std::time::Instant::now() < until, "no snapshot requested");
+            assert!(
+                std::time::Instant::now() < deadline,
+                "no snapshot requested"
+            );
             std::thread::yield_now();
         }
         let replies = || sent.lock().expect("lock not poisoned").len() as u64;
         assert_eq!(replies(), revision - 1, "replied from an older snapshot");
         server.publish_registrations(registry.snapshot(), Instant::START);
         while replies() < revision {
-            assert!(std::time::Instant::now() < until, "no reply");
+            assert!(std::time::Instant::now() < deadline, "no reply");
             std::thread::yield_now();
         }
     }

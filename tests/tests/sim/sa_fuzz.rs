@@ -43,12 +43,15 @@ fn is_dropped(lab: &Lab, from: Lid, bytes: &[u8]) -> bool {
     if bytes.len() < 256 || bytes[..2] != [1, 3] {
         return true;
     }
-    let how = bytes[3];
+    let method_code = bytes[3];
     let key = bytes[36..44].iter().fold(0, |v, b| v << 8 | u64::from(*b));
     let mut ends = world::end_ports(lab).into_iter();
     let is_unknown =
         bytes[16..18] != CLASS_PORT_INFO && ends.all(|at| world::lid(lab, at) != from.0);
-    how & method::RESPONSE != 0 || how == TRAP_REPRESS || key != 0 && key != SM_KEY || is_unknown
+    method_code & method::RESPONSE != 0
+        || method_code == TRAP_REPRESS
+        || key != 0 && key != SM_KEY
+        || is_unknown
 }
 
 fn tid(bytes: &[u8]) -> u64 {
@@ -289,7 +292,7 @@ fn registration(lab: &Lab, about: PortAt, rng: &mut TestRng) -> WireRequest {
             (0x03, 0, data)
         }
     };
-    let how = if attr != 0x03 && rng.one_in(3) {
+    let method_code = if attr != 0x03 && rng.one_in(3) {
         method::DELETE
     } else {
         method::SET
@@ -297,7 +300,7 @@ fn registration(lab: &Lab, about: PortAt, rng: &mut TestRng) -> WireRequest {
     WireRequest {
         mask,
         data,
-        ..WireRequest::new(0, how, attr)
+        ..WireRequest::new(0, method_code, attr)
     }
 }
 
@@ -326,9 +329,9 @@ fn spoofed_peer(lab: &Lab, about: PortAt, rng: &mut TestRng) -> Peer {
 }
 
 #[test]
-fn random_registrations() {
+fn random_registrations_are_bounded() {
     let seeds = seeds::named_or(SAVED_SEEDS, SEED_COUNT);
-    seeds::run_all("sa_fuzz::random_registrations", seeds, |seed| {
+    seeds::run_all("sa_fuzz::random_registrations_are_bounded", seeds, |seed| {
         let mut rng = TestRng::new(seed ^ 0x5A);
         let mut lab = up("ring:4,2");
         let ends = world::end_ports(&lab);
@@ -375,7 +378,7 @@ fn random_registrations() {
 fn one_port_cannot_exhaust_registrations() {
     let mut lab = up("ring:4,2");
     let ends = world::end_ports(&lab);
-    let (heavy, other) = (ends[0], ends[1]);
+    let (registering, other) = (ends[0], ends[1]);
     let mut offer = |at: PortAt, n: u64| {
         let mut data = vec![0; 176];
         put_field(&mut data, 0, 64, n);
@@ -387,11 +390,13 @@ fn one_port_cannot_exhaust_registrations() {
         };
         query(&mut lab, &request).status
     };
-    let accepted = (0..9000).filter(|n| offer(heavy, *n) == status::OK).count();
+    let accepted = (0..9000)
+        .filter(|n| offer(registering, *n) == status::OK)
+        .count();
     assert_eq!(accepted, 8192);
-    assert_eq!(offer(heavy, 9001), status::NO_RESOURCES);
+    assert_eq!(offer(registering, 9001), status::NO_RESOURCES);
     assert_eq!(
-        offer(heavy, 7),
+        offer(registering, 7),
         status::OK,
         "updates of existing registrations are accepted"
     );
@@ -407,7 +412,7 @@ fn one_port_cannot_exhaust_registrations() {
         query(&mut lab, &request).status
     };
     let accepted = (0..1100)
-        .filter(|n| subscribe(heavy, *n) == status::OK)
+        .filter(|n| subscribe(registering, *n) == status::OK)
         .count();
     assert_eq!(accepted, 1024);
     assert_eq!(subscribe(other, 1), status::OK);

@@ -46,26 +46,26 @@ fn peer(lid: u16) -> Peer {
 }
 
 /// `saquery PR --rate 2:2` as Get or GetTable, with an SL that no path has, so that a Get scans without a match.
-fn hostile(lid: u16, how: u8) -> Vec<u8> {
-    let mut ask = WireRequest {
+fn hostile(lid: u16, method_code: u8) -> Vec<u8> {
+    let mut request = WireRequest {
         mask: RATE | SL,
         data: vec![0; 64],
-        ..WireRequest::new(lid, how, PATH)
+        ..WireRequest::new(lid, method_code, PATH)
     };
     // Selector "exactly" and 2.5 Gb/s.
-    ask.data[55] = 2 << 6 | 2;
-    ask.to_bytes(1)
+    request.data[55] = 2 << 6 | 2;
+    request.to_bytes(1)
 }
 
 fn path_query(from: u16, to: u16) -> Vec<u8> {
-    let mut ask = WireRequest {
+    let mut request = WireRequest {
         mask: DLID | SLID,
         data: vec![0; 64],
         ..WireRequest::new(from, method::GET, PATH)
     };
-    ask.data[40..42].copy_from_slice(&to.to_be_bytes());
-    ask.data[42..44].copy_from_slice(&from.to_be_bytes());
-    ask.to_bytes(2)
+    request.data[40..42].copy_from_slice(&to.to_be_bytes());
+    request.data[42..44].copy_from_slice(&from.to_be_bytes());
+    request.to_bytes(2)
 }
 
 fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
@@ -94,12 +94,12 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
     };
     for lid in &lids[..HOSTILE] {
         for n in 0..20 {
-            let how = if n % 2 == 0 {
+            let method_code = if n % 2 == 0 {
                 method::GET_TABLE
             } else {
                 method::GET
             };
-            let (class, refused) = offer(&mut queue, *lid, hostile(*lid, how));
+            let (class, refused) = offer(&mut queue, *lid, hostile(*lid, method_code));
             assert_eq!(class, RequestClass::Scan);
             dropped += usize::from(refused);
         }
@@ -161,12 +161,12 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
 #[test]
 fn slices_do_not_change_the_reply() {
     let (view, lids) = view_of("fat-tree:4");
-    let ask = WireRequest::new(lids[0], method::GET_TABLE, PATH).to_bytes(1);
-    let request = SaRequest::parse(peer(lids[0]), &ask).expect("valid request");
-    let Disposition::Reply(whole) = answer(&view, &request) else {
+    let bytes = WireRequest::new(lids[0], method::GET_TABLE, PATH).to_bytes(1);
+    let request = SaRequest::parse(peer(lids[0]), &bytes).expect("valid request");
+    let Disposition::Reply(complete) = answer(&view, &request) else {
         panic!("expected a reply from the view");
     };
-    assert_eq!(whole.count(), lids.len() * lids.len());
+    assert_eq!(complete.count(), lids.len() * lids.len());
     for slice in [1, 7, SLICE] {
         let mut query = PathQuery::new(&view, &request).expect("scan");
         let mut slices = 1;
@@ -176,7 +176,7 @@ fn slices_do_not_change_the_reply() {
                 QueryProgress::Done(reply) => break reply,
             }
         };
-        assert_eq!(reply, whole);
+        assert_eq!(reply, complete);
         assert_eq!(slices, (lids.len() * lids.len()).div_ceil(slice));
     }
 }

@@ -77,12 +77,19 @@ impl TestSubnet {
         ranges.find(|(base, count)| (*base..base.saturating_add(*count)).contains(&lid))
     }
 
-    fn query(&mut self, layout: &Layout, how: u8, key: u64, mask: u64, data: &[u8]) -> WireReply {
+    fn query(
+        &mut self,
+        layout: &Layout,
+        method_code: u8,
+        key: u64,
+        mask: u64,
+        data: &[u8],
+    ) -> WireReply {
         let request = WireRequest {
             sm_key: key,
             mask,
             data: data.to_vec(),
-            ..WireRequest::new(world::lid(&self.lab, self.client), how, layout.attr)
+            ..WireRequest::new(world::lid(&self.lab, self.client), method_code, layout.attr)
         };
         query(&mut self.lab, &request)
     }
@@ -108,7 +115,7 @@ impl TestSubnet {
     fn random_record(&mut self, layout: &Layout) -> Vec<u8> {
         let mut data: Vec<u8> = (0..200).map(|_| self.rng.next().to_le_bytes()[0]).collect();
         if layout.attr == 0x12 {
-            // Options is no criterion: it selects how speeds are reported.
+            // Options is not a criterion: it selects how speeds are reported.
             data[3] = 0;
         }
         if layout.attr == 0x38 {
@@ -334,14 +341,8 @@ fn single_components(subnet: &mut TestSubnet, kind: &Layout, key: u64, records: 
 }
 
 /// Random masks, with most values taken from one record so that queries match.
-fn random_masks(
-    subnet: &mut TestSubnet,
-    kind: &Layout,
-    key: u64,
-    records: &[Vec<u8>],
-    how_many: u64,
-) {
-    for _ in 0..how_many {
+fn random_masks(subnet: &mut TestSubnet, kind: &Layout, key: u64, records: &[Vec<u8>], count: u64) {
+    for _ in 0..count {
         let mut data = subnet.random_record(kind);
         let mut mask = 0;
         let donor = subnet.rng.index(records.len());
@@ -391,8 +392,13 @@ fn compare_known(subnet: &mut TestSubnet, kind: &Layout, found: &[Vec<u8>]) {
     for record in found {
         // Absent device tables are reported as zeros, as OpenSM does.
         let present = world::table_there(&mut subnet.lab, kind.attr, record);
-        let there = present.unwrap_or_else(|| vec![0; record.len() - 8]);
-        assert_eq!(there.as_slice(), &record[8..], "{} {record:?}", kind.name);
+        let expected = present.unwrap_or_else(|| vec![0; record.len() - 8]);
+        assert_eq!(
+            expected.as_slice(),
+            &record[8..],
+            "{} {record:?}",
+            kind.name
+        );
     }
 }
 
@@ -499,7 +505,7 @@ fn groups_of_a_member(subnet: &mut TestSubnet) {
     }
 }
 
-fn whole(spec: &str, cfg: SmConfig) -> TestSubnet {
+fn check_all_tables(spec: &str, cfg: SmConfig) -> TestSubnet {
     let mut subnet = TestSubnet::new(spec, cfg);
     // The masks are divided among sixteen kinds of query.
     let masks = from_env("FERROSM_SA_MASKS", 2000) / 16;
@@ -510,7 +516,7 @@ fn whole(spec: &str, cfg: SmConfig) -> TestSubnet {
 
 #[test]
 fn fat_tree() {
-    let mut subnet = whole("fat-tree:4", SmConfig::default());
+    let mut subnet = check_all_tables("fat-tree:4", SmConfig::default());
     // A client at a switch gets the same replies.
     let ends = world::end_ports(&subnet.lab);
     subnet.client = ends
@@ -527,15 +533,15 @@ fn torus_with_vls_and_lmc() {
         lmc: Lmc(1),
         ..SmConfig::default()
     };
-    let mut subnet = whole("torus:3,3,1", cfg);
+    let mut subnet = check_all_tables("torus:3,3,1", cfg);
     let kind = layout::sl_to_vl();
     let maps = subnet.table(&kind, 0, 0, &[]);
-    let there: std::collections::BTreeSet<_> = maps
+    let reported: std::collections::BTreeSet<_> = maps
         .iter()
         .map(|r| (u16::from_be_bytes([r[0], r[1]]), r[2], r[3]))
         .collect();
     let crossings = world::crossings(&subnet.lab);
-    let missing: Vec<_> = crossings.difference(&there).collect();
+    let missing: Vec<_> = crossings.difference(&reported).collect();
     assert!(
         missing.is_empty(),
         "no SLtoVLMappingTableRecord of {missing:?}"
@@ -549,12 +555,12 @@ fn torus_with_vls_and_lmc() {
 
 #[test]
 fn ring() {
-    whole("ring:5,1", SmConfig::default());
+    check_all_tables("ring:5,1", SmConfig::default());
 }
 
 #[test]
 fn routers_two_ports_and_speeds() {
-    whole(
+    check_all_tables(
         "ring:4,2;routers=1;dual-port;mixed-speeds",
         SmConfig::default(),
     );
@@ -564,7 +570,7 @@ fn routers_two_ports_and_speeds() {
 #[test]
 fn partitions() {
     let (cfg, hosts) = world::partitions_that_overlap();
-    let mut subnet = whole("fat-tree:4", cfg);
+    let mut subnet = check_all_tables("fat-tree:4", cfg);
     let mut seen = BTreeMap::new();
     for client in [hosts[2], hosts[6], hosts[10], hosts[13]] {
         subnet.client = client;

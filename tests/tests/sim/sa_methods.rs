@@ -58,34 +58,35 @@ fn every_method_with_every_attribute() {
     let (mut lab, from) = up();
     let attributes = SUPPORTED.iter().map(|t| t.0).chain(UNSUPPORTED);
     for attr in attributes {
-        for how in 0..=u8::MAX {
+        for method_code in 0..=u8::MAX {
             for mask in [0, u64::MAX] {
                 let request = WireRequest {
                     mask,
                     data: vec![0; 200],
-                    ..WireRequest::new(from, how, attr)
+                    ..WireRequest::new(from, method_code, attr)
                 };
                 let reply = try_query(&mut lab, &request);
-                if how & method::RESPONSE != 0 || how == TRAP_REPRESS {
-                    assert_eq!(reply, None, "{how:#x} of {attr:#x}");
+                if method_code & method::RESPONSE != 0 || method_code == TRAP_REPRESS {
+                    assert_eq!(reply, None, "{method_code:#x} of {attr:#x}");
                     continue;
                 }
-                let reply = reply.unwrap_or_else(|| panic!("no reply: {how:#x} of {attr:#x}"));
+                let reply =
+                    reply.unwrap_or_else(|| panic!("no reply: {method_code:#x} of {attr:#x}"));
                 let is_supported = SUPPORTED
                     .iter()
-                    .any(|(a, m)| *a == attr && m.contains(&how));
+                    .any(|(a, m)| *a == attr && m.contains(&method_code));
                 assert_eq!(
                     reply.status != status::BAD_METHOD_ATTR,
                     is_supported,
-                    "{how:#x} of {attr:#x}: {:#x}",
+                    "{method_code:#x} of {attr:#x}: {:#x}",
                     reply.status
                 );
-                let answer = match how {
+                let expected = match method_code {
                     method::SET => 0x81,
                     method::GET_TRACE_TABLE => 0x92,
                     other => other | method::RESPONSE,
                 };
-                assert_eq!(reply.method, answer);
+                assert_eq!(reply.method, expected);
             }
         }
     }
@@ -97,12 +98,12 @@ fn every_method_with_every_attribute() {
 fn unknown_sources_and_wrong_keys_are_dropped() {
     let (mut lab, from) = up();
     for (attr, methods) in SUPPORTED {
-        for how in methods {
-            let mut request = WireRequest::new(0x2FFF, *how, attr);
+        for method_code in methods {
+            let mut request = WireRequest::new(0x2FFF, *method_code, attr);
             request.mask = 0x3_FFFF;
             let reply = try_query(&mut lab, &request).map(|reply| reply.status);
             let expected = (attr == 0x01).then_some(status::OK);
-            assert_eq!(reply, expected, "{how:#x} of {attr:#x}");
+            assert_eq!(reply, expected, "{method_code:#x} of {attr:#x}");
             request.from = from;
             request.sm_key = 0xBAD;
             assert_eq!(try_query(&mut lab, &request), None);
@@ -143,11 +144,11 @@ fn client_cannot_delete_the_service_of_another() {
     let (mut lab, _) = up();
     let ends = world::end_ports(&lab);
     let (owner, service_port, foreign_client) = (ends[0], ends[1], ends[2]);
-    let set = |lab: &mut Lab, at: PortAt, how: u8, key: u64| {
+    let set = |lab: &mut Lab, at: PortAt, method_code: u8, key: u64| {
         let request = WireRequest {
             mask: MASK,
             data: service(lab, service_port, key, 100),
-            ..WireRequest::new(world::lid(lab, at), how, 0x31)
+            ..WireRequest::new(world::lid(lab, at), method_code, 0x31)
         };
         query(lab, &request).status
     };

@@ -64,16 +64,16 @@ fn encode(lab: &Lab, query: &Query, rng: &mut TestRng) -> (u64, Vec<u8>) {
             mask |= 1 << (u64::from(number) + rng.below(2));
         }
     }
-    let mut give = |number: u32, at, width, value: Option<u64>| {
+    let mut set_component = |number: u32, at, width, value: Option<u64>| {
         if let Some(value) = value {
             mask |= 1 << number;
             put_field(&mut data, at, width, value);
         }
     };
-    give(11, 392, 1, demand.reversible.then_some(1));
-    give(12, 393, 7, query.numb_path.map(u64::from));
-    give(13, 400, 16, demand.pkey.map(u64::from));
-    give(15, 428, 4, demand.sl.map(u64::from));
+    set_component(11, 392, 1, demand.reversible.then_some(1));
+    set_component(12, 393, 7, query.numb_path.map(u64::from));
+    set_component(13, 400, 16, demand.pkey.map(u64::from));
+    set_component(15, 428, 4, demand.sl.map(u64::from));
     (mask, data)
 }
 
@@ -109,7 +109,7 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
         for b in ends(&query.to) {
             let arguments = (query.from.lid, query.to.lid);
             let here = &*lab;
-            let exist = paths::between(
+            let allowed = paths::between(
                 here,
                 client,
                 (a, b),
@@ -120,15 +120,15 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
             );
             if let Some(max) = query.numb_path {
                 // NumbPath limits the paths of each pair of ports, in any selection.
-                let of_pair = |t: &&PathReply| exist.contains(t);
+                let of_pair = |t: &&PathReply| allowed.contains(t);
                 let received = found.iter().filter(of_pair).count();
                 assert_eq!(
                     received,
-                    exist.len().min(usize::from(max)),
+                    allowed.len().min(usize::from(max)),
                     "{context}: {a:?} {b:?}"
                 );
             }
-            expected.extend(exist);
+            expected.extend(allowed);
         }
     }
     if query.numb_path.is_none() {
@@ -151,8 +151,8 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
 
 fn draw_end(lab: &Lab, ports: &[PortAt], rng: &mut TestRng) -> End {
     let port = ports[rng.index(ports.len())];
-    let of_it = lids(lab, port);
-    let lid = of_it[rng.index(of_it.len())];
+    let lids = lids(lab, port);
+    let lid = lids[rng.index(lids.len())];
     match rng.below(3) {
         0 => End {
             port: Some(port),
@@ -178,11 +178,11 @@ fn draw_limit(rng: &mut TestRng, values: u64) -> Option<(u8, u8)> {
         .then(|| (small(rng.below(4)), small(rng.below(values))))
 }
 
-fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], how_many: u64) {
+fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], count: u64) {
     let mut rng = TestRng::new(seed);
     let all_end_ports = world::end_ports(lab);
     let mut answered = 0;
-    for _ in 0..how_many {
+    for _ in 0..count {
         let (from, to) = (
             draw_end(lab, &all_end_ports, &mut rng),
             draw_end(lab, &all_end_ports, &mut rng),
@@ -306,7 +306,7 @@ fn partitions() {
 /// Queries with unknown GIDs, unassigned LIDs, and contradicting source or destination components
 /// (docs/sm-behaviour.md, 11.1 and 11.2).
 #[test]
-fn path_queries_for_unknown_ends() {
+fn path_queries_for_unknown_ends_return_no_path() {
     let mut lab = up("ring:4,1", SmConfig::default());
     let (a, b) = (lab.at, world::end_ports(&lab)[2]);
     let from = world::lid(&lab, a);
@@ -340,8 +340,8 @@ fn path_queries_for_unknown_ends() {
         );
         request.method = method::GET_TABLE;
         let reply = sa_wire::query(&mut lab, &request);
-        let is_nobody = expected == status::NO_RECORDS || expected == status::INVALID_GID;
-        let table = if is_nobody { status::OK } else { expected };
+        let finds_nothing = expected == status::NO_RECORDS || expected == status::INVALID_GID;
+        let table = if finds_nothing { status::OK } else { expected };
         assert_eq!((reply.status, reply.records.len()), (table, 0), "{mask:#x}");
     }
 }

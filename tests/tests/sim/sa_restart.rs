@@ -64,11 +64,11 @@ fn run_until_first_reply(lab: &mut Lab) {
     assert!(age.is_some_and(|age| age >= AGE), "{age:?}");
 }
 
-fn has_notice(lab: &Lab, is_it: impl Fn(&Notice) -> bool) -> bool {
+fn has_notice(lab: &Lab, predicate: impl Fn(&Notice) -> bool) -> bool {
     let events = &lab.manager().events;
     events
         .iter()
-        .any(|e| matches!(e, Event::Notice(notice) if is_it(notice)))
+        .any(|e| matches!(e, Event::Notice(notice) if predicate(notice)))
 }
 
 fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> WireReply {
@@ -94,14 +94,14 @@ fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
         reversible: true,
         ..Demand::default()
     };
-    let there = paths::between(lab, a, (a, b), (None, None), &demand, LIFE, &|_, _| {
+    let allowed = paths::between(lab, a, (a, b), (None, None), &demand, LIFE, &|_, _| {
         (0, true)
     });
     let path = &reply.records[0];
     let lids = (field(path, 336, 16), field(path, 320, 16));
     let values = [434, 442, 450].map(|at| field(path, at, 6));
     assert!(
-        there.iter().any(|t| {
+        allowed.iter().any(|t| {
             let (mtu, rate, life) = t.values;
             (u64::from(t.lids.0), u64::from(t.lids.1)) == lids
                 && [mtu, rate, life].map(u64::from) == values
@@ -151,10 +151,10 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
         }
         let restored = kill(&mut lab);
         lab.world.run_for(AGE);
-        let begun = lab.world.now();
+        let started = lab.world.now();
         start(&mut lab, restored);
         run_until_first_reply(&mut lab);
-        let waited = lab.world.now().since(begun);
+        let waited = lab.world.now().since(started);
         assert!(waited < Duration::from_millis(50), "{waited:?}");
         let mut rng = TestRng::new(3);
         let mut checks = 0;
@@ -340,7 +340,7 @@ fn many_contradictions_drop_the_restored_view() {
 
 /// A snapshot is rejected if it is of another subnet, port, neighbour or LID, or older than another master's term.
 #[test]
-fn a_foreign_snapshot_is_not_used() {
+fn foreign_snapshot_is_not_used() {
     type Change = fn(&mut Lab, &mut RestoredState);
     let cases: [(ViewMismatch, Change); 4] = [
         (ViewMismatch::AnotherPort, |_, restored| {
@@ -441,24 +441,24 @@ fn damaged_store_is_quarantined() {
     let (mut quarantined, mut restored_views) = (0, 0);
     for seed in 0..200 {
         let mut rng = TestRng::new(seed);
-        let mut torn = intact.clone();
+        let mut damaged = intact.clone();
         match rng.index(3) {
-            0 => torn.truncate(rng.index(torn.len())),
+            0 => damaged.truncate(rng.index(damaged.len())),
             1 => {
                 for _ in 0..=rng.index(4) {
-                    let at = rng.index(torn.len());
-                    torn[at] ^= 1 << rng.index(8);
+                    let at = rng.index(damaged.len());
+                    damaged[at] ^= 1 << rng.index(8);
                 }
             }
             _ => {
-                let at = rng.index(torn.len());
-                let len = rng.index(4096).min(torn.len() - at);
-                torn[at..at + len].fill(u8::try_from(rng.index(256)).unwrap_or(0));
+                let at = rng.index(damaged.len());
+                let len = rng.index(4096).min(damaged.len() - at);
+                damaged[at..at + len].fill(u8::try_from(rng.index(256)).unwrap_or(0));
             }
         }
         std::fs::remove_dir_all(&dir).expect("removed");
         std::fs::create_dir_all(&dir).expect("directory created");
-        std::fs::write(&file, &torn).expect("written");
+        std::fs::write(&file, &damaged).expect("written");
         let mut state = StateDir::open(&dir).expect("state directory opened");
         match state.restored().snapshot {
             Some(snapshot) => {

@@ -23,7 +23,7 @@ type Step = (u64, u64, u64, u64);
 /// The nodes on a packet's route, or `None` if it does not arrive.
 fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
     let fabric = lab.world.fabric();
-    let met = paths::met(lab, from, to, dlid)?;
+    let ports = paths::met(lab, from, to, dlid)?;
     let step = |entry: PortAt, exit: Option<&PortAt>| {
         let node_type = if fabric.is_switch(entry.node) { 2 } else { 1 };
         let exit = exit.map_or(0, |at| at.port);
@@ -31,8 +31,8 @@ fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
         (guid, node_type, u64::from(entry.port), u64::from(exit))
     };
     // The first node has no entry port. Each other node is listed with its entry port and its exit port.
-    let mut steps = vec![step(PortAt { port: 0, ..from }, met.get(1))];
-    let others = met.get(2..).unwrap_or_default().chunks(2);
+    let mut steps = vec![step(PortAt { port: 0, ..from }, ports.get(1))];
+    let others = ports.get(2..).unwrap_or_default().chunks(2);
     steps.extend(others.map(|ports| step(ports[0], ports.get(1))));
     Some(steps)
 }
@@ -111,9 +111,9 @@ fn trace_records_follow_the_lfts() {
 }
 
 /// Draws this many distinct ports.
-fn draw(ports: &[PortAt], how_many: u64, rng: &mut TestRng) -> Vec<PortAt> {
+fn draw(ports: &[PortAt], count: u64, rng: &mut TestRng) -> Vec<PortAt> {
     let mut left = ports.to_vec();
-    (0..how_many)
+    (0..count)
         .map(|_| left.swap_remove(rng.index(left.len())))
         .collect()
 }
@@ -150,11 +150,11 @@ fn multi(
     reply.records.iter().map(|r| decode(lab, r)).collect()
 }
 
-fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
+fn random_sets(lab: &mut Lab, seed: u64, count: u64) {
     let mut rng = TestRng::new(seed);
     let all_end_ports = world::end_ports(lab);
-    let mut apart = 0;
-    for _ in 0..how_many {
+    let mut with_alternatives = 0;
+    for _ in 0..count {
         let client = all_end_ports[rng.index(all_end_ports.len())];
         let (s, d) = (1 + rng.below(4), 1 + rng.below(4));
         let ends = draw(&all_end_ports, s + d, &mut rng);
@@ -166,7 +166,7 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
             reversible,
             ..Demand::default()
         };
-        let mut there = BTreeSet::new();
+        let mut allowed = BTreeSet::new();
         for a in sources {
             for b in destinations {
                 let here = &*lab;
@@ -174,7 +174,7 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
                 let ends = (*a, *b);
                 let between =
                     paths::between(here, client, ends, (None, None), &demand, LIFE, &level);
-                there.extend(between);
+                allowed.extend(between);
             }
         }
         let context = format!(
@@ -183,11 +183,11 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
         );
         let distinct: BTreeSet<PathReply> = reply.iter().copied().collect();
         assert_eq!(distinct.len(), reply.len(), "{context}: duplicate path");
-        assert!(distinct.is_subset(&there), "{context}");
+        assert!(distinct.is_subset(&allowed), "{context}");
         let max = numb_path.map_or(127, usize::from);
-        assert_eq!(reply.len(), there.len().min(max), "{context}");
+        assert_eq!(reply.len(), allowed.len().min(max), "{context}");
 
-        // Disjoint paths number at most the smaller set of ends, and each pair has a path here.
+        // There are at most as many disjoint paths as ends in the smaller set, and each pair has a path here.
         let scarce = sources.len().min(destinations.len());
         let first = &reply[..reply.len().min(scarce)];
         let port = |lid: u16| {
@@ -197,18 +197,18 @@ fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
         };
         let from: BTreeSet<_> = first.iter().map(|t| port(t.lids.0)).collect();
         let to: BTreeSet<_> = first.iter().map(|t| port(t.lids.1)).collect();
-        if max < there.len() {
+        if max < allowed.len() {
             assert_eq!(
                 (from.len(), to.len()),
                 (first.len(), first.len()),
                 "{context}"
             );
-            apart += usize::from(first.len() > 1);
+            with_alternatives += usize::from(first.len() > 1);
         }
     }
     assert!(
-        apart > 20,
-        "{} only {apart} replies had alternatives",
+        with_alternatives > 20,
+        "{} only {with_alternatives} replies had alternatives",
         lab.repeat()
     );
 }

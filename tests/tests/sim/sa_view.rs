@@ -66,8 +66,8 @@ fn shared_view_parts_are_current() {
         let mut cut_links: Vec<PortAt> = Vec::new();
         let sm_node = lab.at.node;
         for step in 0..10 {
-            let mend = !cut_links.is_empty() && rng.one_in(2);
-            let description = if mend {
+            let restores = !cut_links.is_empty() && rng.one_in(2);
+            let description = if restores {
                 let at = cut_links.swap_remove(rng.index(cut_links.len()));
                 lab.world.fabric_mut().restore(at).expect("link");
                 format!("step {step}, {at:?} restored")

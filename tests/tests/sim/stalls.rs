@@ -105,7 +105,7 @@ fn second_stall_starts_another_scan() {
     assert_replaced(&mut lab, sets);
 }
 
-/// No other SM is there: the master continues, and sweeps once.
+/// Without another SM the master continues, and sweeps once.
 #[test]
 fn lone_master_continues_after_a_stall() {
     let mut lab = up(5);

@@ -25,7 +25,7 @@ const SEEDS_PER_CASE: u64 = 50;
 /// Runs the seeds that failed once, or those named by the environment.
 #[test]
 fn named_or_saved_seeds() {
-    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, how| match how {
+    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, mode| match mode {
         Run::Traced => run(seed, Mode::Traced),
         Run::Judged => judge(seed),
     });

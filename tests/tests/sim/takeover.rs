@@ -64,9 +64,9 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
     let mut members = Members::new();
     let all_hosts = hosts(&lab);
     for at in &all_hosts {
-        let how = ferrosm_mad::sa::multicast::JoinState::FULL;
+        let join_state = ferrosm_mad::sa::multicast::JoinState::FULL;
         members
-            .join(&mut lab, *at, BROADCAST, how)
+            .join(&mut lab, *at, BROADCAST, join_state)
             .expect("join accepted");
     }
     let groups: Vec<Gid> = (1..6).map(plain).collect();
@@ -117,8 +117,8 @@ fn restored_from(sm: &Sm, persisted: Persisted, now: Instant) -> RestoredState {
             restorer.put(&key, &value);
         }
     }
-    let (restored, left_out) = restorer.finish();
-    assert_eq!(left_out, []);
+    let (restored, excluded) = restorer.finish();
+    assert_eq!(excluded, []);
     RestoredState {
         complete: true,
         ..restored
@@ -395,7 +395,7 @@ fn links_lost_meanwhile_are_repaired() {
 /// The master dies while it writes the reroute after a lost link. The next master completes the reroute, and a
 /// further takeover writes nothing.
 #[test]
-fn takeover_from_a_master_that_died_while_writing() {
+fn reroute_of_a_dead_master_is_completed() {
     for seed in 0..8u64 {
         let (mut lab, members) = fabric_with_history("fat-tree:6", "auto", seed);
         let mut rng = TestRng::new(seed);
@@ -458,8 +458,8 @@ fn changed_settings_cause_a_reroute() {
         &unchanged,
     );
     let is_reported = cost.messages.iter().any(|message| {
-        matches!(message, EngineMessage::AdoptionRejected(why)
-            if why.message == AdoptionRejection::OtherSettings)
+        matches!(message, EngineMessage::AdoptionRejected(rejection)
+            if rejection.message == AdoptionRejection::OtherSettings)
     });
     assert!(is_reported, "{:?}", cost.messages);
     assert_eq!(lab.last_report().engine, "updn");
@@ -496,8 +496,8 @@ fn adopted_routing_is_repaired_like_any_other() {
     lab.assert_correct();
 }
 
-/// Regression test: the multicast spanning tree loses a link. The SM searched new trees only on the first SL with a
-/// valid tree, while the members send on another one. The installed tables then had a credit loop.
+/// The multicast spanning tree loses a link. The members send on an SL that need not be the first one with a valid tree.
+/// New trees must be valid on that SL; otherwise the installed tables have a credit loop.
 #[test]
 fn groups_keep_their_sl_when_trees_are_recomputed() {
     fabric_with_history("dragonfly:4,5,2,2", "auto", 2);

@@ -75,7 +75,7 @@ fn differing(a: &Bytes, b: &Bytes) -> usize {
 }
 
 /// Number of Set(SLtoVLMappingTable) received by the devices.
-fn maps_set(lab: &Lab) -> u32 {
+fn sl_to_vl_sets(lab: &Lab) -> u32 {
     lab.world.fabric().all_counters().sets(id::SL_TO_VL)
 }
 
@@ -93,8 +93,8 @@ fn restored_without(sm: &Sm, now: Instant, lost: Option<RecordKind>) -> Restored
             restorer.put(key, value);
         }
     }
-    let (restored, left_out) = restorer.finish();
-    assert_eq!(left_out, []);
+    let (restored, excluded) = restorer.finish();
+    assert_eq!(excluded, []);
     restored
 }
 
@@ -106,7 +106,7 @@ fn restored_from(sm: &Sm, now: Instant) -> RestoredState {
 /// writes.
 fn kill_after_sets(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
     let deadline = lab.world.now() + Duration::from_secs(60);
-    while maps_set(lab) < sets {
+    while sl_to_vl_sets(lab) < sets {
         if lab.world.step().is_none_or(|now| now > deadline) {
             return None;
         }
@@ -304,7 +304,7 @@ fn only_completely_known_vl_tables_are_trusted() {
         change(&mut restored);
         lab.world.fabric_mut().reset_counters();
         take_over(&mut lab, config_for("torus-2QoS"), false, restored);
-        assert_eq!(maps_set(&lab) > 0, written, "without {lost:?}");
+        assert_eq!(sl_to_vl_sets(&lab) > 0, written, "without {lost:?}");
         assert_eq!(differing(&vl_tables(&lab), &original), 0);
         // The next SM continues the epoch number of the last one.
         let now = lab.world.now();
@@ -315,7 +315,7 @@ fn only_completely_known_vl_tables_are_trusted() {
         lab.world.fabric_mut().reset_counters();
         take_over(&mut lab, config_for("torus-2QoS"), false, restored);
         assert_eq!(
-            maps_set(&lab),
+            sl_to_vl_sets(&lab),
             0,
             "known SL-to-VL tables were written again"
         );

@@ -72,7 +72,7 @@ impl CommitObserver for DelayedStandby {
 /// Longest wait for a reply.
 const GUARD: Duration = Duration::from_secs(20);
 
-/// A host that stops with the first sweep report.
+/// A shell that stops the driver at the first sweep report.
 struct Once(StateWriter);
 
 impl Shell for Once {
@@ -110,7 +110,7 @@ fn bring_up(
     let writer = state.writer().expect("writer thread started");
     let durable = Arc::clone(writer.durability());
     durable.set_observer(Some(follow(&durable)));
-    let (_control, orders) = mpsc::channel::<Control>(1);
+    let (_control, commands) = mpsc::channel::<Control>(1);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -124,7 +124,7 @@ fn bring_up(
         };
         let clock = Clock::start();
         let sm = SubnetManager::new(cfg, RestoredState::default(), clock.now());
-        let driver = Driver::new(sm, clock, port, Once(writer), orders);
+        let driver = Driver::new(sm, clock, port, Once(writer), commands);
         let mut driver = driver.with_durability(Some(Arc::clone(&durable)));
         driver.run().await.expect("attached port")
     });
@@ -215,13 +215,13 @@ fn other_sms_are_answered_meanwhile() {
     let dir = Scratch::in_memory("written-ahead-asked");
     let (committed_tx, committed_rx) = channel();
     let seen = Arc::new(AtomicBool::new(false));
-    let (asking, has_seen) = (net.clone(), Arc::clone(&seen));
+    let (other_net, has_seen) = (net.clone(), Arc::clone(&seen));
     let mut other = None;
     bring_up(&net, &dir, |durable| {
         let durable = Arc::clone(durable);
         other = Some(std::thread::spawn(move || {
             committed_rx.recv().expect("SL-to-VL epoch commit");
-            let sets = query_sm_info(&asking);
+            let sets = query_sm_info(&other_net);
             has_seen.store(true, Ordering::SeqCst);
             durable.wake();
             sets

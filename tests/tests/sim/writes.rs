@@ -41,10 +41,10 @@ fn command(lab: &mut Lab, input: Input) {
         .expect("ferrosm SM");
 }
 
-fn set_slow(lab: &mut Lab, slow: bool) {
+fn set_routing_deferred(lab: &mut Lab, deferred: bool) {
     let sm = lab.sm;
     lab.world
-        .with_sm(sm, |m, _| m.defers_routing_jobs = slow)
+        .with_sm(sm, |m, _| m.defers_routing_jobs = deferred)
         .expect("ferrosm SM");
 }
 
@@ -55,7 +55,7 @@ fn release_job(lab: &mut Lab) {
         .expect("ferrosm SM");
 }
 
-fn config(lab: &mut Lab, engine: &str, vls: u8) {
+fn configure(lab: &mut Lab, engine: &str, vls: u8) {
     command(lab, Input::Config(Box::new(config_for(engine, vls))));
 }
 
@@ -72,8 +72,8 @@ type Stages = Vec<Vec<(NodeIdx, u16)>>;
 /// A fabric whose next tables, which are computed but not yet delivered, need a staged update.
 fn before_staged_update(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages)> {
     let mut lab = bring_up(spec, from, 1);
-    set_slow(&mut lab, true);
-    config(&mut lab, to, 1);
+    set_routing_deferred(&mut lab, true);
+    configure(&mut lab, to, 1);
     lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
     let deferred = &lab.manager().deferred_jobs[0];
     let Ok(routes) = &deferred.result else {
@@ -83,7 +83,7 @@ fn before_staged_update(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages
         LftWriteOrder::Stages(stages) if stages.len() > 1 => stages.clone(),
         LftWriteOrder::Any | LftWriteOrder::Drain { .. } | LftWriteOrder::Stages(_) => return None,
     };
-    set_slow(&mut lab, false);
+    set_routing_deferred(&mut lab, false);
     Some((lab, stages))
 }
 
@@ -104,7 +104,7 @@ fn rejected_lft_block_delays_later_stages() {
             };
             found += 1;
             let description = format!("{spec} from {from} to {to}, {} stages", stages.len());
-            let bad = stages[0][0].0;
+            let rejecting = stages[0][0].0;
             let later: Vec<(usize, u16)> = stages[1..]
                 .iter()
                 .flatten()
@@ -116,8 +116,8 @@ fn rejected_lft_block_delays_later_stages() {
                 later.iter().map(block).collect()
             };
             let before = blocks(&lab);
-            let bad = switch_of(&lab, bad);
-            lab.world.set_node_faults(bad, Some(fault));
+            let rejecting = switch_of(&lab, rejecting);
+            lab.world.set_node_faults(rejecting, Some(fault));
             release_job(&mut lab);
             let report = lab.next_sweep(60);
             assert!(!report.is_clean(), "{description}: {report:?}");
@@ -131,8 +131,8 @@ fn rejected_lft_block_delays_later_stages() {
                 "{description}: a later stage was written"
             );
             lab.assert_correct();
-            lab.world.set_node_faults(bad, None);
-            lab.until("all is written", 120, |lab| {
+            lab.world.set_node_faults(rejecting, None);
+            lab.until("a complete update", 120, |lab| {
                 let last = lab.manager().core().last_report();
                 last.is_some_and(|r| r.is_clean() && r.engine == to)
             });
@@ -143,8 +143,8 @@ fn rejected_lft_block_delays_later_stages() {
     assert!(found >= 4, "only {found} staged updates");
 }
 
-/// A switch rejects a block while routes are dropped that the next tables replace. The routes are in force again when the sweep ends, also
-/// without light sweeps.
+/// A switch rejects a block while the SM drops the routes that the next tables replace. The dropped routes are installed again when the
+/// sweep ends, also without light sweeps.
 #[test]
 fn dropped_routes_are_written_back_after_an_aborted_update() {
     let cfg = |engine: &str| SmConfig {
@@ -160,7 +160,7 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
     ] {
         let mut lab = Lab::with(spec, 7, cfg(from));
         assert!(lab.next_sweep(600).is_clean());
-        set_slow(&mut lab, true);
+        set_routing_deferred(&mut lab, true);
         command(&mut lab, Input::Config(Box::new(cfg(to))));
         lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
         let Ok(routes) = &lab.manager().deferred_jobs[0].result else {
@@ -179,21 +179,23 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
             .filter(changes)
             .map(|(n, _)| switch_of(&lab, *n))
             .collect();
-        let [.., bad] = changing[..] else { continue };
-        let what = format!("{spec} from {from} to {to}, {} drop routes", changing.len());
-        set_slow(&mut lab, false);
+        let [.., rejecting] = changing[..] else {
+            continue;
+        };
+        let context = format!("{spec} from {from} to {to}, {} drop routes", changing.len());
+        set_routing_deferred(&mut lab, false);
         lab.world
-            .set_node_faults(bad, Some(Faults::refusing(Status::BAD_FIELD)));
+            .set_node_faults(rejecting, Some(Faults::refusing(Status::BAD_FIELD)));
         release_job(&mut lab);
         let report = lab.next_sweep(60);
         let is_aborted =
             |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { blocks: None, .. });
-        assert!(report.engine_messages.iter().any(is_aborted), "{what}");
+        assert!(report.engine_messages.iter().any(is_aborted), "{context}");
         aborted += 1;
         lab.assert_correct();
-        assert_eq!(lab.last_report().engine, from, "{what}");
+        assert_eq!(lab.last_report().engine, from, "{context}");
         // The switch is read again, and the next update is complete.
-        lab.world.set_node_faults(bad, None);
+        lab.world.set_node_faults(rejecting, None);
         lab.until("the new routing", 60, |lab| {
             let last = lab.last_report();
             last.is_clean() && last.engine == to
@@ -208,12 +210,12 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
 #[test]
 fn interrupted_lft_update_is_read_back() {
     let mut lab = bring_up("fat-tree:4", "sssp", 1);
-    config(&mut lab, "updn", 1);
+    configure(&mut lab, "updn", 1);
     lab.until("LFT writes", 60, |lab| {
         lab.manager().core().phase() == Phase::WriteTables
     });
     command(&mut lab, Input::LocalPort(LocalPortEvent::Down));
-    config(&mut lab, "sssp", 1);
+    configure(&mut lab, "sssp", 1);
     lab.until("the old routing", 60, |lab| {
         let last = lab.manager().core().last_report();
         last.is_some_and(|r| r.is_clean() && r.number > 2 && r.engine == "sssp")
@@ -246,7 +248,7 @@ fn interrupted_lft_update_is_read_back() {
 #[test]
 fn routing_of_an_old_configuration_is_never_installed() {
     let mut lab = bring_up("torus:4,4,1", "updn", 1);
-    set_slow(&mut lab, true);
+    set_routing_deferred(&mut lab, true);
     command(&mut lab, Command::Reroute.with_id(0));
     lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
     for _ in 0..3 {
@@ -258,7 +260,7 @@ fn routing_of_an_old_configuration_is_never_installed() {
             "a stale job starts a new one"
         );
     }
-    config(&mut lab, "dnup", 1);
+    configure(&mut lab, "dnup", 1);
     release_job(&mut lab);
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(lab.manager().core().phase(), Phase::Route);
@@ -267,7 +269,7 @@ fn routing_of_an_old_configuration_is_never_installed() {
         1,
         "one job for the new configuration"
     );
-    set_slow(&mut lab, false);
+    set_routing_deferred(&mut lab, false);
     release_job(&mut lab);
     let report = lab.next_sweep(60);
     assert_eq!(report.engine, "dnup");
@@ -278,13 +280,13 @@ fn routing_of_an_old_configuration_is_never_installed() {
 #[test]
 fn configuration_without_a_routing_is_not_replaced_by_the_old_routing() {
     let mut lab = bring_up("ring:6,2", "updn", 1);
-    config(&mut lab, "torus-2QoS", 1);
+    configure(&mut lab, "torus-2QoS", 1);
     for sweep in 0..3 {
         let report = lab.next_sweep(600);
         assert!(report.failed, "sweep {sweep}: {report:?}");
         command(&mut lab, Command::Sweep.with_id(1 + sweep));
     }
-    config(&mut lab, "updn", 1);
+    configure(&mut lab, "updn", 1);
     let report = lab.next_sweep(600);
     assert!(!report.failed, "{report:?}");
     assert_eq!(report.engine, "updn");
@@ -329,7 +331,7 @@ fn no_deadlock_while_vls_change() {
         for engine in &engines[1..] {
             let (engine, vls) = name(engine);
             let description = format!("{spec} to {engine} with {vls}");
-            config(&mut lab, &engine, vls);
+            configure(&mut lab, &engine, vls);
             run_with_checks(&mut lab, &description, &written, &mut checks, |lab| {
                 let last = lab.manager().core().last_report();
                 last.is_some_and(|r| r.is_clean() && r.engine == engine)
@@ -379,8 +381,8 @@ fn run_with_checks(
                         ..
                     }
                 );
-                let bad = loops || matches!(v, Violation::CreditLoop(_));
-                assert!(!bad, "{description}: {v}");
+                let is_credit_loop = matches!(v, Violation::CreditLoop(_));
+                assert!(!loops && !is_credit_loop, "{description}: {v}");
             }
         }
     }

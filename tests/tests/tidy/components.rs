@@ -143,23 +143,23 @@ pub(crate) fn violations(src: &Path) -> Vec<String> {
             continue;
         }
         let shown = path.display();
-        let in_struct = |names: &BTreeSet<String>| -> Vec<String> {
+        let components_in = |names: &BTreeSet<String>| -> Vec<String> {
             names.intersection(&components).cloned().collect()
         };
         for (name, fields) in &file.types {
             let all: BTreeSet<String> = fields.iter().flatten().cloned().collect();
-            if in_struct(&all).len() > 1 {
-                results.push(format!("{shown}: {name} holds {:?}", in_struct(&all)));
+            if components_in(&all).len() > 1 {
+                results.push(format!("{shown}: {name} holds {:?}", components_in(&all)));
             }
         }
         for (name, arguments) in &file.functions {
             if arguments.contains("SubnetManager") {
                 results.push(format!("{shown}: fn {name} takes SubnetManager"));
             }
-            if in_struct(arguments).len() > 1 {
+            if components_in(arguments).len() > 1 {
                 results.push(format!(
                     "{shown}: fn {name} takes {:?}",
-                    in_struct(arguments)
+                    components_in(arguments)
                 ));
             }
         }

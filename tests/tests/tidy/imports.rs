@@ -28,7 +28,7 @@ type ModulePath = Vec<String>;
 enum Name {
     Item,
     Module(ModulePath),
-    /// A `use`: the module in which its path begins, and its segments.
+    /// The path of a `use`, as the module writes it.
     Import(Vec<String>),
 }
 

@@ -172,7 +172,7 @@ fn unsafe_code_is_in_listed_files_only() {
 
 /// No committed file contains a path of a particular machine.
 #[test]
-fn no_machine_paths() {
+fn no_file_contains_a_machine_path() {
     let words = joined(&[
         ("/ho", "me/"),
         ("/ro", "ot/"),
@@ -389,7 +389,7 @@ fn components_do_not_name_each_other() {
 /// `mad` has no mandatory dependencies. The core crates use no runtime and no C library, and serialisation only where permitted.
 #[test]
 fn external_crates_are_used_where_listed() {
-    const SANS_IO_REFUSES: &[&str] = &[
+    const FORBIDDEN_IN_SANS_IO: &[&str] = &[
         "tokio",
         "libc",
         "anyhow",
@@ -406,13 +406,13 @@ fn external_crates_are_used_where_listed() {
         edges.map(|(name, _)| name.clone()).collect()
     };
     assert_eq!(normal("ferrosm-mad"), Vec::<String>::new());
-    let refused: [(&str, &[&str]); 6] = [
+    let forbidden: [(&str, &[&str]); 6] = [
         (
             "ferrosm-routing",
             &["tokio", "serde", "libc", "anyhow", "tracing", "rand"],
         ),
-        ("ferrosm-sa", SANS_IO_REFUSES),
-        ("ferrosm-core", SANS_IO_REFUSES),
+        ("ferrosm-sa", FORBIDDEN_IN_SANS_IO),
+        ("ferrosm-core", FORBIDDEN_IN_SANS_IO),
         (
             "ferrosm-opensm-compat",
             &[
@@ -435,11 +435,11 @@ fn external_crates_are_used_where_listed() {
             ],
         ),
     ];
-    for (package, refused) in refused {
+    for (package, forbidden) in forbidden {
         for (name, kind) in &dependencies_by_package[package] {
             let shipped = kind == "normal" || kind == "optional";
             assert!(
-                !shipped || !refused.contains(&name.as_str()),
+                !shipped || !forbidden.contains(&name.as_str()),
                 "{package} must not depend on {name}"
             );
         }
