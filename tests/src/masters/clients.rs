@@ -138,14 +138,14 @@ impl Clients {
     }
 
     /// Adds or withdraws a registration of a random host, and describes it.
-    pub(crate) fn change_registration(&mut self, d: &mut TestRng) -> String {
+    pub(crate) fn change_registration(&mut self, rng: &mut TestRng) -> String {
         self.changes += 1;
         let hosts = self.hosts();
-        let at = hosts[d.index(hosts.len())];
-        let registration = match d.below(5) {
-            0 => Registration::Service(d.below(4)),
+        let at = hosts[rng.index(hosts.len())];
+        let registration = match rng.below(5) {
+            0 => Registration::Service(rng.below(4)),
             1 => Registration::Subscription,
-            _ => Registration::Group(u8::try_from(d.below(4)).unwrap()),
+            _ => Registration::Group(u8::try_from(rng.below(4)).unwrap()),
         };
         let client = self.by_host.get_mut(&at).unwrap();
         if client.wanted.remove(&registration) {

@@ -63,9 +63,9 @@ pub(crate) struct ScriptedSm {
 
 impl ScriptedSm {
     /// A stopped SM at one of these ports.
-    pub(crate) fn new(world: &World<Sm>, ports: &[PortAt], d: &mut TestRng) -> Option<Self> {
-        let at = *ports.get(d.index(ports.len()))?;
-        let key = match d.below(6) {
+    pub(crate) fn new(world: &World<Sm>, ports: &[PortAt], rng: &mut TestRng) -> Option<Self> {
+        let at = *ports.get(rng.index(ports.len()))?;
+        let key = match rng.below(6) {
             0 => MKey::NONE,
             1 => MKey::new(2),
             _ => SM_KEY,
@@ -74,10 +74,10 @@ impl ScriptedSm {
             at,
             guid: world.fabric().port_guid(at),
             key,
-            priority: u8::try_from(d.below(6)).unwrap(),
-            poll_interval: Duration::from_millis(500 + d.below(3_500)),
-            retries: u8::try_from(1 + d.below(4)).unwrap(),
-            sweep_interval: Duration::from_secs(3 + d.below(8)),
+            priority: u8::try_from(rng.below(6)).unwrap(),
+            poll_interval: Duration::from_millis(500 + rng.below(3_500)),
+            retries: u8::try_from(1 + rng.below(4)).unwrap(),
+            sweep_interval: Duration::from_secs(3 + rng.below(8)),
             id: None,
             peer: None,
             missed_polls: 0,
@@ -130,8 +130,8 @@ impl ScriptedSm {
     }
 
     /// Starts, kills or reprioritises the SM, and describes it.
-    pub(crate) fn apply_event(&mut self, world: &mut World<Sm>, d: &mut TestRng) -> String {
-        match (self.id, d.below(4)) {
+    pub(crate) fn apply_event(&mut self, world: &mut World<Sm>, rng: &mut TestRng) -> String {
+        match (self.id, rng.below(4)) {
             (None, _) => {
                 self.start(world);
                 format!(
@@ -150,7 +150,7 @@ impl ScriptedSm {
                 "the foreign SM is killed".to_owned()
             }
             (Some(id), _) => {
-                self.priority = u8::try_from(d.below(6)).unwrap();
+                self.priority = u8::try_from(rng.below(6)).unwrap();
                 world.foreign_sm_mut(id).unwrap().info.priority = self.priority;
                 self.next_sweep = world.now();
                 if self.last_state == SmState::Standby {

@@ -111,12 +111,12 @@ impl SeedExtension {
                 ..Self::default()
             };
         }
-        let mut d = TestRng::new(seed ^ 0xF0E1_0000_0000);
+        let mut rng = TestRng::new(seed ^ 0xF0E1_0000_0000);
         let mut ports = sim.clients.hosts();
         ports.retain(|at| sim.slots.iter().all(|s| s.plan.at.node != at.node));
-        sim.foreign = ScriptedSm::new(&sim.lab.world, &ports, &mut d);
+        sim.foreign = ScriptedSm::new(&sim.lab.world, &ports, &mut rng);
         Self {
-            foreign: Some(d),
+            foreign: Some(rng),
             ..Self::default()
         }
     }
@@ -132,10 +132,10 @@ impl SeedExtension {
         if let Some(stores) = &mut self.stores {
             return stores.apply_event(sim);
         }
-        let d = self.foreign.as_mut()?;
+        let rng = self.foreign.as_mut()?;
         let foreign = sim.foreign.as_mut()?;
-        d.one_in(3)
-            .then(|| foreign.apply_event(&mut sim.lab.world, d))
+        rng.one_in(3)
+            .then(|| foreign.apply_event(&mut sim.lab.world, rng))
     }
 
     /// Returns true if hosts lose power in this kind of seeds.
@@ -150,9 +150,9 @@ impl SeedExtension {
         if self.stores.is_some() {
             StoreFaults::end_faults(sim);
         }
-        if let (Some(d), Some(foreign)) = (&mut self.foreign, &mut sim.foreign)
+        if let (Some(rng), Some(foreign)) = (&mut self.foreign, &mut sim.foreign)
             && !foreign.is_running()
-            && d.one_in(2)
+            && rng.one_in(2)
         {
             foreign.start(&mut sim.lab.world);
             sim.log("the foreign SM restarts");
@@ -193,9 +193,9 @@ fn print_plans(sim: &Simulation, plans: &[SmPlan]) {
 #[must_use]
 pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     let s = scenario(seed);
-    let mut d = s.rng.clone();
+    let mut rng = s.rng.clone();
     let mut limit = convergence_limit(&s.plans);
-    let leases = d.one_in(2);
+    let leases = rng.one_in(2);
     let mut sim = Simulation::new(&s, seed, leases, verbose);
     let mut extension = SeedExtension::new(seed, &mut sim);
     limit += sim
@@ -216,8 +216,8 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     let mut monitor = InvariantMonitor::new(limit);
     run_until_settled(&mut sim, &mut monitor, limit, &|_| true);
     monitor.record_lids(&sim);
-    for _ in 0..d.below(12) {
-        let text = sim.clients.change_registration(&mut d);
+    for _ in 0..rng.below(12) {
+        let text = sim.clients.change_registration(&mut rng);
         sim.log(&text);
     }
     run_checked(&mut sim, &mut monitor, Duration::from_secs(2));
@@ -226,13 +226,13 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     // An SM that restarts with its own records only may have registrations that were withdrawn since.
     let exact = |sim: &Simulation| calm && sim.cold_takeovers == cold_takeovers;
     let views = ClientViews::new(&mut sim, single_vl);
-    let mut events = RandomEvents::new(s.calm, d.clone());
+    let mut events = RandomEvents::new(s.calm, rng.clone());
     let mut audit = WriteAudit::default();
-    for _ in 0..1 + d.upto(9) {
-        let wait = if d.one_in(3) {
-            d.below(300)
+    for _ in 0..1 + rng.upto(9) {
+        let wait = if rng.one_in(3) {
+            rng.below(300)
         } else {
-            d.below(15_000)
+            rng.below(15_000)
         };
         run_checked(&mut sim, &mut monitor, Duration::from_millis(wait));
         if calm {

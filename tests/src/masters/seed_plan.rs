@@ -49,28 +49,28 @@ pub(crate) struct Scenario {
     pub(crate) rng: TestRng,
 }
 
-fn shape(d: &mut TestRng) -> String {
-    let seed = d.below(1000);
-    let text = match d.below(10) {
-        0 => format!("single-switch:{}", 3 + d.below(10)),
-        1 => format!("ring:{},{}", 3 + d.below(5), 1 + d.below(2)),
+fn shape(rng: &mut TestRng) -> String {
+    let seed = rng.below(1000);
+    let text = match rng.below(10) {
+        0 => format!("single-switch:{}", 3 + rng.below(10)),
+        1 => format!("ring:{},{}", 3 + rng.below(5), 1 + rng.below(2)),
         2 | 3 => "fat-tree:4".to_owned(),
-        4 => format!("fat-tree2:8,{},{}", 1 + d.below(3), 2 + d.below(3)),
-        5 => format!("torus:{},{},1,1", 2 + d.below(3), 2 + d.below(3)),
-        6 => format!("mesh:{},{},1,1", 2 + d.below(2), 2 + d.below(3)),
-        7 => format!("hyperx:{},{},1", 2 + d.below(2), 2 + d.below(3)),
-        _ => format!("random:{},4,1,{seed}", 3 + d.below(9)),
+        4 => format!("fat-tree2:8,{},{}", 1 + rng.below(3), 2 + rng.below(3)),
+        5 => format!("torus:{},{},1,1", 2 + rng.below(3), 2 + rng.below(3)),
+        6 => format!("mesh:{},{},1,1", 2 + rng.below(2), 2 + rng.below(3)),
+        7 => format!("hyperx:{},{},1", 2 + rng.below(2), 2 + rng.below(3)),
+        _ => format!("random:{},4,1,{seed}", 3 + rng.below(9)),
     };
-    if d.one_in(4) {
+    if rng.one_in(4) {
         format!("{text};shuffle;seed={seed}")
     } else {
         text
     }
 }
 
-fn fabric(d: &mut TestRng) -> (String, FabricSpec) {
+fn fabric(rng: &mut TestRng) -> (String, FabricSpec) {
     loop {
-        let shape = shape(d);
+        let shape = shape(rng);
         let Ok(spec) = ferrosm_sim::generate::from_spec(&shape) else {
             continue;
         };
@@ -82,7 +82,7 @@ fn fabric(d: &mut TestRng) -> (String, FabricSpec) {
 }
 
 /// Chooses ports for the SMs: mostly hosts, sometimes switches.
-fn choose_sm_ports(spec: &FabricSpec, d: &mut TestRng) -> Vec<PortAt> {
+fn choose_sm_ports(spec: &FabricSpec, rng: &mut TestRng) -> Vec<PortAt> {
     let of = |kind| {
         let nodes = spec.nodes.iter().enumerate();
         let nodes = nodes.filter(move |(_, n)| n.kind == kind);
@@ -90,61 +90,61 @@ fn choose_sm_ports(spec: &FabricSpec, d: &mut TestRng) -> Vec<PortAt> {
     };
     let mut hosts = of(NodeType::Ca);
     let mut switches = of(NodeType::Switch);
-    let wanted = 2 + d.index(4);
+    let wanted = 2 + rng.index(4);
     let mut entries = Vec::new();
     while entries.len() < wanted && !hosts.is_empty() {
-        if d.one_in(6) && !switches.is_empty() {
+        if rng.one_in(6) && !switches.is_empty() {
             entries.push(PortAt::new(
-                switches.swap_remove(d.index(switches.len())),
+                switches.swap_remove(rng.index(switches.len())),
                 0,
             ));
         } else {
-            entries.push(PortAt::new(hosts.swap_remove(d.index(hosts.len())), 1));
+            entries.push(PortAt::new(hosts.swap_remove(rng.index(hosts.len())), 1));
         }
     }
     entries
 }
 
 pub(crate) fn scenario(seed: u64) -> Scenario {
-    let mut d = TestRng::new(seed ^ 0x5EA7_0000_0000);
-    let (shape, mut spec) = fabric(&mut d);
+    let mut rng = TestRng::new(seed ^ 0x5EA7_0000_0000);
+    let (shape, mut spec) = fabric(&mut rng);
     for node in &mut spec.nodes {
-        node.enhanced_port0 = d.one_in(4);
+        node.enhanced_port0 = rng.one_in(4);
     }
-    let calm = d.one_in(3);
-    let sm_ports = choose_sm_ports(&spec, &mut d);
+    let calm = rng.one_in(3);
+    let sm_ports = choose_sm_ports(&spec, &mut rng);
     let guid = |at: &PortAt| {
         let node = &spec.nodes[at.node];
         node.port_guids[usize::from(at.port.saturating_sub(1)).min(node.port_guids.len() - 1)]
     };
-    let lists_peers = !d.one_in(4);
+    let lists_peers = !rng.one_in(4);
     let peers: Arc<_> = Arc::new(if lists_peers {
         sm_ports.iter().map(guid).collect()
     } else {
         Default::default()
     });
     let common = SmConfig {
-        routing_vls: if d.one_in(3) { 4 } else { 1 },
+        routing_vls: if rng.one_in(3) { 4 } else { 1 },
         peer_sms: peers,
-        sweep_interval: Duration::from_secs(3 + d.below(8)),
-        smp_timeout: Duration::from_millis(50 + d.below(150)),
-        sm_poll_interval: Duration::from_millis(500 + 500 * d.below(8)),
-        sm_poll_retries: u8::try_from(d.below(4)).unwrap(),
-        peer_poll_interval: Duration::from_millis(100 * (1 + d.below(12))),
-        peer_poll_retries: u8::try_from(d.below(4)).unwrap(),
-        patience: u8::try_from(3 + d.below(8)).unwrap(),
+        sweep_interval: Duration::from_secs(3 + rng.below(8)),
+        smp_timeout: Duration::from_millis(50 + rng.below(150)),
+        sm_poll_interval: Duration::from_millis(500 + 500 * rng.below(8)),
+        sm_poll_retries: u8::try_from(rng.below(4)).unwrap(),
+        peer_poll_interval: Duration::from_millis(100 * (1 + rng.below(12))),
+        peer_poll_retries: u8::try_from(rng.below(4)).unwrap(),
+        patience: u8::try_from(3 + rng.below(8)).unwrap(),
         ..SmConfig::default()
     };
-    let has_skewed_clocks = d.one_in(2);
+    let has_skewed_clocks = rng.one_in(2);
     let plans = sm_ports
         .iter()
         .map(|at| {
             let mut cfg = common.clone();
-            cfg.priority = u8::try_from(d.below(4)).unwrap();
-            if d.one_in(4) {
+            cfg.priority = u8::try_from(rng.below(4)).unwrap();
+            if rng.one_in(4) {
                 cfg.master_priority = 15;
             }
-            let replica_mode = match d.below(6) {
+            let replica_mode = match rng.below(6) {
                 _ if calm => ReplicaMode::InSync,
                 0 | 1 => ReplicaMode::Absent,
                 2 => ReplicaMode::Stale,
@@ -152,13 +152,14 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
             };
             let clock = if has_skewed_clocks {
                 Clock {
-                    ppm: i32::try_from(d.below(400_000)).unwrap() - 200_000,
-                    ahead: Duration::from_millis(d.below(4_000_000)),
+                    ppm: i32::try_from(rng.below(400_000)).unwrap() - 200_000,
+                    ahead: Duration::from_millis(rng.below(4_000_000)),
                 }
             } else {
                 Clock::default()
             };
-            let start_delay = Duration::from_millis(if d.one_in(3) { 0 } else { d.below(4000) });
+            let start_delay =
+                Duration::from_millis(if rng.one_in(3) { 0 } else { rng.below(4000) });
             SmPlan {
                 at: *at,
                 cfg,
@@ -173,6 +174,6 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
         spec,
         plans,
         calm,
-        rng: d,
+        rng,
     }
 }

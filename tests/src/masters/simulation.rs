@@ -693,7 +693,7 @@ impl Simulation {
     }
 
     /// Chooses an SM at random.
-    pub(crate) fn choose(d: &mut TestRng, indices: &[usize]) -> Option<usize> {
-        indices.get(d.index(indices.len().max(1))).copied()
+    pub(crate) fn choose(rng: &mut TestRng, indices: &[usize]) -> Option<usize> {
+        indices.get(rng.index(indices.len().max(1))).copied()
     }
 }

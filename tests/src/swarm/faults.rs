@@ -32,7 +32,7 @@ const ATTRS: [AttrId; 6] = [
 ];
 
 pub(crate) struct RareFaults {
-    d: TestRng,
+    rng: TestRng,
     cfg: SmConfig,
     foreign_sms: Vec<SmId>,
     /// Original GUIDs of nodes that have another node's GUIDs.
@@ -49,7 +49,7 @@ struct OriginalGuids {
 impl RareFaults {
     pub(crate) const fn new(seed: u64, cfg: SmConfig) -> Self {
         Self {
-            d: TestRng::new(seed ^ 0x57_11D0_0000),
+            rng: TestRng::new(seed ^ 0x57_11D0_0000),
             cfg,
             foreign_sms: Vec::new(),
             duplicated_guids: Vec::new(),
@@ -58,17 +58,17 @@ impl RareFaults {
 
     /// Returns itself with a probability of 1/2; otherwise the next event is one of the first kind.
     pub(crate) fn take_turn(&mut self) -> Option<&mut Self> {
-        self.d.one_in(2).then_some(self)
+        self.rng.one_in(2).then_some(self)
     }
 
     fn random_node(&mut self, lab: &Lab) -> NodeIdx {
-        self.d.index(lab.world.fabric().num_nodes())
+        self.rng.index(lab.world.fabric().num_nodes())
     }
 
     fn random_link(&mut self, lab: &Lab) -> LinkDirection {
-        let link = lab.spec.links[self.d.index(lab.spec.links.len())];
-        let at = if self.d.one_in(2) { link.a } else { link.b };
-        match self.d.below(3) {
+        let link = lab.spec.links[self.rng.index(lab.spec.links.len())];
+        let at = if self.rng.one_in(2) { link.a } else { link.b };
+        match self.rng.below(3) {
             0 => LinkDirection::Both(at),
             1 => LinkDirection::Into(at),
             _ => LinkDirection::OutOf(at),
@@ -76,7 +76,7 @@ impl RareFaults {
     }
 
     fn random_scope(&mut self, lab: &Lab) -> FaultScope {
-        match self.d.below(4) {
+        match self.rng.below(4) {
             0 => FaultScope::Fabric,
             1 => FaultScope::Node(self.random_node(lab)),
             _ => FaultScope::Link(self.random_link(lab)),
@@ -86,34 +86,34 @@ impl RareFaults {
     /// Draws a fault that lasts until all faults end.
     fn random_fault(&mut self, lab: &Lab) -> FabricAction {
         let scope = self.random_scope(lab);
-        let d = &mut self.d;
-        match d.below(9) {
-            0 => FabricAction::Wire(scope, TransportFault::Loss(d.unit() * d.unit() * 0.5)),
-            1 => FabricAction::Wire(scope, TransportFault::Duplicate(d.unit() * 0.5)),
-            2 => FabricAction::Wire(scope, TransportFault::Jitter(seconds(d.unit() * 0.2))),
+        let rng = &mut self.rng;
+        match rng.below(9) {
+            0 => FabricAction::Wire(scope, TransportFault::Loss(rng.unit() * rng.unit() * 0.5)),
+            1 => FabricAction::Wire(scope, TransportFault::Duplicate(rng.unit() * 0.5)),
+            2 => FabricAction::Wire(scope, TransportFault::Jitter(seconds(rng.unit() * 0.2))),
             3 => FabricAction::Wire(
                 scope,
-                TransportFault::Latency(seconds(d.unit() * d.unit() * 0.05)),
+                TransportFault::Latency(seconds(rng.unit() * rng.unit() * 0.05)),
             ),
             4 => {
-                let attr = ATTRS[d.index(ATTRS.len())];
-                FabricAction::AttrLoss(scope, attr, d.unit())
+                let attr = ATTRS[rng.index(ATTRS.len())];
+                FabricAction::AttrLoss(scope, attr, rng.unit())
             }
             5 => {
-                let time = seconds(d.unit() * d.unit() * 0.02);
+                let time = seconds(rng.unit() * rng.unit() * 0.02);
                 FabricAction::Drain(self.random_link(lab), time)
             }
             6 => {
-                let max = u32::try_from(1 + d.below(20)).unwrap();
+                let max = u32::try_from(1 + rng.below(20)).unwrap();
                 FabricAction::Agent(None, AgentFault::Backlog(max))
             }
             7 => {
-                let chance = d.unit() * d.unit();
+                let chance = rng.unit() * rng.unit();
                 let node = self.random_node(lab);
                 FabricAction::Agent(Some(node), AgentFault::Garbage(Some(Garbage::Data), chance))
             }
             _ => {
-                let chance = d.unit();
+                let chance = rng.unit();
                 let node = self.random_node(lab);
                 FabricAction::Agent(Some(node), AgentFault::Garbage(Some(Garbage::Any), chance))
             }
@@ -122,7 +122,7 @@ impl RareFaults {
 
     /// Applies faults at the start of the run.
     pub(crate) fn start(&mut self, lab: &mut Lab) -> Vec<String> {
-        let count = self.d.upto(3);
+        let count = self.rng.upto(3);
         let faults: Vec<FabricAction> = (0..count).map(|_| self.random_fault(lab)).collect();
         faults.into_iter().map(|f| apply(lab, f)).collect()
     }
@@ -130,18 +130,18 @@ impl RareFaults {
     /// Draws and applies an event, and describes it.
     pub(crate) fn apply_event(&mut self, lab: &mut Lab, monitor: &mut InvariantMonitor) -> String {
         let link = self.random_link(lab).port();
-        match self.d.below(12) {
+        match self.rng.below(12) {
             0 => {
                 let flap = FabricAction::Flap {
                     at: link,
-                    period: seconds(self.d.unit()),
-                    times: u32::try_from(1 + self.d.below(6)).unwrap(),
+                    period: seconds(self.rng.unit()),
+                    times: u32::try_from(1 + self.rng.below(6)).unwrap(),
                 };
                 apply(lab, flap)
             }
             1 => {
-                let speed = LinkSpeed::ALL[self.d.index(4)];
-                let width = LinkWidth([1, 4][self.d.index(2)]);
+                let speed = LinkSpeed::ALL[self.rng.index(4)];
+                let width = LinkWidth([1, 4][self.rng.index(2)]);
                 apply(lab, FabricAction::Degrade(link, speed, width))
             }
             2 => {
@@ -153,7 +153,7 @@ impl RareFaults {
             6 => self.change_foreign_sm(lab),
             7 => self.restart(lab, monitor),
             8 => {
-                let n = 1 + self.d.below(1000);
+                let n = 1 + self.rng.below(1000);
                 apply(
                     lab,
                     FabricAction::Count {
@@ -203,24 +203,24 @@ impl RareFaults {
     fn add_foreign_sm(&mut self, lab: &mut Lab) -> String {
         let fabric = lab.world.fabric();
         let ports: Vec<PortAt> = fabric.end_ports().filter(|p| *p != lab.at).collect();
-        let Some(&at) = ports.get(self.d.index(ports.len())) else {
+        let Some(&at) = ports.get(self.rng.index(ports.len())) else {
             return "nothing".to_owned();
         };
-        let d = &mut self.d;
+        let rng = &mut self.rng;
         let states = [
             SmState::Standby,
             SmState::Master,
             SmState::Discovering,
             SmState::NotActive,
         ];
-        let guid = if d.one_in(3) {
-            PortGuid(d.next())
+        let guid = if rng.one_in(3) {
+            PortGuid(rng.next())
         } else {
             fabric.port_guid(at)
         };
-        let priority = u8::try_from(d.below(16)).unwrap();
-        let mut sm = ForeignSm::new(guid, priority, states[d.index(4)]);
-        sm.obeys = d.one_in(2);
+        let priority = u8::try_from(rng.below(16)).unwrap();
+        let mut sm = ForeignSm::new(guid, priority, states[rng.index(4)]);
+        sm.obeys = rng.one_in(2);
         let text = format!("an SM at {at:?}: {:?}, obeys {}", sm.info, sm.obeys);
         match lab.world.add_foreign_sm(at, sm) {
             Ok(id) => self.foreign_sms.push(id),
@@ -234,19 +234,19 @@ impl RareFaults {
         if self.foreign_sms.is_empty() {
             return "nothing".to_owned();
         }
-        let id = self.foreign_sms[self.d.index(self.foreign_sms.len())];
+        let id = self.foreign_sms[self.rng.index(self.foreign_sms.len())];
         let action = [
             SmProcessAction::Kill,
             SmProcessAction::Pause,
             SmProcessAction::Resume,
-        ][self.d.index(3)];
+        ][self.rng.index(3)];
         lab.world.schedule_sm(lab.world.now(), id, action);
         format!("{action:?} {id:?}")
     }
 
     /// Kills our SM and starts it again after a random time.
     fn restart(&mut self, lab: &mut Lab, monitor: &mut InvariantMonitor) -> String {
-        let time = self.d.unit() * self.d.unit() * 5.0;
+        let time = self.rng.unit() * self.rng.unit() * 5.0;
         restart(lab, monitor, &self.cfg, seconds(time))
     }
 

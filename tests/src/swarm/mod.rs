@@ -64,7 +64,7 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     let uses_vls = (VLS..STORES).contains(&seed);
     let mut vl_events = uses_vls.then(|| VlEvents::new(seed));
     let s = scenario(seed, vl_events.as_mut());
-    let mut d = s.rng;
+    let mut rng = s.rng;
     let log = |now: Instant, text: &str| {
         if verbose {
             println!("{now:?} {text}");
@@ -82,17 +82,17 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     let mut rare_faults = has_rare_faults.then(|| RareFaults::new(seed, s.cfg.clone()));
     let mut stores = (seed >= STORES).then(|| StoreFaults::new(seed, s.cfg.clone()));
     let mut lab = Lab::on(&s.shape, s.spec, seed, s.cfg, s.at);
-    if d.one_in(2) {
-        let time = seconds(d.unit() * 2.0);
+    if rng.one_in(2) {
+        let time = seconds(rng.unit() * 2.0);
         lab.world.fabric_mut().set_link_training(time);
     }
-    let faults = fabric_faults(&mut d);
+    let faults = fabric_faults(&mut rng);
     log(lab.world.now(), &format!("{faults:?}"));
     lab.world.set_faults(faults);
-    let bad_nodes = d.upto(3);
+    let bad_nodes = rng.upto(3);
     for _ in 0..bad_nodes {
-        let node = d.index(lab.world.fabric().num_nodes());
-        let faults = node_faults(&mut d);
+        let node = rng.index(lab.world.fabric().num_nodes());
+        let faults = node_faults(&mut rng);
         log(lab.world.now(), &format!("node {node} {faults:?}"));
         lab.world.set_node_faults(node, Some(faults));
     }
@@ -105,19 +105,19 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
         log(lab.world.now(), &text);
     }
     let mut monitor = InvariantMonitor::default();
-    let events = d.upto(19);
+    let events = rng.upto(19);
     for _ in 0..events {
         let left = s.faults_end.since(lab.world.now()).as_secs_f64();
         // Half of the events come in bursts.
-        let wait = if d.one_in(2) {
-            d.unit() * 0.01
+        let wait = if rng.one_in(2) {
+            rng.unit() * 0.01
         } else {
-            d.unit() * left / 3.0
+            rng.unit() * left / 3.0
         };
         lab.world.run_for(seconds(wait.min(left)));
         let text = match rare_faults.as_mut().and_then(RareFaults::take_turn) {
             Some(rare_faults) => rare_faults.apply_event(&mut lab, &mut monitor),
-            None => apply_event(&mut lab, &mut d),
+            None => apply_event(&mut lab, &mut rng),
         };
         log(lab.world.now(), &text);
         if let Some(text) = vl_events

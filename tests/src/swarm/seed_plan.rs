@@ -27,38 +27,38 @@ pub(crate) fn seconds(s: f64) -> Duration {
     Duration::from_secs_f64(s)
 }
 
-fn shape(d: &mut TestRng) -> String {
-    let seed = d.below(1000);
-    let shape = match d.below(11) {
+fn shape(rng: &mut TestRng) -> String {
+    let seed = rng.below(1000);
+    let shape = match rng.below(11) {
         0 => "back-to-back".to_owned(),
-        1 => format!("single-switch:{}", 1 + d.below(20)),
-        2 => format!("ring:{},{}", 3 + d.below(8), 1 + d.below(3)),
-        3 | 4 => format!("fat-tree:{}", 2 * (1 + d.below(4))),
-        5 => format!("fat-tree2:16,{},{}", 1 + d.below(8), 1 + d.below(8)),
+        1 => format!("single-switch:{}", 1 + rng.below(20)),
+        2 => format!("ring:{},{}", 3 + rng.below(8), 1 + rng.below(3)),
+        3 | 4 => format!("fat-tree:{}", 2 * (1 + rng.below(4))),
+        5 => format!("fat-tree2:16,{},{}", 1 + rng.below(8), 1 + rng.below(8)),
         6 => format!(
             "torus:{},{},{}",
-            2 + d.below(3),
-            2 + d.below(3),
-            1 + d.below(3)
+            2 + rng.below(3),
+            2 + rng.below(3),
+            1 + rng.below(3)
         ),
         7 => format!(
             "mesh:{},{},1,{}",
-            1 + d.below(4),
-            2 + d.below(4),
-            1 + d.below(3)
+            1 + rng.below(4),
+            2 + rng.below(4),
+            1 + rng.below(3)
         ),
         8 => format!(
             "hyperx:{},{},{}",
-            2 + d.below(3),
-            2 + d.below(3),
-            1 + d.below(3)
+            2 + rng.below(3),
+            2 + rng.below(3),
+            1 + rng.below(3)
         ),
         9 => "dragonfly:4,5,1,2".to_owned(),
         _ => format!(
             "random:{},{},{},{seed}",
-            2 + d.below(25),
-            3 + d.below(3),
-            1 + d.below(3)
+            2 + rng.below(25),
+            3 + rng.below(3),
+            1 + rng.below(3)
         ),
     };
     if shape.starts_with("back") {
@@ -76,7 +76,7 @@ fn shape(d: &mut TestRng) -> String {
         ("shuffle", 4),
         ("drop=0.1", 5),
     ] {
-        if d.one_in(odds) {
+        if rng.one_in(odds) {
             text = format!("{text};{option}");
         }
     }
@@ -92,9 +92,9 @@ fn has_loops(shape: &str) -> bool {
 
 /// Draws a scenario; without `vl_events` it has one VL.
 pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario {
-    let mut d = TestRng::new(seed);
+    let mut rng = TestRng::new(seed);
     let (shape, mut spec) = loop {
-        let shape = shape(&mut d);
+        let shape = shape(&mut rng);
         // Combinations that the topology generator rejects are drawn again.
         if let Ok(spec) = ferrosm_sim::generate::from_spec(&shape)
             && spec.nodes.len() <= 260
@@ -104,9 +104,9 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
         }
     };
     for node in &mut spec.nodes {
-        node.enhanced_port0 = d.one_in(5);
-        if d.one_in(10) {
-            node.lids = vec![(Lid(u16::try_from(d.below(80)).unwrap()), Lmc(0))];
+        node.enhanced_port0 = rng.one_in(5);
+        if rng.one_in(10) {
+            node.lids = vec![(Lid(u16::try_from(rng.below(80)).unwrap()), Lmc(0))];
         }
     }
     let mut cfg = SmConfig {
@@ -114,21 +114,21 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
         routing_vls: 1,
         ..SmConfig::default()
     };
-    if d.one_in(4) {
-        cfg.lmc = Lmc(u8::try_from(d.below(4)).unwrap());
+    if rng.one_in(4) {
+        cfg.lmc = Lmc(u8::try_from(rng.below(4)).unwrap());
     }
-    cfg.lmc_esp0 = d.one_in(3);
-    if d.one_in(4) {
+    cfg.lmc_esp0 = rng.one_in(3);
+    if rng.one_in(4) {
         cfg.m_key = MKey::new(0x1234_5678);
-        cfg.m_key_protect_bits = u8::try_from(d.below(4)).unwrap();
+        cfg.m_key_protect_bits = u8::try_from(rng.below(4)).unwrap();
     }
-    if d.one_in(3) {
-        cfg.max_outstanding = usize::try_from(1 + d.below(300)).unwrap();
-        cfg.max_outstanding_per_node = u16::try_from(1 + d.below(20)).unwrap();
+    if rng.one_in(3) {
+        cfg.max_outstanding = usize::try_from(1 + rng.below(300)).unwrap();
+        cfg.max_outstanding_per_node = u16::try_from(1 + rng.below(20)).unwrap();
     }
-    cfg.smp_retries = u8::try_from(d.below(5)).unwrap();
-    let at = d.one_in(3).then(|| {
-        let cabled = spec.links[d.index(spec.links.len())].a;
+    cfg.smp_retries = u8::try_from(rng.below(5)).unwrap();
+    let at = rng.one_in(3).then(|| {
+        let cabled = spec.links[rng.index(spec.links.len())].a;
         let is_switch =
             spec.nodes[cabled.node].port_guids.len() == 1 && spec.nodes[cabled.node].num_ports > 1;
         PortAt::new(cabled.node, if is_switch { 0 } else { cabled.port })
@@ -137,43 +137,43 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
         vl_events.start(&mut spec, &mut cfg);
     }
     let faults_end =
-        Instant::START + seconds(f64::from(u32::try_from(d.below(600)).unwrap()) / 10.0);
+        Instant::START + seconds(f64::from(u32::try_from(rng.below(600)).unwrap()) / 10.0);
     Scenario {
         shape,
         spec,
         cfg,
         at,
-        rng: d,
+        rng,
         faults_end,
     }
 }
 
 /// Additions of the third kind: engines, VLs, and switches without optimized SLtoVL writes. Has its own random numbers.
 pub(crate) struct VlEvents {
-    d: TestRng,
+    rng: TestRng,
     cfg: SmConfig,
 }
 
 impl VlEvents {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
-            d: TestRng::new(seed ^ 0x1A7E_0000_0000),
+            rng: TestRng::new(seed ^ 0x1A7E_0000_0000),
             cfg: SmConfig::default(),
         }
     }
 
     /// Draws an engine that uses VLs, or `auto`, and the number of VLs; `auto` is the fallback.
     fn draw(&mut self, cfg: &mut SmConfig) {
-        let engine = ["dfsssp", "lash", "nue", "torus-2QoS", "dor", "auto"][self.d.index(6)];
+        let engine = ["dfsssp", "lash", "nue", "torus-2QoS", "dor", "auto"][self.rng.index(6)];
         cfg.engines = vec![engine.to_owned(), "auto".to_owned()];
-        cfg.routing_vls = u8::try_from(1 + self.d.below(8)).unwrap();
+        cfg.routing_vls = u8::try_from(1 + self.rng.below(8)).unwrap();
     }
 
     fn start(&mut self, spec: &mut FabricSpec, cfg: &mut SmConfig) {
         for node in &mut spec.nodes {
             let mut caps = node.caps();
-            if self.d.one_in(2) {
-                caps.optimized_sl_to_vl = u8::from(self.d.one_in(2));
+            if self.rng.one_in(2) {
+                caps.optimized_sl_to_vl = u8::from(self.rng.one_in(2));
                 node.options.caps = Some(caps);
             }
         }
@@ -183,7 +183,7 @@ impl VlEvents {
 
     /// Draws another engine and number of VLs for the running SM, and describes them.
     pub(crate) fn apply_event(&mut self, lab: &mut Lab) -> Option<String> {
-        if !self.d.one_in(5) {
+        if !self.rng.one_in(5) {
             return None;
         }
         let mut cfg = self.cfg.clone();
@@ -197,72 +197,72 @@ impl VlEvents {
     }
 }
 
-pub(crate) fn fabric_faults(d: &mut TestRng) -> Faults {
+pub(crate) fn fabric_faults(rng: &mut TestRng) -> Faults {
     let mut f = Faults::NONE;
-    if d.one_in(2) {
-        f.loss = d.unit() * d.unit() * 0.3;
+    if rng.one_in(2) {
+        f.loss = rng.unit() * rng.unit() * 0.3;
     }
-    if d.one_in(4) {
-        f.duplicate = d.unit() * 0.3;
+    if rng.one_in(4) {
+        f.duplicate = rng.unit() * 0.3;
     }
-    if d.one_in(4) {
-        f.jitter = seconds(d.unit() * d.unit() * 0.3);
+    if rng.one_in(4) {
+        f.jitter = seconds(rng.unit() * rng.unit() * 0.3);
     }
-    if d.one_in(6) {
-        f.service = seconds(d.unit() * 0.002);
+    if rng.one_in(6) {
+        f.service = seconds(rng.unit() * 0.002);
     }
     f
 }
 
-pub(crate) fn node_faults(d: &mut TestRng) -> Faults {
-    match d.below(8) {
+pub(crate) fn node_faults(rng: &mut TestRng) -> Faults {
+    match rng.below(8) {
         0 | 1 => Faults::HUNG,
-        2 => Faults::slow(seconds(d.unit() * 0.1)),
-        3 => Faults::late(seconds(d.unit() * 0.5)),
-        4 => Faults::lossy(d.unit()),
-        5 => Faults::refusing(if d.one_in(2) {
+        2 => Faults::slow(seconds(rng.unit() * 0.1)),
+        3 => Faults::late(seconds(rng.unit() * 0.5)),
+        4 => Faults::lossy(rng.unit()),
+        5 => Faults::refusing(if rng.one_in(2) {
             Status::BAD_FIELD
         } else {
             Status::BAD_METHOD_ATTR
         }),
         _ => Faults {
-            garbage_chance: d.unit(),
+            garbage_chance: rng.unit(),
             ..Faults::garbage(
                 [
                     Garbage::Status,
                     Garbage::Tid,
                     Garbage::Attribute,
                     Garbage::Modifier,
-                ][d.index(4)],
+                ][rng.index(4)],
             )
         },
     }
 }
 
 /// A random unconnected switch port.
-pub(crate) fn free_port(lab: &Lab, d: &mut TestRng) -> Option<PortAt> {
+pub(crate) fn free_port(lab: &Lab, rng: &mut TestRng) -> Option<PortAt> {
     let fabric = lab.world.fabric();
     let switches: Vec<NodeIdx> = (0..fabric.num_nodes())
         .filter(|n| fabric.is_switch(*n))
         .collect();
-    let switch = *switches.get(d.index(switches.len().max(1)))?;
+    let switch = *switches.get(rng.index(switches.len().max(1)))?;
     fabric
         .external_ports(switch)
         .find(|p| fabric.cable_at(*p).is_none())
 }
 
-pub(crate) fn random_link(lab: &Lab, d: &mut TestRng) -> Option<LinkSpec> {
-    let at = lab.spec.links[d.index(lab.spec.links.len())].a;
+pub(crate) fn random_link(lab: &Lab, rng: &mut TestRng) -> Option<LinkSpec> {
+    let at = lab.spec.links[rng.index(lab.spec.links.len())].a;
     lab.world.fabric().cable_at(at)
 }
 
 /// Draws and applies an event, and describes it.
-pub(crate) fn apply_event(lab: &mut Lab, d: &mut TestRng) -> String {
-    let node = d.index(lab.world.fabric().num_nodes());
-    let link = random_link(lab, d);
+pub(crate) fn apply_event(lab: &mut Lab, rng: &mut TestRng) -> String {
+    let node = rng.index(lab.world.fabric().num_nodes());
+    let link = random_link(lab, rng);
     let sm_node = lab.at.node;
     let fabric = lab.world.fabric_mut();
-    match (d.below(14), link) {
+    match (rng.below(14), link) {
         (0 | 1, Some(c)) => {
             fabric.cut(c.a).unwrap();
             format!("cut {:?}", c.a)
@@ -287,15 +287,15 @@ pub(crate) fn apply_event(lab: &mut Lab, d: &mut TestRng) -> String {
             fabric.reboot(node);
             format!("reboot {node}")
         }
-        (8, Some(c)) => match free_port(lab, d) {
+        (8, Some(c)) => match free_port(lab, rng) {
             Some(to) => {
-                let from = if d.one_in(2) { c.a } else { c.b };
+                let from = if rng.one_in(2) { c.a } else { c.b };
                 lab.world.fabric_mut().move_cable(from, to).unwrap();
                 format!("move the link at {from:?} to {to:?}")
             }
             None => "nothing".to_owned(),
         },
-        (9, Some(c)) => match random_link(lab, d) {
+        (9, Some(c)) => match random_link(lab, rng) {
             Some(other) if other.a != c.a && other.a != other.b && c.a != c.b => {
                 let fabric = lab.world.fabric_mut();
                 fabric.remove_cable(c.a).unwrap();
@@ -306,7 +306,7 @@ pub(crate) fn apply_event(lab: &mut Lab, d: &mut TestRng) -> String {
             }
             _ => "nothing".to_owned(),
         },
-        (10, _) => match free_port(lab, d) {
+        (10, _) => match free_port(lab, rng) {
             Some(to) => {
                 let fabric = lab.world.fabric_mut();
                 let mut host = lab.spec.nodes[sm_node].clone();
@@ -335,7 +335,7 @@ pub(crate) fn apply_event(lab: &mut Lab, d: &mut TestRng) -> String {
                 TrapNumber::LocalLinkIntegrity,
                 TrapNumber::LocalChange,
                 TrapNumber::SystemImageGuid,
-            ][d.index(4)];
+            ][rng.index(4)];
             fabric.inject_trap(PortAt::new(node, 1), number);
             format!("trap {number:?} of {node}")
         }
@@ -344,7 +344,7 @@ pub(crate) fn apply_event(lab: &mut Lab, d: &mut TestRng) -> String {
             format!("rename {node}")
         }
         _ => {
-            let faults = node_faults(d);
+            let faults = node_faults(rng);
             lab.world.set_node_faults(node, Some(faults));
             format!("node {node} {faults:?}")
         }

@@ -11,22 +11,22 @@ use crate::swarm::seed_plan::seconds;
 
 /// Applies store faults.
 pub(crate) struct StoreFaults {
-    d: TestRng,
+    rng: TestRng,
     cfg: SmConfig,
 }
 
 impl StoreFaults {
     pub(crate) const fn new(seed: u64, cfg: SmConfig) -> Self {
         Self {
-            d: TestRng::new(seed ^ 0x5708_E000_0000),
+            rng: TestRng::new(seed ^ 0x5708_E000_0000),
             cfg,
         }
     }
 
     /// Draws a fault.
     fn random_fault(&mut self) -> StoreFault {
-        match self.d.below(6) {
-            0..=2 => StoreFault::Delayed(seconds(self.d.unit() * self.d.unit() * 3.0)),
+        match self.rng.below(6) {
+            0..=2 => StoreFault::Delayed(seconds(self.rng.unit() * self.rng.unit() * 3.0)),
             3 => StoreFault::Failing,
             _ => StoreFault::Hanging,
         }
@@ -34,7 +34,7 @@ impl StoreFaults {
 
     /// Sets a fault at the start of the run, with a probability of 2/3.
     pub(crate) fn start(&mut self, lab: &mut Lab) -> Option<String> {
-        if self.d.one_in(3) {
+        if self.rng.one_in(3) {
             return None;
         }
         let fault = self.random_fault();
@@ -47,14 +47,14 @@ impl StoreFaults {
         lab: &mut Lab,
         monitor: &mut InvariantMonitor,
     ) -> Option<String> {
-        match self.d.below(12) {
+        match self.rng.below(12) {
             0..=2 => Some(set_fault(lab, StoreFault::None)),
             3..=5 => {
                 let fault = self.random_fault();
                 Some(set_fault(lab, fault))
             }
             6 => {
-                let time = self.d.unit() * self.d.unit() * 5.0;
+                let time = self.rng.unit() * self.rng.unit() * 5.0;
                 let fault = lab.manager().store_fault();
                 let text = restart(lab, monitor, &self.cfg, seconds(time));
                 set_fault(lab, fault);
