@@ -27,7 +27,7 @@ use crate::masters::simulation::Simulation;
 
 /// Time for which the state must be correct before continuity begins.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
-/// Registrations are compared at every so many updates.
+/// Number of updates from one comparison of the registrations to the next.
 const COMPARE_INTERVAL: u64 = 10;
 
 /// The masters of a subnet fragment.

@@ -250,9 +250,9 @@ fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
         lines.map(str::to_owned).collect()
     };
     let (before, after) = (parse_queries(before), parse_queries(after));
-    let run_all = |queries: &[String]| {
-        let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
-        answers(sim, &queries, &placeholders)
+    let run_all = |part: &[String]| {
+        let lines: Vec<&str> = part.iter().map(String::as_str).collect();
+        answers(sim, &lines, &placeholders)
     };
     let mut all = run_all(&before);
     register(sim, &ports);

@@ -103,9 +103,9 @@ fn opensm_installs_the_lfts_of_our_dump() {
         );
 
         // OpenSM's own hop counts equal ours.
-        let sim = Ibsim::serve(&fabric.text);
-        let _ = sim.opensm_once(&["-R", "minhop"]).expect_success();
-        let opensm_rows = by_destination_guid(matrix(&sim.subdir("dump").join(LID_MATRIX)));
+        let minhop_sim = Ibsim::serve(&fabric.text);
+        let _ = minhop_sim.opensm_once(&["-R", "minhop"]).expect_success();
+        let opensm_rows = by_destination_guid(matrix(&minhop_sim.subdir("dump").join(LID_MATRIX)));
         let shortest = |row: &str| {
             let hops = row.split_whitespace();
             let hops: Vec<u8> = hops.map(|h| u8::from_str_radix(h, 16).unwrap()).collect();

@@ -332,7 +332,7 @@ fn single_opensm_key_needs_no_link_map() {
 }
 
 /// Another SM changes the M_Key of a host, which drops all requests of this SM from then on. Its trap 256 distinguishes it from a host that
-/// hangs; the report says so in full sweeps and between them, until the host has the key again.
+/// hangs; the report states it in full sweeps and between them, until the host has the key again.
 #[test]
 fn host_with_a_changed_m_key_is_not_reported_as_silent() {
     let mut lab = protected_lab(1);

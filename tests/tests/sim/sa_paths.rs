@@ -151,8 +151,8 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
 
 fn draw_end(lab: &Lab, ports: &[PortAt], rng: &mut TestRng) -> End {
     let port = ports[rng.index(ports.len())];
-    let lids = lids(lab, port);
-    let lid = lids[rng.index(lids.len())];
+    let port_lids = lids(lab, port);
+    let lid = port_lids[rng.index(port_lids.len())];
     match rng.below(3) {
         0 => End {
             port: Some(port),

@@ -23,7 +23,7 @@ type Step = (u64, u64, u64, u64);
 /// The nodes on a packet's route, or `None` if it does not arrive.
 fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
     let fabric = lab.world.fabric();
-    let ports = paths::met(lab, from, to, dlid)?;
+    let crossed = paths::met(lab, from, to, dlid)?;
     let step = |entry: PortAt, exit: Option<&PortAt>| {
         let node_type = if fabric.is_switch(entry.node) { 2 } else { 1 };
         let exit = exit.map_or(0, |at| at.port);
@@ -31,8 +31,8 @@ fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
         (guid, node_type, u64::from(entry.port), u64::from(exit))
     };
     // The first node has no entry port. Each other node is listed with its entry port and its exit port.
-    let mut steps = vec![step(PortAt { port: 0, ..from }, ports.get(1))];
-    let others = ports.get(2..).unwrap_or_default().chunks(2);
+    let mut steps = vec![step(PortAt { port: 0, ..from }, crossed.get(1))];
+    let others = crossed.get(2..).unwrap_or_default().chunks(2);
     steps.extend(others.map(|ports| step(ports[0], ports.get(1))));
     Some(steps)
 }
