@@ -130,7 +130,7 @@ fn is_up_down(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
         let own_switch = d.switch.index();
         (0..order.len()).filter(|v| *v != own_switch).all(|v| {
             let Some(u) = next(v, d.lid) else { return true };
-            // Equal positions are no order: neither up nor down.
+            // Equal positions are neither up nor down.
             let down = order[u] > order[v];
             let up = order[u] < order[v];
             let goes_down = || next(u, d.lid).is_none_or(|w| order[w] > order[u]);

@@ -2,7 +2,8 @@
 //!
 //! [`crate::select`] runs the engines that this module names. A complete grid or a regular tree determines the engine, which is
 //! used without comparison. On any other fabric, a fast engine that always succeeds is the baseline, and slower engines are
-//! compared with it within the work budget. A loss does not change the engine: the installed routing is rerouted incrementally.
+//! compared with it within the work budget. A loss of links does not change the engine: the installed routing is rerouted
+//! incrementally.
 
 use crate::diagnostics::{Structure, TreeFigures};
 use crate::engine::RoutingRequest;
@@ -68,7 +69,7 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
         return Advice::structured(&["torus-2QoS", "dor"], reason);
     }
     let no_tree = match tree(topo, hints) {
-        Ok(tree) => return of_tree(topo, &tree),
+        Ok(tree) => return advice_for_tree(topo, &tree),
         Err(mismatch) => mismatch,
     };
     let no_grid = match grid(topo, hints) {
@@ -103,7 +104,7 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
 }
 
 /// Trees are routed on one VL: incremental reroutes are fast, and programs that choose their own SL cannot cause a credit loop.
-fn of_tree(topo: &Topology, tree: &DetectedTree) -> Advice {
+fn advice_for_tree(topo: &Topology, tree: &DetectedTree) -> Advice {
     let is_regular = is_regular(topo, tree);
     let reason = Structure::Tree {
         is_regular,

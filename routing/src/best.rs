@@ -1,11 +1,11 @@
 //! Selects the best of several verified routings.
 //!
 //! Two figures count: routes over the busiest channel ([`Proof::max_load`]), which limit all-to-all traffic, and the mean
-//! number of flows over the busiest channel in a shift ([`crate::quality::ShiftCongestion`]), which limit the stages of a collective. The
-//! cost is `max_load` squared times the shift figure; `max_load` has the greater weight because it does not depend on the order
-//! in which a program numbers its processes. Routings within 5 % of the lowest cost count as equal: of these, the one that
-//! changes the fewest installed entries is selected, then the one with the fewest VLs, then the first. A restart on an
-//! unchanged fabric therefore changes no entry.
+//! number of flows over the busiest channel in a shift permutation ([`crate::quality::ShiftCongestion`]), which limit the stages of
+//! a collective. The cost is `max_load` squared times the shift figure; `max_load` has the greater weight because it does not
+//! depend on the order in which a program numbers its processes. Routings within 5 % of the lowest cost count as equal: of
+//! these, the one that changes the fewest installed entries is selected, then the one with the fewest VLs, then the first. A
+//! restart on an unchanged fabric therefore changes no entry.
 
 use crate::diagnostics::{Diagnostic, RoutingFigures};
 use crate::engine::{Routing, RoutingRequest};
@@ -15,7 +15,7 @@ use crate::verify::Proof;
 /// Costs up to this multiple of the lowest count as equal.
 const COST_TOLERANCE: f64 = 1.05;
 
-/// Number of shifts evaluated per routing.
+/// Number of shift permutations evaluated per routing.
 const SHIFTS_MAX: usize = 64;
 
 /// Returns the best of the routings, which are in order of preference, and a diagnostic if there was more than one.
@@ -44,7 +44,7 @@ pub(crate) fn select_best(
             changed_entries: changed_entries(request, routing),
         });
     let figures: Vec<Figures> = figures.collect();
-    let at = best_index(&figures);
+    let best = best_index(&figures);
     let compared = passed
         .iter()
         .zip(&figures)
@@ -56,9 +56,9 @@ pub(crate) fn select_best(
         });
     let diagnostic = Diagnostic::Compared {
         routings: compared.collect(),
-        best: passed[at].0.engine,
+        best: passed[best].0.engine,
     };
-    (Some(passed.swap_remove(at)), Some(diagnostic))
+    (Some(passed.swap_remove(best)), Some(diagnostic))
 }
 
 /// Figures by which a routing is selected.

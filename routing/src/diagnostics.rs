@@ -186,7 +186,7 @@ pub enum Structure {
 }
 
 impl Structure {
-    /// Whether a diagnostic of an engine has only what the structure has.
+    /// Whether the structure already contains what a diagnostic of an engine reports.
     pub(crate) fn includes(&self, diagnostic: &Diagnostic) -> bool {
         match (self, diagnostic) {
             (Self::Tree { .. }, Diagnostic::Tree(_)) => true,
@@ -325,7 +325,7 @@ impl fmt::Display for Diagnostic {
             Self::Tree(tree) => tree.fmt(f),
             Self::UnusedPortList(name) => write!(
                 f,
-                "list of {name} ports ignored: no port of it is in this fabric"
+                "list of {name} ports ignored: none of its ports is in this fabric"
             ),
             Self::DownUpPairs { pairs, vls } => {
                 write!(

@@ -44,7 +44,8 @@ pub struct TorusHint {
     pub wraps: [bool; 3],
     /// Seeds, in the order in which they are tried.
     pub seeds: Vec<TorusSeed>,
-    /// Maximum number of end ports per switch (`portgroup_max_ports`).
+    /// Maximum size of a port group: the parallel links to one switch, or the end ports of a switch and its port 0
+    /// (`portgroup_max_ports`).
     pub portgroup_max_ports: u16,
     /// Order in which parallel links and end ports are used (`port_order`).
     pub port_order: Vec<PortNum>,

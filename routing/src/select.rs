@@ -1,7 +1,7 @@
 //! Engine selection: the first engine in the operator's list whose tables pass verification.
 //!
-//! `auto` in the list stands for the engines that suit the fabric (`auto`): engines for its structure, or a fast baseline and
-//! candidates that are compared with it within the work budget of the request (`best`). Engines that the operator names have no
+//! `auto` in the list stands for the engines that suit the fabric (module `auto`): engines for its structure, or a fast baseline and
+//! candidates that are compared with it within the work budget of the request (module `best`). Engines that the operator names have no
 //! budget. The fallback engines follow at the end of every list: `updn`, and `nue` within the budget. They route any connected
 //! graph without credit loops. `no_fallback` in the list disables them.
 //!
@@ -214,7 +214,7 @@ pub fn route_with_progress(
     request: &RoutingRequest<'_>,
     watch: &mut dyn FnMut(SelectionStep<'_>),
 ) -> Selection {
-    if let Some((routing, proof, cache)) = rerouted(request) {
+    if let Some((routing, proof, cache)) = try_reroute(request) {
         return Selection {
             chosen: Some((routing, proof)),
             rejected: Vec::new(),
@@ -253,7 +253,7 @@ pub fn route_with_progress(
 }
 
 /// Reroutes the installed routing incrementally, if the fabric only lost links or LIDs and the result passes verification.
-fn rerouted(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteCache)> {
+fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteCache)> {
     let last = request.previous.last.as_ref()?;
     let (mut routing, dependencies) = reroute_cached(request, &RerouteLimits::default())?;
     let mut verifier = last.cache.verifier().cloned().unwrap_or_default();
@@ -346,11 +346,11 @@ impl Attempts<'_, '_> {
     /// The first routing that passes. Its work counts against the budget, but is not limited by it.
     fn first(&mut self, engines: &[&str], stage: &Stage<'_>) -> Option<Verified> {
         let work = WorkBudget::limited(u64::MAX - 1);
-        let results = engines
+        let verified = engines
             .iter()
             .find_map(|engine| self.attempt(engine, stage, &work));
         let _ = self.request.budget.spend(work.spent());
-        results
+        verified
     }
 
     fn attempt(&mut self, name: &str, stage: &Stage<'_>, budget: &WorkBudget) -> Option<Verified> {

@@ -90,19 +90,19 @@ impl DependencySet {
     /// The channels in topological order; incomplete if there is a cycle.
     pub(super) fn topological_order(&self, channels: &impl ChannelNumbering) -> Vec<u32> {
         let n = self.channels();
-        let mut before = vec![0u32; n];
+        let mut in_degree = vec![0u32; n];
         for (_, y) in self.iter(channels) {
-            before[y as usize] += 1;
+            in_degree[y as usize] += 1;
         }
         let mut order: Vec<u32> = (0..to_u32(n))
-            .filter(|&c| before[c as usize] == 0)
+            .filter(|&c| in_degree[c as usize] == 0)
             .collect();
         let mut position = 0;
         while let Some(&x) = order.get(position) {
             position += 1;
             for y in self.after(channels, x) {
-                before[y as usize] -= 1;
-                if before[y as usize] == 0 {
+                in_degree[y as usize] -= 1;
+                if in_degree[y as usize] == 0 {
                     order.push(y);
                 }
             }
@@ -121,24 +121,25 @@ impl DependencySet {
         if order.len() == n {
             return None;
         }
-        let mut left = vec![true; n];
-        order.iter().for_each(|&c| left[c as usize] = false);
+        let mut remaining = vec![true; n];
+        order.iter().for_each(|&c| remaining[c as usize] = false);
         // Every remaining channel has a predecessor that remains, so going backwards ends in a cycle.
-        let mut before = vec![u32::MAX; n];
-        for x in (0..to_u32(n)).filter(|&x| left[x as usize]) {
-            self.after(channels, x).for_each(|y| before[y as usize] = x);
+        let mut predecessor = vec![u32::MAX; n];
+        for x in (0..to_u32(n)).filter(|&x| remaining[x as usize]) {
+            self.after(channels, x)
+                .for_each(|y| predecessor[y as usize] = x);
         }
-        let mut start = (0..to_u32(n)).find(|&x| left[x as usize])?;
+        let mut start = (0..to_u32(n)).find(|&x| remaining[x as usize])?;
         for _ in 0..n {
-            start = before[start as usize];
+            start = predecessor[start as usize];
         }
         // Breadth-first search from this channel back to itself finds a shortest cycle through it.
         let mut from = vec![u32::MAX; n];
         let mut queue = vec![start];
-        let mut at = 0;
-        while let Some(&x) = queue.get(at) {
-            at += 1;
-            for y in self.after(channels, x).filter(|&y| left[y as usize]) {
+        let mut position = 0;
+        while let Some(&x) = queue.get(position) {
+            position += 1;
+            for y in self.after(channels, x).filter(|&y| remaining[y as usize]) {
                 if y == start {
                     let mut cycle = vec![x];
                     while let Some(&last) = cycle.last().filter(|&&last| last != start) {

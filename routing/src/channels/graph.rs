@@ -46,8 +46,8 @@ pub(super) enum SearchDirection {
 
 /// Limits of searches, and the source of dependencies that are read on demand.
 pub(super) trait SearchControl<C> {
-    /// Whether channels are visited in the order in which they are found and a cycle is detected when the search visits
-    /// its last channel. Otherwise the search is depth first and stops when it finds that channel.
+    /// Whether searches are breadth first and detect a cycle when they visit their goal. Otherwise they are depth first
+    /// and detect it when they find the goal.
     const BREADTH_FIRST: bool;
 
     /// Called for each channel that a search finds after its start.
@@ -83,7 +83,7 @@ pub(super) struct AcyclicDependencyGraph {
     /// Number of the last search that found each channel.
     last_search: Vec<u32>,
     search: u32,
-    /// Working memory of searches: channels to visit, channels found.
+    /// Working memory of searches: channels to visit, channels after the head of a new dependency, channels before its tail.
     stack: Vec<u32>,
     after_head: Vec<u32>,
     before_tail: Vec<u32>,
@@ -218,7 +218,7 @@ impl AcyclicDependencyGraph {
         }
         self.search::<true, C, _>(channels, y, x, control)?;
         self.search::<false, C, _>(channels, x, y, control)?;
-        // The earlier channels, then the later ones, each in their present order, share the positions of both.
+        // The channels up to `x`, then those from `y`, each in their current order, take the positions of both, ascending.
         let position = &self.position;
         self.before_tail
             .sort_unstable_by_key(|&c| position[c as usize]);
@@ -238,8 +238,8 @@ impl AcyclicDependencyGraph {
         Ok(())
     }
 
-    /// Finds the channels that come after `start`, up to `goal` ([`Self::later`]), or before it, down to `goal`
-    /// ([`Self::earlier`]).
+    /// Finds the channels that come after `start`, up to `goal` (in `after_head`), or before it, down to `goal` (in
+    /// `before_tail`).
     fn search<const FORWARD: bool, C: ChannelNumbering, S: SearchControl<C>>(
         &mut self,
         channels: &C,

@@ -1,8 +1,8 @@
 //! A virtual layer: an acyclic channel dependency graph with a topological order of the channels, and the dependencies that
 //! it rejected.
 //!
-//! Engines add dependencies to a layer and remove only those added last. So a dependency that closes a cycle now will
-//! always close one, and is not searched again.
+//! Engines add dependencies to a layer and remove only those added last. A dependency that closed a cycle once is
+//! therefore rejected without another search.
 
 use super::dependencies::{Dependency, DependencySet};
 use super::graph::{

@@ -13,7 +13,7 @@ use crate::tables::Lft;
 use crate::topology::Topology;
 use crate::vl_plan::SLS;
 
-/// Forwarding tables and the limits for reading dependencies from them.
+/// Forwarding tables from which dependencies are read.
 #[derive(Debug)]
 pub(crate) struct Lookup<'a> {
     tables: &'a [&'a Lft],

@@ -31,10 +31,10 @@ pub(crate) fn dependencies_of_tables(
     }
     let mut dependencies = DependencySet::empty(&channels);
     if !lids_of_one_vl.is_empty() {
-        let made: Vec<Vec<u64>> = (0..channels.ports.switches())
+        let masks_by_switch: Vec<Vec<u64>> = (0..channels.ports.switches())
             .into_par_iter()
             .map(|u| {
-                by_row(
+                dependencies_from_switch(
                     channels,
                     &rows,
                     &lids_of_one_vl,
@@ -44,7 +44,7 @@ pub(crate) fn dependencies_of_tables(
             })
             .collect();
         let mut at = 0;
-        for masks in made {
+        for masks in masks_by_switch {
             dependencies.rows[at..at + masks.len()].copy_from_slice(&masks);
             at += masks.len();
         }
@@ -62,9 +62,8 @@ pub(crate) fn dependencies_of_tables(
 /// No port.
 const NONE: u8 = PortNum::DROP.raw();
 
-/// Dependencies from the channels that leave one switch, for LIDs with a single VL each. Processes the words of that
-/// switch's channels.
-fn by_row(
+/// Dependencies from the channels that leave switch `u`, for LIDs with a single VL each: the rows of these channels.
+fn dependencies_from_switch(
     channels: VlChannelNumbers<'_>,
     rows: &[&[u8]],
     lids: &[(usize, u8)],
@@ -86,7 +85,7 @@ fn by_row(
             if let Some(word) =
                 masks.get_mut((port * vls + usize::from(vl)) * words_per_row + bit / 64)
             {
-                // Words of other switches and of ports that are not channels are cleared below.
+                // Bits of output ports without a link to a switch are cleared below.
                 if bit / 64 < words_per_row {
                     *word |= 1 << (bit % 64);
                 }
@@ -97,14 +96,14 @@ fn by_row(
         let Some((v, _)) = u8::try_from(port).ok().and_then(|p| ports.peer(u, p)) else {
             continue;
         };
-        let mut real = vec![0u64; words_per_row];
+        let mut link_bits = vec![0u64; words_per_row];
         for bit in 0..ports.ports(v) * vls {
             let out = u8::try_from(bit / vls).unwrap_or(NONE);
-            real[bit / 64] |= u64::from(ports.peer(v, out).is_some()) << (bit % 64);
+            link_bits[bit / 64] |= u64::from(ports.peer(v, out).is_some()) << (bit % 64);
         }
         for vl in 0..vls {
             let node = &mut masks[(port * vls + vl) * words_per_row..][..words_per_row];
-            node.iter_mut().zip(&real).for_each(|(w, r)| *w &= r);
+            node.iter_mut().zip(&link_bits).for_each(|(w, r)| *w &= r);
         }
     }
     masks
@@ -119,7 +118,7 @@ pub(crate) fn dependencies_of_lids(
     next: impl Fn(usize, usize) -> [u8; 2] + Sync,
 ) -> (DependencySet, Vec<Destination>) {
     let blocks: Vec<&[Destination]> = lids.chunk_by(|a, b| block_of(a) == block_of(b)).collect();
-    // One record per worker instead of one per block, because records are large.
+    // One set per worker instead of one per block, because sets are large.
     let share = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
     let end_ports: Vec<Vec<u8>> = topo
         .switches()
@@ -130,13 +129,13 @@ pub(crate) fn dependencies_of_lids(
         .par_chunks(share)
         .map(|blocks| {
             let mut walk = PacketWalk::new(channels, &end_ports);
-            let (mut dependencies, mut round) = none();
+            let (mut dependencies, mut looping) = none();
             for d in blocks.iter().copied().flatten() {
                 if !walk.add_lid(d, &next, &mut dependencies) {
-                    round.push(*d);
+                    looping.push(*d);
                 }
             }
-            (dependencies, round)
+            (dependencies, looping)
         })
         .reduce_with(|mut a, b| {
             a.0.union_with(&b.0);
@@ -154,7 +153,7 @@ fn block_of(d: &Destination) -> usize {
 /// Set of (SL, VL) pairs of the packets on a channel, one bit each.
 type SlVlSet = [u64; SLS * 16 / 64];
 
-/// Follows one LID after the other from all switches at once, the farthest first.
+/// Follows the packets to one LID at a time: each switch after all switches that forward to it.
 struct PacketWalk<'a> {
     channels: VlChannelNumbers<'a>,
     links: &'a PortChannels,
@@ -200,7 +199,7 @@ impl<'a> PacketWalk<'a> {
     ) -> bool {
         let n = self.links.switches();
         let lid = usize::from(d.lid.raw());
-        let wide = self.packets.vl_of_lid(d).is_none();
+        let vl_varies = self.packets.vl_of_lid(d).is_none();
         self.waiting.fill(0);
         for v in 0..n {
             let mut ports = next(v, lid);
@@ -215,8 +214,8 @@ impl<'a> PacketWalk<'a> {
             self.leaving[v] = [[0; 4]; 2];
         }
         for v in 0..n {
-            let real = d.port != PortNum::ZERO || !self.end_ports[v].is_empty();
-            let sl = if real && wide {
+            let is_sender = d.port != PortNum::ZERO || !self.end_ports[v].is_empty();
+            let sl = if is_sender && vl_varies {
                 self.packets.sl(v, d)
             } else {
                 0
@@ -225,7 +224,7 @@ impl<'a> PacketWalk<'a> {
                 if let Some((peer, _)) = self.links.peer(v, port) {
                     self.waiting[peer] += 1;
                 }
-                if real {
+                if is_sender {
                     self.inject(v, index, port, sl, d);
                 }
             }
@@ -275,8 +274,8 @@ impl<'a> PacketWalk<'a> {
         for (index, out) in self.next_ports(v) {
             for (word, &bits) in packets.iter().enumerate() {
                 for bit in set_bits(&[bits]) {
-                    let kind = u8::try_from(word * 64 + bit as usize).unwrap_or(u8::MAX);
-                    let (sl, vl) = (kind / 16, kind % 16);
+                    let sl_vl = u8::try_from(word * 64 + bit as usize).unwrap_or(u8::MAX);
+                    let (sl, vl) = (sl_vl / 16, sl_vl % 16);
                     if let Some(next_vl) = self.packets.vl(v, input, out, sl) {
                         let next = self
                             .channels

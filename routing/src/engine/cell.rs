@@ -70,13 +70,13 @@ impl From<EngineStop> for RouteError {
     }
 }
 
-/// Runs `narrow` with one-byte cells and, if a distance does not fit, `wide` with two-byte cells.
+/// Computes a result with one-byte cells and, if a distance does not fit, again with two-byte cells.
 pub(crate) fn with_smallest_cells<T>(
     with_narrow_cells: impl FnOnce() -> Result<T, EngineStop>,
-    wide: impl FnOnce() -> Result<T, EngineStop>,
+    with_wide_cells: impl FnOnce() -> Result<T, EngineStop>,
 ) -> Result<T, RouteError> {
     match with_narrow_cells() {
-        Err(EngineStop::CellOverflow) => Ok(wide()?),
+        Err(EngineStop::CellOverflow) => Ok(with_wide_cells()?),
         result => Ok(result?),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! End ports are numbered leaf by leaf, subtree by subtree. The digits of the number, in the arities of the levels, are
 //! the columns that route its LID; its *trunk* is the chain of switches from its leaf upwards through these columns.
-//! All switches forward a LID to its trunk as far from the destination as possible. So on a full tree a shift
+//! A switch forwards a LID towards the highest switch of its trunk that is on a shortest path. So on a full tree a shift
 //! permutation has no link conflict, and losses elsewhere change nothing.
 //!
 //! Where a trunk is broken or unreachable, the remaining next hops are assigned in rotation: by the digits of the number,
@@ -158,7 +158,7 @@ impl DmodcAssignment {
         self.lid_rotation.push(lid_rotation + t);
     }
 
-    /// Extends the trunk of the LID that was entered last.
+    /// Extends the trunk of the LID appended last.
     fn extend_trunk<C: HopCell>(&mut self, dest: usize, graph: &Graph, matrix: &HopMatrix<C>) {
         let digits = self.digit.len() - self.levels;
         let (mut tip, mut length) = (dest, 0);
@@ -213,7 +213,7 @@ impl DmodcAssignment {
         (slot != NONE).then_some(usize::from(slot))
     }
 
-    /// Index of the next hop, out of `of`, for a LID whose column is unavailable.
+    /// Index of the next hop, out of `count`, for a LID whose column is unavailable.
     #[inline(always)]
     pub(crate) fn alternative(&self, v: usize, lid: &LidAssignment<'_>, count: u32) -> u32 {
         (lid.lid_rotation + self.rotation[v] + 1) % count.max(1)

@@ -5,7 +5,7 @@
 //! rings, one VL is enough. Rings take two VLs and one SL for each combination of datelines crossed; on one VL, no
 //! packet passes through the first switch of a ring, at the price of longer paths. In an incomplete grid, rings and
 //! full meshes are routed around missing links where possible. Pairs of switches that dimension order cannot connect
-//! take detours, on VL 0 if that closes no credit loop, otherwise on further VLs.
+//! take detours, on VL 0 if that closes no credit loop, otherwise on additional VLs.
 
 use std::sync::Arc;
 
@@ -99,9 +99,15 @@ fn route_with_rings(
         .collect();
     let paths = GridPaths::new(graph, frame, &lines, GapRule::Detours);
     let mut scheme = DatelineVls::new(frame, rings);
-    let further = (usize::from(usable) - scheme.vls).min(SLS - scheme.sls);
-    let share = scheme.vls == 1;
-    let pair_vls = detours::assign_vls(graph, &paths, share, further, request.budget);
+    let max_additional = (usize::from(usable) - scheme.vls).min(SLS - scheme.sls);
+    let shares_layer_0 = scheme.vls == 1;
+    let pair_vls = detours::assign_vls(
+        graph,
+        &paths,
+        shares_layer_0,
+        max_additional,
+        request.budget,
+    );
     let (pair_vls, num_vls) = pair_vls.map_err(|error| match error {
         VlError::Budget => RouteError::Budget,
         VlError::TooFewVls(more) => RouteError::TooFewVls {
@@ -168,7 +174,7 @@ fn trees(
     }
 }
 
-/// SLs and VLs: first the combinations of datelines crossed, then one SL and one VL for each further layer.
+/// SLs and VLs: first the combinations of datelines crossed, then one SL and one VL for each additional layer.
 struct DatelineVls {
     /// SL bit of each axis with a dateline.
     bits: Vec<Option<u32>>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::diagnostics::Diagnostic;
 use crate::vl_plan::{PathSl, VlPlan};
 
-/// In [`DownUpPairs::vl`]: routed on VL 0, and down/up paths must not pass through it.
+/// In [`DownUpPairs::vl`]: the pair is routed on VL 0, and no down/up path to the destination passes through the source.
 pub(super) const NO_TRANSIT: u8 = 0x80;
 
 /// Pairs of switches that are routed down and up, and their VLs.
@@ -49,7 +49,7 @@ impl DownUpPairs {
         VlPlan::modulo(self.vls, PathSl::BySwitches(rows.collect()))
     }
 
-    pub(crate) const fn note(&self) -> Diagnostic {
+    pub(crate) const fn diagnostic(&self) -> Diagnostic {
         Diagnostic::DownUpPairs {
             pairs: self.pairs,
             vls: self.vls,

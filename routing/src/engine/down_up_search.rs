@@ -26,7 +26,7 @@ use super::hop_matrix::HopMatrix;
 use crate::structure::tree::DetectedTree;
 
 /// Paths from all switches to one destination.
-struct Column<C> {
+struct DestinationPaths<C> {
     /// Switches routed down and up, from the bottom: hops, and whether some path ends with a descent.
     down_up: Vec<(usize, C, bool)>,
     /// Switches through which down/up paths must not pass.
@@ -96,8 +96,8 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
     if 4 * turning_pairs(graph, &non_leaves, &unreached) <= busy * max_leaf_degree(graph, tree) {
         return;
     }
-    let Some((columns, wanted)) =
-        symmetric_columns(graph, tree, &position, matrix, &non_leaves, unreached)
+    let Some((paths_by_dest, wanted)) =
+        symmetric_paths(graph, tree, &position, matrix, &non_leaves, unreached)
     else {
         return;
     };
@@ -109,9 +109,9 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
         pairs: 0,
     };
     // VL 1 is for paths that descend, then climb. Each level with a final descent has a VL of its own after it.
-    let descending = non_leaves.iter().zip(&columns);
+    let descending = non_leaves.iter().zip(&paths_by_dest);
     let mut levels: Vec<u32> = descending
-        .filter(|(_, column)| column.down_up.iter().any(|v| v.2))
+        .filter(|(_, paths)| paths.down_up.iter().any(|v| v.2))
         .map(|(&d, _)| tree.rank[d])
         .collect();
     levels.sort_unstable();
@@ -121,13 +121,13 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
         return;
     }
     let number = |d: usize| levels.binary_search(&tree.rank[d]).unwrap_or(0) + 2;
-    for (&d, column) in non_leaves.iter().zip(&columns) {
-        for &v in &column.no_transit {
+    for (&d, paths) in non_leaves.iter().zip(&paths_by_dest) {
+        for &v in &paths.no_transit {
             pairs.vl[v * n + d] = NO_TRANSIT;
         }
     }
-    for (&d, column) in non_leaves.iter().zip(&columns) {
-        for &(v, cell, descends) in &column.down_up {
+    for (&d, paths) in non_leaves.iter().zip(&paths_by_dest) {
+        for &(v, cell, descends) in &paths.down_up {
             let vl = if descends { number(d) } else { 1 };
             let vl = u8::try_from(vl).unwrap_or(u8::MAX);
             // Both directions of a pair use the same VL.
@@ -184,16 +184,16 @@ fn max_leaf_degree(graph: &Graph, tree: &DetectedTree) -> u64 {
     max_degree.unwrap_or(1)
 }
 
-/// Columns of all switches above the leaves in which every pair is routed down and up in both directions or in neither,
+/// Paths to all switches above the leaves, where every pair is routed down and up in both directions or in neither,
 /// and the number of such pairs. `None` if this takes too many rounds because the tree is too incomplete.
-fn symmetric_columns<C: HopCell>(
+fn symmetric_paths<C: HopCell>(
     graph: &Graph,
     tree: &DetectedTree,
     position: &[usize],
     matrix: &HopMatrix<C>,
     non_leaves: &[usize],
     unreached: Vec<Vec<usize>>,
-) -> Option<(Vec<Column<C>>, usize)> {
+) -> Option<(Vec<DestinationPaths<C>>, usize)> {
     let mut row = vec![usize::MAX; graph.len()];
     for (i, &v) in non_leaves.iter().enumerate() {
         row[v] = i;
@@ -207,21 +207,21 @@ fn symmetric_columns<C: HopCell>(
         })
         .collect();
     let unreached_sets: Vec<FixedBitSet> = pending.clone();
-    let mut columns: Vec<Column<C>> = Vec::new();
-    columns.resize_with(non_leaves.len(), || Column {
+    let mut paths_by_dest: Vec<DestinationPaths<C>> = Vec::new();
+    paths_by_dest.resize_with(non_leaves.len(), || DestinationPaths {
         down_up: Vec::new(),
         no_transit: Vec::new(),
     });
     let mut dirty: Vec<usize> = (0..non_leaves.len()).collect();
     for _ in 0..ROUNDS {
-        let new_columns: Vec<(usize, Column<C>)> = dirty
+        let new_paths: Vec<(usize, DestinationPaths<C>)> = dirty
             .par_iter()
             .map(|&i| {
                 let unreached = &unreached_sets[i];
                 let from = pending[i].clone();
                 (
                     i,
-                    column(
+                    paths_to(
                         graph,
                         tree,
                         position,
@@ -234,9 +234,9 @@ fn symmetric_columns<C: HopCell>(
             })
             .collect();
         let mut next: Vec<usize> = Vec::new();
-        for (i, column) in new_columns {
+        for (i, paths) in new_paths {
             let mut left = FixedBitSet::with_capacity(graph.len());
-            left.extend(column.down_up.iter().map(|v| v.0));
+            left.extend(paths.down_up.iter().map(|v| v.0));
             for v in pending[i].difference(&left).collect::<Vec<_>>() {
                 let back = &mut pending[row[v]];
                 if back.contains(non_leaves[i]) {
@@ -244,16 +244,16 @@ fn symmetric_columns<C: HopCell>(
                     next.push(row[v]);
                 }
             }
-            // A pair that another column removed in this round stays removed.
+            // A pair that was removed in this round for another destination stays removed.
             if !left.is_subset(&pending[i]) {
                 next.push(i);
             }
             pending[i].intersect_with(&left);
-            columns[i] = column;
+            paths_by_dest[i] = paths;
         }
         if next.is_empty() {
             let pairs = pending.iter().map(|set| set.count_ones(..)).sum();
-            return Some((columns, pairs));
+            return Some((paths_by_dest, pairs));
         }
         next.sort_unstable();
         next.dedup();
@@ -262,9 +262,9 @@ fn symmetric_columns<C: HopCell>(
     None
 }
 
-/// The paths to one destination. Of `from`, those switches are routed down and up that can be and that no other path
-/// passes through; `without` are all switches without an up/down path.
-fn column<C: HopCell>(
+/// The paths to one destination. Switches in `from` are routed down and up if such a path exists and no other path passes
+/// through them; `unreached` has all switches without an up/down path.
+fn paths_to<C: HopCell>(
     graph: &Graph,
     tree: &DetectedTree,
     position: &[usize],
@@ -272,14 +272,14 @@ fn column<C: HopCell>(
     dest: usize,
     unreached: &FixedBitSet,
     mut from: FixedBitSet,
-) -> Column<C> {
+) -> DestinationPaths<C> {
     let n = graph.len();
-    let mut column = Column {
+    let mut paths = DestinationPaths {
         down_up: Vec::new(),
         no_transit: Vec::new(),
     };
     if unreached.is_clear() {
-        return column;
+        return paths;
     }
     let mut by_distance: Vec<usize> = (0..n).filter(|&v| v != dest).collect();
     by_distance.sort_by_cached_key(|&v| (matrix.cell(v, dest).hops(), graph.lid_rank[v]));
@@ -312,7 +312,7 @@ fn column<C: HopCell>(
         lowest_first.sort_unstable_by_key(|&v| Reverse(position[v]));
         let mut hops = vec![C::FAR; n];
         let mut is_unreachable = false;
-        column.down_up.clear();
+        paths.down_up.clear();
         for v in lowest_first {
             let below = || {
                 let peers = graph.slots(v).iter().map(|s| s.peer);
@@ -336,7 +336,7 @@ fn column<C: HopCell>(
                 Some(nearest) if climbs || level => {
                     hops[v] = nearest;
                     shape[v].climbs = climbs;
-                    column.down_up.push((v, nearest, !climbs));
+                    paths.down_up.push((v, nearest, !climbs));
                 }
                 _ => {
                     from.set(v, false);
@@ -349,8 +349,8 @@ fn column<C: HopCell>(
         }
     }
     let no_transit = (0..n).filter(|&v| v != dest && !from[v] && !shape[v].up_down);
-    column.no_transit.extend(no_transit);
-    column
+    paths.no_transit.extend(no_transit);
+    paths
 }
 
 /// Maximum number of rounds in which both directions are compared. Pairs that stay on VL 0 affect few others.

@@ -128,8 +128,8 @@ fn dmodc_table<C: HopCell, const W: usize>(
             let entry = &mut entries[usize::from(d.lid.raw())];
             if d.port == PortNum::ZERO {
                 // Management packets do not count as load: any legal next hop.
-                let turn = u32::try_from(rank).unwrap_or(0);
-                let slot = nth_slot(candidates, turn % legal.max(1));
+                let index = u32::try_from(rank).unwrap_or(0);
+                let slot = nth_slot(candidates, index % legal.max(1));
                 *entry = slot.map_or(PortNum::DROP.raw(), |k| ports[k].1[rank % ports[k].1.len()]);
                 continue;
             }
@@ -196,12 +196,12 @@ fn contains_slot<const W: usize>(mask: &Mask<W>, slot: usize) -> bool {
 /// The `n`-th slot of a mask, from 0.
 #[inline(always)]
 fn nth_slot<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
-    let mut before = n;
+    let mut skipped = n;
     for (w, &word) in mask.iter().enumerate() {
-        if before < word.count_ones() {
-            return SetBits(word).nth(before as usize).map(|bit| w * 64 + bit);
+        if skipped < word.count_ones() {
+            return SetBits(word).nth(skipped as usize).map(|bit| w * 64 + bit);
         }
-        before -= word.count_ones();
+        skipped -= word.count_ones();
     }
     None
 }
@@ -254,7 +254,7 @@ fn keep_installed_entries<C: HopCell>(
         .collect()
 }
 
-/// Whether the fresh tables use a link between switches with known tables that is idle in both directions now.
+/// Whether the fresh tables use a link that no installed table uses in either direction.
 fn uses_idle_link(
     topo: &Topology,
     graph: &Graph,

@@ -1,6 +1,6 @@
-//! Engine `ftree`: OpenSM's fat-tree engine by name and contract, for pure fat trees, balanced for shift traffic.
+//! Engine `ftree`: counterpart of OpenSM's engine of this name, for pure fat trees, balanced for shift traffic.
 //!
-//! Like OpenSM, it refuses links within a level and parallel link groups of unequal size, unless roots are configured,
+//! Like OpenSM, it rejects links within a level and parallel link groups of unequal size, unless roots are configured,
 //! and it supports compute and I/O port lists. Unlike OpenSM, it detects roots if every switch has an aggregation node,
 //! it accepts missing links, and it supports LMC above 0. Paths are computed as in `dmodc`.
 

@@ -250,12 +250,12 @@ impl HopMatrix<u16> {
         for dest in 0..n {
             let mut queue = BinaryHeap::from([Reverse((0, dest))]);
             matrix.cells[dest * n + dest] = 0;
-            while let Some(Reverse((hops, at))) = queue.pop() {
-                if hops > matrix.cell(at, dest).hops() {
+            while let Some(Reverse((hops, v))) = queue.pop() {
+                if hops > matrix.cell(v, dest).hops() {
                     continue;
                 }
-                for slot in graph.slots(at) {
-                    let farther = hops + matrix.weight(slot.peer, at);
+                for slot in graph.slots(v) {
+                    let farther = hops + matrix.weight(slot.peer, v);
                     if farther < matrix.cell(slot.peer, dest).hops() {
                         matrix.cells[slot.peer * n + dest] =
                             u16::try_from(farther).map_err(|_| EngineStop::CellOverflow)?;

@@ -71,7 +71,7 @@ pub(crate) fn relieve_overloaded_links<C: HopCell>(
         budget.spend_len(COLUMN_UNITS * lids * graph.len())?;
         let flows: Vec<Vec<(usize, u64)>> = batch
             .par_iter()
-            .map(|lids| balance.present_load(lids, lfts))
+            .map(|lids| balance.current_load(lids, lfts))
             .collect();
         for (link, flow) in flows.into_iter().flatten() {
             load[link] += flow;
@@ -119,7 +119,7 @@ type Lids = Vec<Destination>;
 
 /// Groups of LIDs that are routed together, in order: first those named in the hints, then by switch.
 fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
-    let mut first: Vec<Lids> = Vec::new();
+    let mut groups: Vec<Lids> = Vec::new();
     let mut is_listed = fixedbitset::FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
     for lid in &hints.routing_order {
         let destinations = topo.destinations();
@@ -132,7 +132,7 @@ fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
                 .copied()
                 .collect();
             if !lids.is_empty() {
-                first.push(lids);
+                groups.push(lids);
             }
         }
     }
@@ -143,10 +143,10 @@ fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
             .copied()
             .collect();
         if !lids.is_empty() {
-            first.push(lids);
+            groups.push(lids);
         }
     }
-    first
+    groups
 }
 
 /// Links between switches by slot, in the order of preference.
@@ -257,7 +257,7 @@ struct LoadBalance<'a, C> {
 struct Scratch {
     load: Vec<u64>,
     /// Link that each switch uses, and the switch it leads to.
-    taken: Vec<(u32, u32)>,
+    chosen: Vec<(u32, u32)>,
     flow: Vec<u64>,
     estimate: Vec<u64>,
 }
@@ -287,16 +287,18 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                 .collect();
             let lids: usize = batch.iter().map(Vec::len).sum();
             budget.spend_len(COLUMN_UNITS * lids * self.graph.len())?;
-            for one in routed {
-                for (lid, ports) in one.moved {
+            for result in routed {
+                for (lid, ports) in result.moved {
                     for (v, port) in ports {
                         lfts[v].set(lid, PortNum(port));
                     }
                 }
-                one.increases
+                result
+                    .increases
                     .iter()
                     .for_each(|&(link, by)| load[link] += by);
-                one.decreases
+                result
+                    .decreases
                     .iter()
                     .for_each(|&(link, by)| load[link] -= by);
             }
@@ -325,7 +327,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
     fn read_installed(&self, lid: Lid, order: &[usize], lfts: &[Lft], scratch: &mut Scratch) {
         for &v in order {
             let port = lfts[v].get(lid);
-            scratch.taken[v] = self.links.link_at(v, port.index());
+            scratch.chosen[v] = self.links.link_at(v, port.index());
         }
     }
 
@@ -335,7 +337,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             *flow = u64::from(hosts);
         }
         for &v in order.iter().rev() {
-            let (link, peer) = scratch.taken[v];
+            let (link, peer) = scratch.chosen[v];
             if link != NONE {
                 scratch.flow[peer as usize] += scratch.flow[v];
             }
@@ -346,14 +348,14 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         let n = self.graph.len();
         Scratch {
             load: load.to_vec(),
-            taken: vec![(NONE, 0); n],
+            chosen: vec![(NONE, 0); n],
             flow: vec![0; n],
             estimate: vec![0; n],
         }
     }
 
-    /// Present load on links caused by the LIDs of one switch.
-    fn present_load(&self, lids: &[Destination], lfts: &[Lft]) -> Vec<(usize, u64)> {
+    /// Current load on links caused by the LIDs of one switch.
+    fn current_load(&self, lids: &[Destination], lfts: &[Lft]) -> Vec<(usize, u64)> {
         let Some(dest) = lids.first().map(|d| d.switch.index()) else {
             return Vec::new();
         };
@@ -364,7 +366,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             self.read_installed(d.lid, &outwards.order, lfts, &mut scratch);
             self.flows(&outwards.order, &mut scratch);
             for &v in &outwards.order {
-                let link = scratch.taken[v].0;
+                let link = scratch.chosen[v].0;
                 if link != NONE && self.links.counted[link as usize] {
                     sum[link as usize] += scratch.flow[v];
                 }
@@ -390,7 +392,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         let mut scratch = self.scratch(before);
         for d in lids {
             let host = d.port != PortNum::ZERO;
-            scratch.taken.fill((NONE, 0));
+            scratch.chosen.fill((NONE, 0));
             scratch.estimate.fill(0);
             if let Some(enough) = enough {
                 if !host {
@@ -399,7 +401,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                 self.read_installed(d.lid, &outwards.order, lfts, &mut scratch);
                 self.flows(&outwards.order, &mut scratch);
                 let over = |v: usize| {
-                    let link = scratch.taken[v].0;
+                    let link = scratch.chosen[v].0;
                     link != NONE && scratch.flow[v] > 0 && scratch.load[link as usize] > enough
                 };
                 if !outwards.order.iter().any(|&v| over(v)) {
@@ -414,7 +416,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             for (estimate, &hosts) in scratch.estimate.iter_mut().zip(&self.graph.hosts) {
                 *estimate = (*estimate).max(u64::from(hosts));
             }
-            let old_ports = scratch.taken.clone();
+            let old_ports = scratch.chosen.clone();
             self.choose_links(&outwards, dest, host, enough.unwrap_or(0), &mut scratch);
             if host {
                 self.flows(&outwards.order, &mut scratch);
@@ -423,8 +425,8 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             let moved = outwards
                 .order
                 .iter()
-                .filter(|&&v| old_ports[v] != scratch.taken[v]);
-            let ports = moved.map(|&v| (v, self.links.port_of(scratch.taken[v].0)));
+                .filter(|&&v| old_ports[v] != scratch.chosen[v]);
+            let ports = moved.map(|&v| (v, self.links.port_of(scratch.chosen[v].0)));
             routed.moved.push((d.lid, ports.collect()));
         }
         for (link, (&now, &then)) in scratch.load.iter().zip(before).enumerate() {
@@ -440,7 +442,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
     /// Adds the flows to the load of the chosen links, or subtracts them.
     fn add_load(&self, order: &[usize], scratch: &mut Scratch, add: bool) {
         for &v in order {
-            let link = scratch.taken[v].0;
+            let link = scratch.chosen[v].0;
             if link != NONE && self.links.counted[link as usize] {
                 let load = &mut scratch.load[link as usize];
                 *load = if add {
@@ -466,14 +468,14 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         for (i, &v) in outwards.order.iter().enumerate() {
             let own_estimate = scratch.estimate[v];
             // Maximum and total load of the path that starts with this link.
-            let on_way = |link: usize, peer: usize| {
+            let path_load = |link: usize, peer: usize| {
                 let first = scratch.load[link] + own_estimate;
                 let (mut max, mut total, mut at) = (first, first, peer);
                 for _ in 0..WALK_MAX {
                     if at == dest {
                         break;
                     }
-                    let (next, to) = scratch.taken[at];
+                    let (next, to) = scratch.chosen[at];
                     if next == NONE {
                         break;
                     }
@@ -484,17 +486,17 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                 }
                 (max, total)
             };
-            let (old_port, to) = scratch.taken[v];
-            if old_port != NONE && on_way(old_port as usize, to as usize).0 <= enough {
-                // RerouteCache.
+            let (old_port, to) = scratch.chosen[v];
+            if old_port != NONE && path_load(old_port as usize, to as usize).0 <= enough {
+                // Keep the installed link.
             } else {
                 let slots = &outwards.legal[outwards.base[i]..outwards.base[i + 1]];
                 let best = slots.iter().min_by_key(|&&(slot, peer)| {
                     let link = self.links.lightest(slot, &scratch.load);
                     let stays = u32::try_from(link).is_ok_and(|c| c == old_port);
-                    (on_way(link, peer), !stays, self.links.preference[slot])
+                    (path_load(link, peer), !stays, self.links.preference[slot])
                 });
-                scratch.taken[v] = best.map_or((NONE, 0), |&(slot, peer)| {
+                scratch.chosen[v] = best.map_or((NONE, 0), |&(slot, peer)| {
                     let link = self.links.lightest(slot, &scratch.load);
                     (
                         u32::try_from(link).unwrap_or(NONE),
@@ -505,7 +507,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             if host && own_estimate > 0 {
                 let mut at = v;
                 for _ in 0..WALK_MAX {
-                    let (link, to) = scratch.taken[at];
+                    let (link, to) = scratch.chosen[at];
                     if at == dest || link == NONE {
                         break;
                     }

@@ -50,8 +50,8 @@ impl Engine for MinHop {
         };
         Ok(match order {
             Some(order) => {
-                let kept = ordered::positions(&order);
-                ordered::routing(self.name(), tables, &order, kept, Vec::new())
+                let switch_positions = ordered::positions(&order);
+                ordered::routing(self.name(), tables, &order, switch_positions, Vec::new())
             }
             None => Routing {
                 engine: self.name(),
@@ -90,7 +90,7 @@ fn tables<C: HopCell>(
     }
     let shortest_rows = filled(&shortest)?;
     let rows = tables.par_iter_mut().zip(shortest_rows).enumerate();
-    rows.for_each(|(s, (lft, plain))| {
+    rows.for_each(|(s, (lft, shortest_lft))| {
         let mut mixed = (**lft).clone();
         for dest in longer.ones() {
             let lids = request
@@ -98,7 +98,7 @@ fn tables<C: HopCell>(
                 .destinations_on(SwitchIdx::from_index(dest))
                 .iter();
             for d in lids.filter(|d| d.port != PortNum::ZERO) {
-                mixed.set(d.lid, plain.get(d.lid));
+                mixed.set(d.lid, shortest_lft.get(d.lid));
             }
         }
         if mixed != **lft {
@@ -142,16 +142,16 @@ fn destinations_with_longer_paths<C: HopCell>(
 /// Weights of links between neighbours: (switch, neighbour, hops). Of parallel links the smallest weight counts, and
 /// all are used.
 fn weights(topo: &Topology, hints: &Hints) -> Vec<(usize, usize, u16)> {
-    let listed_position = |s: SwitchIdx, port: PortNum| {
+    let link_weight = |s: SwitchIdx, port: PortNum| {
         let listed = hints
             .hop_weights
             .iter()
             .find(|(at, p, _)| (*at, *p) == (s, port));
         listed.map_or(1, |&(.., hops)| u16::from(hops.max(1)))
     };
-    let port_order = |s: SwitchIdx| {
+    let switch_weights = |s: SwitchIdx| {
         let links = topo.links(s).iter();
-        links.map(move |l| (s.index(), l.peer.index(), listed_position(s, l.port)))
+        links.map(move |l| (s.index(), l.peer.index(), link_weight(s, l.port)))
     };
-    topo.switches().flat_map(port_order).collect()
+    topo.switches().flat_map(switch_weights).collect()
 }

@@ -52,9 +52,9 @@ impl NeighborChannels {
                 }
             }
         }
-        let as_they_are: Vec<usize> = (0..graph.len()).collect();
+        let natural_order: Vec<usize> = (0..graph.len()).collect();
         Self {
-            index: index_channels(graph, &as_they_are),
+            index: index_channels(graph, &natural_order),
             of_port,
         }
     }

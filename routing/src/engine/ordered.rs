@@ -31,11 +31,11 @@ pub(crate) fn route(
         || tables::<u8>(request, graph, order, tree, vls),
         || tables::<u16>(request, graph, order, tree, vls),
     )?;
-    diagnostics.extend(down_up.as_ref().map(DownUpPairs::note));
-    let one_lane = routing(engine, tables, order, positions(order), diagnostics);
+    diagnostics.extend(down_up.as_ref().map(DownUpPairs::diagnostic));
+    let single_vl_routing = routing(engine, tables, order, positions(order), diagnostics);
     Ok(Routing {
         vl_plan: down_up.map_or_else(VlPlan::single, |pairs| pairs.vl_plan()),
-        ..one_lane
+        ..single_vl_routing
     })
 }
 
@@ -57,12 +57,12 @@ fn tables<C: HopCell>(
     Ok((tables, matrix.down_up))
 }
 
-/// A routing up and down `order`; `kept` is the order to store for the next run.
+/// A routing up and down `order`; `stored_order` is the order to store for the next run.
 pub(crate) fn routing(
     engine: &'static str,
     tables: Tables,
     order: &[usize],
-    kept: Vec<u32>,
+    stored_order: Vec<u32>,
     diagnostics: Vec<Diagnostic>,
 ) -> Routing {
     Routing {
@@ -70,7 +70,7 @@ pub(crate) fn routing(
         tables,
         vl_plan: VlPlan::single(),
         trees: TreeConstraint::Ordered(positions(order)),
-        order: Some(kept),
+        order: Some(stored_order),
         diagnostics,
     }
 }

@@ -6,7 +6,7 @@
 //! the VL is the dateline bit of the dimension of the output port, bit 1 is set after a turn from a later dimension to
 //! an earlier one, and bit 2 is the service level. So a service level takes four VLs, and one on links to end ports.
 //! Packets travel around a lost link the long way round its ring. They avoid a lost switch by turning one switch early;
-//! bit 1 of the VL is for the turn back into the ring. If that is not enough, the engine refuses the fabric.
+//! bit 1 of the VL is for the turn back into the ring. If that is not enough, the engine rejects the fabric.
 //!
 //! Behaviour and the meaning of SLs and VLs are those of OpenSM's engine (torus-2QoS(8)).
 
@@ -61,15 +61,15 @@ impl Engine for Torus2Qos {
         let grid = grid(topo, request.hints).map_err(ShapeError::NotATorus)?;
         // If a ring of one interpretation is split, another interpretation may still be routable.
         let frames = axes::frames(topo, &grid, hint)?;
-        let mut refused = ShapeError::NoAxes.into();
+        let mut first_error = ShapeError::NoAxes.into();
         for (i, frame) in frames.iter().enumerate() {
             match route_in_frame(request, &graph, frame) {
                 Ok(routing) => return Ok(routing),
-                Err(why) if i == 0 => refused = why,
+                Err(error) if i == 0 => first_error = error,
                 Err(_) => {}
             }
         }
-        Err(refused)
+        Err(first_error)
     }
 }
 
@@ -188,8 +188,8 @@ impl TorusVls {
             }
             map
         };
-        let mut sl_ends = [0; SLS];
-        sl_ends[8..].fill(levels - 1);
+        let mut end_port_map = [0; SLS];
+        end_port_map[8..].fill(levels - 1);
         let switches = (0..graph.len()).map(|v| {
             let ports = topo.num_ports(SwitchIdx::from_index(v));
             let mut axis_of_port: Vec<Option<usize>> = vec![None; usize::from(ports) + 1];
@@ -198,7 +198,7 @@ impl TorusVls {
                     axis_of_port[usize::from(port)] = Some(axis_of[graph.first_slot(v) + k]);
                 }
             }
-            let mut maps = SlToVlMaps::uniform(ports, sl_ends);
+            let mut maps = SlToVlMaps::uniform(ports, end_port_map);
             for output in 0..=ports {
                 let Some(out_axis) = axis_of_port[usize::from(output)] else {
                     continue;
@@ -228,8 +228,8 @@ impl VlRule for TorusVls {
     }
 
     fn vl(&self, in_axis: Option<usize>, out_axis: usize, sl: u8) -> usize {
-        let date = usize::from(self.has_dateline[out_axis]) & usize::from(sl >> out_axis & 1);
+        let dateline = usize::from(self.has_dateline[out_axis]) & usize::from(sl >> out_axis & 1);
         let is_turn = usize::from(in_axis.is_some_and(|axis| axis > out_axis));
-        2 * is_turn + date
+        2 * is_turn + dateline
     }
 }

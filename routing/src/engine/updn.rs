@@ -136,8 +136,14 @@ fn route_in<C: HopCell>(
             vls: None,
         });
     }
-    let kept = positions(&order, before);
-    Ok(ordered::routing("updn", tables, &order, kept, diagnostics))
+    let stored_positions = positions(&order, before);
+    Ok(ordered::routing(
+        "updn",
+        tables,
+        &order,
+        stored_positions,
+        diagnostics,
+    ))
 }
 
 /// Position of each switch, to be stored for the next run. Switches keep their position even if a lost link changed the

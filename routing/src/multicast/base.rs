@@ -1,4 +1,4 @@
-//! The part of a [`SpanningForest`] that does not borrow the topology, for as long as a routing is installed.
+//! The part of a [`SpanningForest`] that does not borrow the topology, to be stored with an installed routing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl SpanningForest<'_> {
                 let Some((peer, far)) = self.channels.peer(v, port.raw()) else {
                     continue;
                 };
-                let (children, up) = match &*self.kind {
+                let (child, up) = match &*self.kind {
                     Kind::Order(order) if order.get(peer) < order.get(v) => (v, port),
                     Kind::Order(_) => (peer, PortNum(far)),
                     Kind::Tree(up) if up.get(v).copied().flatten() == Some(port) => (v, port),
@@ -68,7 +68,7 @@ impl SpanningForest<'_> {
                     }
                     Kind::Tree(_) => return false,
                 };
-                if *uplinks.entry(children).or_insert(up) != up {
+                if *uplinks.entry(child).or_insert(up) != up {
                     return false;
                 }
             }

@@ -155,7 +155,7 @@ impl MulticastTree {
 }
 
 impl SpanningForest<'_> {
-    /// The tree of a group. `group` is a number of the group (its MLID), which distributes groups over equal roots and links.
+    /// The tree of a group. `group` is the number of the group (its MLID), which distributes groups over equal roots and links.
     #[must_use]
     pub fn tree(&self, members: &[Member], group: u64) -> MulticastTree {
         let mut tree = MulticastTree::default();
@@ -172,15 +172,15 @@ impl SpanningForest<'_> {
             && let Some(root) = self.root(order, &switches, group)
         {
             let parents = self.parents_below(order, root, group);
-            let mut inside = vec![false; n];
-            inside[root] = true;
+            let mut in_tree = vec![false; n];
+            in_tree[root] = true;
             tree.nodes.insert(root, Node::default());
             for &v in &switches {
                 let mut at = v;
-                while !inside[at]
+                while !in_tree[at]
                     && let Some((port, parent, parent_port)) = parents[at]
                 {
-                    inside[at] = true;
+                    in_tree[at] = true;
                     tree.attach(at, port, parent, parent_port);
                     at = parent;
                 }
@@ -259,8 +259,8 @@ impl SpanningForest<'_> {
         let best = (0..n).map(key).min()?;
         let mut equal: Vec<usize> = (0..n).filter(|&v| key(v) == best).collect();
         equal.sort_by_key(|&v| (order.get(v), v));
-        let turn = usize::try_from(group % (equal.len() as u64).max(1)).unwrap_or(0);
-        equal.get(turn).copied()
+        let index = usize::try_from(group % (equal.len() as u64).max(1)).unwrap_or(0);
+        equal.get(index).copied()
     }
 
     /// Port, parent and parent port of each switch below `root`, breadth first.
@@ -296,8 +296,8 @@ impl SpanningForest<'_> {
         group: u64,
     ) -> impl Iterator<Item = &crate::topology::SwitchLink> {
         let links = self.topo.links(SwitchIdx::from_index(v));
-        let turn = usize::try_from(group % (links.len() as u64).max(1)).unwrap_or(0);
-        links[turn..].iter().chain(&links[..turn])
+        let index = usize::try_from(group % (links.len() as u64).max(1)).unwrap_or(0);
+        links[index..].iter().chain(&links[..index])
     }
 
     /// Connects a switch upwards to the nearest switch of the tree. If there is none, the tree gets a new root above both.
@@ -313,8 +313,9 @@ impl SpanningForest<'_> {
         };
         let to_tree = self.path_upwards(order, v, group, |u| tree.nodes.contains_key(&u));
         if let Some(path) = to_tree {
-            path.iter()
-                .for_each(|&(at, port, parent, back)| tree.attach(at, port, parent, back));
+            path.iter().for_each(|&(at, port, parent, parent_port)| {
+                tree.attach(at, port, parent, parent_port)
+            });
             return true;
         }
         // The nearest switch above both the root and `v`. None of these switches is in the tree.
@@ -326,8 +327,9 @@ impl SpanningForest<'_> {
         let Some(path) = self.path_upwards(order, root, group, |u| above_v[u]) else {
             return false;
         };
-        path.iter()
-            .for_each(|&(at, port, parent, back)| tree.attach(at, port, parent, back));
+        path.iter().for_each(|&(at, port, parent, parent_port)| {
+            tree.attach(at, port, parent, parent_port)
+        });
         let path = self.path_upwards(order, v, group, |u| tree.nodes.contains_key(&u));
         path.into_iter()
             .flatten()
@@ -379,14 +381,14 @@ impl SpanningForest<'_> {
         };
         // From `v` upwards to the tree, or to the first switch that is also above the root of the tree.
         let ancestors = |from: usize| {
-            let mut line = vec![from];
-            while let Some((_, peer, _)) = line.last().and_then(|&at| step(at)) {
-                if line.len() > up.len() {
+            let mut path = vec![from];
+            while let Some((_, peer, _)) = path.last().and_then(|&at| step(at)) {
+                if path.len() > up.len() {
                     break;
                 }
-                line.push(peer);
+                path.push(peer);
             }
-            line
+            path
         };
         let (above_v, above_root) = (ancestors(v), ancestors(root));
         let meets = |at: &&usize| tree.nodes.contains_key(at) || above_root.contains(at);

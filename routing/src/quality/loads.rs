@@ -37,7 +37,7 @@ fn add(to: &mut Vec<u64>, other: &[u64]) {
 
 /// Follows all pairs, destination by destination.
 pub(super) fn loads(paths: &RoutedPaths<'_>, topo: &Topology, vl_plan: &VlPlan) -> PairLoads {
-    let share = share(paths.hosts.len());
+    let chunk_size = chunk_size(paths.hosts.len());
     let empty = || PairLoads {
         load: vec![0; paths.num_channels()],
         destinations: vec![0; paths.num_channels()],
@@ -46,7 +46,7 @@ pub(super) fn loads(paths: &RoutedPaths<'_>, topo: &Topology, vl_plan: &VlPlan) 
     };
     paths
         .hosts
-        .par_chunks(share)
+        .par_chunks(chunk_size)
         .map(|hosts| {
             let mut tree = Tree::new(paths);
             let mut loads = empty();
@@ -61,7 +61,7 @@ pub(super) fn loads(paths: &RoutedPaths<'_>, topo: &Topology, vl_plan: &VlPlan) 
         .unwrap_or_else(empty)
 }
 
-fn share(items: usize) -> usize {
+fn chunk_size(items: usize) -> usize {
     items.div_ceil(3 * rayon::current_num_threads()).max(1)
 }
 
@@ -171,7 +171,7 @@ pub(super) fn all_to_all(paths: &RoutedPaths<'_>, loads: &PairLoads) -> u64 {
         .collect();
     let empty = || vec![0u32; paths.num_channels()];
     let sources = switches
-        .par_chunks(share(switches.len()))
+        .par_chunks(chunk_size(switches.len()))
         .map(|switches| {
             let mut sources = empty();
             let mut last_seen = vec![usize::MAX; paths.num_channels()];

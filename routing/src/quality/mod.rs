@@ -31,7 +31,7 @@ use paths::RoutedPaths;
 /// Maximum number of flows followed for one figure; limits the samples of large fabrics.
 const FLOWS_MAX: usize = 2_000_000;
 
-/// Minimum number of samples of any fabric, if requested.
+/// Minimum number of samples on large fabrics, unless fewer are requested.
 const SAMPLES_MIN: usize = 20;
 
 /// Maximum number of samples of each kind; fabrics with very many end ports get fewer.

@@ -86,7 +86,7 @@ impl<'a> RoutedPaths<'a> {
     }
 
     /// Calls `f` with every channel from a switch to a host. Returns whether packets reach the host; if not, `f` was called with the
-    /// channels up to the error.
+    /// channels up to the last switch that they reach.
     #[inline(always)]
     pub(super) fn follow(&self, from: usize, to: &Host, mut f: impl FnMut(usize)) -> bool {
         let mut at = from;

@@ -60,11 +60,11 @@ pub(super) fn shifts(paths: &RoutedPaths<'_>, order: &[usize], effort: &Effort) 
             || (Flows::new(paths), Vec::with_capacity(order.len())),
             |(flows, pairs), stage| {
                 let (from, to) = (stage * shifts / stages, (stage + 1) * shifts / stages);
-                let by = 1 + from + ResampleRng::new(effort.seed, stage).below(to - from);
-                let shifted = order.iter().cycle().skip(by).copied();
+                let distance = 1 + from + ResampleRng::new(effort.seed, stage).below(to - from);
+                let shifted = order.iter().cycle().skip(distance).copied();
                 pairs.clear();
                 pairs.extend(order.iter().copied().zip(shifted));
-                (flows.send(paths, pairs), by)
+                (flows.send(paths, pairs), distance)
             },
         )
         .collect();

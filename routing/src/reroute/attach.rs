@@ -30,8 +30,8 @@ pub(super) struct Attach<'a> {
     pub(super) expected: Vec<u64>,
     /// Load changes for the current LID: channel, routes, whether they were added.
     pub(super) counted: Vec<(usize, u64, bool)>,
-    /// Scratch space.
-    pub(super) heads: Vec<usize>,
+    /// Scratch space: the switches of the current tails.
+    pub(super) tail_switches: Vec<usize>,
     /// LID number, stage and hops of the last attempt for each switch.
     pub(super) tried: Vec<(u32, Stage, u32)>,
 }
@@ -46,7 +46,7 @@ pub(super) struct Tail {
     pub(super) load: u64,
 }
 
-/// A possible next hop. The best one is the least.
+/// A possible next hop, ordered by preference: the best one is the minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     changes_port: bool,
@@ -66,9 +66,9 @@ impl Attach<'_> {
         if !matches!(self.guard, Guard::Order) {
             return false;
         }
-        self.heads.clear();
-        self.heads.extend(tails.iter().map(|t| t.at));
-        self.column.start_lid(*d, &self.heads);
+        self.tail_switches.clear();
+        self.tail_switches.extend(tails.iter().map(|t| t.at));
+        self.column.start_lid(*d, &self.tail_switches);
         for tail in tails {
             let RouteState::Reaches(hops) = self.column.state(tail.to) else {
                 return false;

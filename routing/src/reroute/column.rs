@@ -139,7 +139,7 @@ impl<'a> Column<'a> {
         self.order.is_some_and(|order| order[next] > order[v])
     }
 
-    /// By which port packets leave a switch.
+    /// Output port of a switch, by the new route of a reattached orphan or by the old table.
     pub(super) fn next_port(&self, v: usize) -> u8 {
         if self.is_valid(v) && self.is_reattached[v] {
             return self.port[v];

@@ -49,10 +49,10 @@ impl ChannelLoads {
             .collect();
         let all_hosts: usize = sources.iter().map(|&v| hosts(v)).sum();
         let sampled_hosts: usize = chosen.iter().map(|&v| hosts(v)).sum::<usize>().max(1);
-        let share = lids.len().div_ceil(rayon::current_num_threads()).max(1);
+        let chunk_size = lids.len().div_ceil(rayon::current_num_threads()).max(1);
         let zero = || (vec![0u64; before.len()], vec![0u64; before.len()]);
         let (mut remaining, load_before) = lids
-            .par_chunks(share)
+            .par_chunks(chunk_size)
             .map(|lids| {
                 let (mut remaining, mut load_before) = zero();
                 let mut path = Vec::new();

@@ -1,4 +1,4 @@
-//! Incremental reroute after a loss: only entries that used a lost link change (the idea of `SlimUpdate`).
+//! Incremental reroute after a loss: only entries that used a lost link change (as in SlimUpdate, Zahid and others, HiPINEB 2015).
 //!
 //! Works on the tables of any engine; its input is the previous run ([`crate::VerifiedRun`]). For each LID with an entry over a
 //! lost channel, the switches whose route used the channel (*orphans*) are attached to switches that still have a route. All
@@ -45,8 +45,8 @@ use loads::ChannelLoads;
 /// Limits beyond which an incremental reroute fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RerouteLimits {
-    /// Maximum load of a channel that gains routes, as a multiple of the greater of the previous maximum load and twice the mean
-    /// load now. With 2, a LID can use the downlink of another one, which is unavoidable after a leaf lost an uplink.
+    /// Maximum load of a channel that gains routes, as a multiple of the greater of the previous maximum load and twice the
+    /// current mean load. With 2, a LID can use the downlink of another one, which is unavoidable after a leaf lost an uplink.
     pub max_load_growth: f64,
     /// Maximum share of all (switch, LID) entries that may change.
     pub max_changed_share: f64,
@@ -346,7 +346,7 @@ impl Reroute<'_> {
             &by_lid,
             &self.delta.lost,
         );
-        let mut work = Attach {
+        let mut attach = Attach {
             topo: self.topo,
             channels: &self.channels,
             column: Column::new(&self.channels, &self.tables, order),
@@ -358,7 +358,7 @@ impl Reroute<'_> {
             ),
             expected: vec![0; n],
             counted: Vec::new(),
-            heads: Vec::new(),
+            tail_switches: Vec::new(),
             tried: vec![(0, Stage::Any, 0); n],
         };
         let old = PortChannels::new(&self.last.topo);
@@ -368,7 +368,7 @@ impl Reroute<'_> {
             let dest = &job.dest;
             let orphans = self.orphans(job, &mut seen);
             // Load over the lost links: the end ports of all orphans.
-            let load: u64 = orphans.iter().map(|&v| work.weight(dest, v)).sum();
+            let load: u64 = orphans.iter().map(|&v| attach.weight(dest, v)).sum();
             let share = load.div_ceil(job.tails.len().max(1) as u64);
             tails.clear();
             tails.extend(job.tails.iter().filter_map(|&(at, port)| {
@@ -379,8 +379,8 @@ impl Reroute<'_> {
                     load: share,
                 })
             }));
-            if !job.is_new && work.attach_tails(dest, &tails) {
-                let port = |v: usize| PortNum(work.column.next_port(v));
+            if !job.is_new && attach.attach_tails(dest, &tails) {
+                let port = |v: usize| PortNum(attach.column.next_port(v));
                 changes.extend(tails.iter().map(|t| (t.at, dest.lid, port(t.at))));
                 continue;
             }
@@ -393,18 +393,21 @@ impl Reroute<'_> {
             let (isolated, connected): (Vec<usize>, Vec<usize>) =
                 orphans.iter().partition(|&&v| unreachable(v));
             changes.extend(isolated.into_iter().map(|v| (v, dest.lid, PortNum::DROP)));
-            if !work.attach_orphans(dest, &connected) {
+            if !attach.attach_orphans(dest, &connected) {
                 return None;
             }
             for v in connected {
-                if matches!(work.column.state(v), RouteState::Reaches(_)) {
-                    changes.push((v, dest.lid, PortNum(work.column.next_port(v))));
+                if matches!(attach.column.state(v), RouteState::Reaches(_)) {
+                    changes.push((v, dest.lid, PortNum(attach.column.next_port(v))));
                 }
             }
         }
-        let allowed = work.loads.max_before.max(2 * work.loads.mean(self.topo)) as f64
+        let allowed = attach
+            .loads
+            .max_before
+            .max(2 * attach.loads.mean(self.topo)) as f64
             * self.limits.max_load_growth;
-        (work.loads.max_of_gaining() as f64 <= allowed).then_some((changes, work.guard))
+        (attach.loads.max_of_gaining() as f64 <= allowed).then_some((changes, attach.guard))
     }
 
     /// The tables with these changes, and the number of changed entries. Unchanged tables are shared.

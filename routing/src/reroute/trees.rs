@@ -96,15 +96,15 @@ pub(super) fn after_loss(
     detached.iter().for_each(|&v| up[v] = None);
     let mut tries = 0;
     for v in detached {
-        let mut inside = vec![false; up.len()];
-        mark_subtree(channels, &up, v, &mut inside);
+        let mut in_subtree = vec![false; up.len()];
+        mark_subtree(channels, &up, v, &mut in_subtree);
         let links = topo.switches().flat_map(|s| {
             let links = topo.links(s).iter();
             links.map(move |l| (s.index(), l.port, l.peer.index()))
         });
-        let mut has_progress = false;
+        let mut is_replaced = false;
         for (a, port, b) in links {
-            if !inside[a] || inside[b] || tries >= REPLACEMENTS_MAX {
+            if !in_subtree[a] || in_subtree[b] || tries >= REPLACEMENTS_MAX {
                 continue;
             }
             tries += 1;
@@ -117,12 +117,12 @@ pub(super) fn after_loss(
                 *sl,
             )) {
                 up = candidate;
-                has_progress = true;
+                is_replaced = true;
                 break;
             }
         }
         let is_isolated = topo.links(SwitchIdx::from_index(v)).is_empty();
-        if !has_progress && !is_isolated {
+        if !is_replaced && !is_isolated {
             return TreeConstraint::Search;
         }
     }
@@ -130,13 +130,18 @@ pub(super) fn after_loss(
 }
 
 /// Marks the subtree of a switch.
-fn mark_subtree(channels: &PortChannels, up: &[Option<PortNum>], v: usize, inside: &mut [bool]) {
+fn mark_subtree(
+    channels: &PortChannels,
+    up: &[Option<PortNum>],
+    v: usize,
+    in_subtree: &mut [bool],
+) {
     let mut stack = vec![v];
     while let Some(v) = stack.pop() {
-        inside[v] = true;
+        in_subtree[v] = true;
         for (u, port) in up.iter().enumerate() {
             let parent = port.and_then(|p| channels.peer(u, p.raw()));
-            if !inside[u] && parent.is_some_and(|(peer, _)| peer == v) {
+            if !in_subtree[u] && parent.is_some_and(|(peer, _)| peer == v) {
                 stack.push(u);
             }
         }

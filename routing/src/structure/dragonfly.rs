@@ -38,13 +38,13 @@ pub struct Dragonfly {
 
 impl fmt::Display for Dragonfly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, inside) = match self.kind {
+        let (name, structure) = match self.kind {
             GroupKind::FullMesh => ("dragonfly", "full mesh"),
             GroupKind::LeafSpine => ("dragonfly+", "leaves and spines"),
         };
         write!(
             f,
-            "{name}: {} groups ({inside}), {} switches, {} global links",
+            "{name}: {} groups ({structure}), {} switches, {} global links",
             self.groups,
             self.group_of.len(),
             self.global_links
@@ -159,8 +159,8 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     })
 }
 
-/// The group of each vertex, and the size of each group. `figures` is the number of triangles or squares of each edge, `most` its
-/// maximum: edges with more than half of it are local links.
+/// The group of each vertex, and the size of each group. `cycle_counts` is the number of triangles or squares of each edge,
+/// `max_count` its maximum: edges with more than half of it are local links.
 fn groups(g: &SimpleGraph, cycle_counts: &[usize], max_count: usize) -> (Vec<usize>, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (&(a, b), &count) in g.edges.iter().zip(cycle_counts) {
@@ -170,7 +170,7 @@ fn groups(g: &SimpleGraph, cycle_counts: &[usize], max_count: usize) -> (Vec<usi
     }
     // In a small group, a lost link removes most triangles of its neighbours. Pieces that are connected to each other as densely as
     // within themselves are one group.
-    let (piece, size) = numbered(g.len(), &sets);
+    let (piece, size) = number_sets(g.len(), &sets);
     let largest = size.iter().max().copied().unwrap_or(0);
     let mut group_links: Vec<(usize, usize)> = g
         .edges
@@ -187,11 +187,11 @@ fn groups(g: &SimpleGraph, cycle_counts: &[usize], max_count: usize) -> (Vec<usi
             sets.union(first[p], first[q]);
         }
     }
-    numbered(g.len(), &sets)
+    number_sets(g.len(), &sets)
 }
 
 /// Sets, numbered by their lowest members: set of each member, and size of each set.
-fn numbered(n: usize, sets: &UnionFind<usize>) -> (Vec<usize>, Vec<usize>) {
+fn number_sets(n: usize, sets: &UnionFind<usize>) -> (Vec<usize>, Vec<usize>) {
     let mut number = vec![usize::MAX; n];
     let mut size: Vec<usize> = Vec::new();
     let group_of = (0..n)
@@ -259,26 +259,26 @@ fn check_groups(
     Ok(leaf)
 }
 
-/// Number of triangles of each edge.
+/// Number of triangles that contain each edge.
 fn triangles(g: &SimpleGraph) -> Vec<usize> {
-    let mut nearest_group = vec![usize::MAX; g.len()];
+    let mut neighbour_of = vec![usize::MAX; g.len()];
     let mut count = vec![0; g.edges.len()];
     for v in 0..g.len() {
         g.neighbours(v)
             .iter()
-            .for_each(|&(p, _)| nearest_group[p] = v);
+            .for_each(|&(p, _)| neighbour_of[p] = v);
         for &(p, e) in g.neighbours(v).iter().filter(|&&(p, _)| p > v) {
             count[e] = g
                 .neighbours(p)
                 .iter()
-                .filter(|&&(q, _)| nearest_group[q] == v)
+                .filter(|&&(q, _)| neighbour_of[q] == v)
                 .count();
         }
     }
     count
 }
 
-/// Number of squares of each edge.
+/// Number of squares that contain each edge.
 fn squares(g: &SimpleGraph) -> Vec<usize> {
     let mut count = vec![0; g.edges.len()];
     let mut paths = vec![0usize; g.len()];

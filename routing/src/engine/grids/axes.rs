@@ -121,13 +121,15 @@ fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, Rou
                 .map(|(a, b)| a.min(b))
                 .sum()
         };
-        let turn = dims_by_lid(topo, grid);
-        let apart = |pairing: &[Dims]| -> usize {
-            pairs(pairing).map(|(d, e)| turn[d].abs_diff(turn[e])).sum()
+        let lid_rank = dims_by_lid(topo, grid);
+        let lid_distance = |pairing: &[Dims]| -> usize {
+            pairs(pairing)
+                .map(|(d, e)| lid_rank[d].abs_diff(lid_rank[e]))
+                .sum()
         };
-        pairings.sort_by_key(|pairing| (Reverse(shared(pairing)), apart(pairing)));
+        pairings.sort_by_key(|pairing| (Reverse(shared(pairing)), lid_distance(pairing)));
         if 2 * shared(&pairings[0]) < 3 * shared(&pairings[1]) {
-            pairings.sort_by_key(|pairing| apart(pairing));
+            pairings.sort_by_key(|pairing| lid_distance(pairing));
         }
     }
     let parts = |mut pairing: Vec<Dims>| {
@@ -178,16 +180,16 @@ fn pairs(pairing: &[Dims]) -> impl Iterator<Item = (usize, usize)> + '_ {
 /// Position of each dimension in the order of the lowest LID whose coordinate differs from the first switch's.
 fn dims_by_lid(topo: &Topology, grid: &Grid) -> Vec<usize> {
     let switches = topo.by_lid();
-    let left = |d: usize| {
-        let at = |s: &SwitchIdx| grid.coords(*s)[d];
-        let first = switches.first().map(at);
-        switches.iter().position(|s| Some(at(s)) != first)
+    let first_difference = |d: usize| {
+        let coordinate = |s: &SwitchIdx| grid.coords(*s)[d];
+        let first = switches.first().map(coordinate);
+        switches.iter().position(|s| Some(coordinate(s)) != first)
     };
     let mut order: Vec<usize> = (0..grid.dims.len()).collect();
-    order.sort_by_key(|&d| (left(d), d));
-    let mut turn = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(i, &d)| turn[d] = i);
-    turn
+    order.sort_by_key(|&d| (first_difference(d), d));
+    let mut rank = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(i, &d)| rank[d] = i);
+    rank
 }
 
 /// Number of links of each port number along each dimension.
@@ -253,16 +255,16 @@ fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteE
     if is_free.contains(&true) {
         return Err(torus_mismatch(grid, hint));
     }
-    let mut made = Vec::with_capacity(AXES);
+    let mut axis_parts = Vec::with_capacity(AXES);
     for (i, dims) in parts.into_iter().enumerate() {
         let mut part = AxisPart::new(grid, dims)?;
         if part.axis.size != usize::from(hint.radix[i].max(1)) {
             return Err(torus_mismatch(grid, hint));
         }
         orient(grid, &mut part, seed, i)?;
-        made.push(part);
+        axis_parts.push(part);
     }
-    Ok(made)
+    Ok(axis_parts)
 }
 
 fn torus_mismatch(grid: &Grid, hint: &TorusHint) -> RouteError {
@@ -307,11 +309,11 @@ fn orient(
     let Some(seed) = seed else { return Ok(()) };
     let size = part.axis.size;
     let raw = |s: SwitchIdx| part.raw(grid.coords(s));
-    let ahead = |(from, to): (SwitchIdx, SwitchIdx)| raw(to) == (raw(from) + 1) % size;
+    let leads_up = |(from, to): (SwitchIdx, SwitchIdx)| raw(to) == (raw(from) + 1) % size;
     let (up, down) = (seed.links[2 * axis], seed.links[2 * axis + 1]);
     let backwards = match (up, down) {
-        (Some(up), _) => !ahead(up),
-        (None, Some(down)) => size > 2 && ahead(down),
+        (Some(up), _) => !leads_up(up),
+        (None, Some(down)) => size > 2 && leads_up(down),
         (None, None) => false,
     };
     if let (Some(up), Some(down)) = (up, down)

@@ -136,19 +136,19 @@ fn add_dependencies_to(
 ) {
     let n = graph.len();
     let (column, vls) = (paths.column(dest), rule.vls());
-    let leads = |v: usize| {
+    let next_switch = |v: usize| {
         let slot = graph.slots(v).get(usize::from(column[v]));
         slot.filter(|_| v != dest).map(|s| s.peer)
     };
     let mut children = vec![0usize; n];
     (0..n)
-        .filter_map(leads)
+        .filter_map(next_switch)
         .for_each(|next| children[next] += 1);
     // SLs of the packets on each switch's channel, by VL.
     let mut carried = vec![0u16; n * vls];
     let mut ready: Vec<usize> = (0..n).filter(|&v| children[v] == 0).collect();
     while let Some(v) = ready.pop() {
-        let Some(next) = leads(v) else {
+        let Some(next) = next_switch(v) else {
             continue;
         };
         let x = graph.first_slot(v) + usize::from(column[v]);
@@ -160,7 +160,7 @@ fn add_dependencies_to(
         if children[next] == 0 {
             ready.push(next);
         }
-        if leads(next).is_none() {
+        if next_switch(next).is_none() {
             continue;
         }
         let y = graph.first_slot(next) + usize::from(column[next]);

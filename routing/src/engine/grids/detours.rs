@@ -1,7 +1,7 @@
 //! VLs for pairs of switches that take detours.
 //!
 //! The turns of a detour violate dimension order. A pair with a detour in either direction gets a virtual layer that
-//! stays acyclic with both of its paths: layer 0 with all other packets if possible, otherwise a further one.
+//! stays acyclic with both of its paths: layer 0 with all other packets if possible, otherwise an additional one.
 
 use super::super::graph::Graph;
 use super::super::neighbors::index_channels;
@@ -15,7 +15,7 @@ const PAIRS_MAX: usize = 2_000_000;
 /// Why no VLs can be assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum VlError {
-    /// At least this many further VLs are required.
+    /// At least this many additional VLs are required.
     TooFewVls(usize),
     /// Number of pairs that would take detours.
     TooManyPairs(usize),
@@ -26,13 +26,13 @@ pub(crate) enum VlError {
 /// A pair of switches, the lower index first, and its virtual layer.
 pub(crate) type PairVl = (usize, usize, usize);
 
-/// Assigns a virtual layer to every pair with a detour and end ports; also returns the number of further layers in use.
-/// Layer 0 is used only with `share`; without it, the packets in dimension order have VLs of their own.
+/// Assigns a virtual layer to every pair with a detour and end ports; also returns the number of additional layers in use, at
+/// most `max_additional`. With `shares_layer_0`, layer 0 is used as well, together with the packets in dimension order.
 pub(crate) fn assign_vls(
     graph: &Graph,
     paths: &GridPaths,
-    share: bool,
-    further: usize,
+    shares_layer_0: bool,
+    max_additional: usize,
     budget: &WorkBudget,
 ) -> Result<(Vec<PairVl>, usize), VlError> {
     if paths.detours.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn assign_vls(
     let natural_order: Vec<usize> = (0..graph.len()).collect();
     let index = index_channels(graph, &natural_order);
     // Index 0 is layer 0, even if it must not be used.
-    let mut layers: Vec<Option<VirtualLayer>> = vec![if share {
+    let mut layers: Vec<Option<VirtualLayer>> = vec![if shares_layer_0 {
         VirtualLayer::from_dependencies(&index, dimension_order_dependencies(graph, &index, paths))
     } else {
         None
@@ -76,15 +76,15 @@ pub(crate) fn assign_vls(
         budget.check().map_err(|BudgetExceeded| VlError::Budget)?;
         let layer = match admitting {
             Some(layer) => layer,
-            None if layers.len() <= further => {
+            None if layers.len() <= max_additional => {
                 let mut empty_layer = Some(VirtualLayer::new(&index));
                 if !admits(&mut empty_layer) {
-                    return Err(VlError::TooFewVls(further + 1));
+                    return Err(VlError::TooFewVls(max_additional + 1));
                 }
                 layers.push(empty_layer);
                 layers.len() - 1
             }
-            None => return Err(VlError::TooFewVls(further + 1)),
+            None => return Err(VlError::TooFewVls(max_additional + 1)),
         };
         assigned.push((a.min(b), a.max(b), layer));
     }
@@ -106,8 +106,8 @@ fn dimension_order_dependencies(
         remaining = &remaining[count..];
         failed.iter().for_each(|&(s, _)| takes_detour[s] = true);
         for s in (0..graph.len()).filter(|&s| s != dest && !takes_detour[s]) {
-            let mut two = paths.channels(graph, s, dest);
-            if let (Some(x), Some(y)) = (two.next(), two.next()) {
+            let mut channels = paths.channels(graph, s, dest);
+            if let (Some(x), Some(y)) = (channels.next(), channels.next()) {
                 dependencies.insert(index, (to_u32(x), to_u32(y)));
             }
         }

@@ -25,7 +25,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The detected grid.
+    /// The frame of a detected grid.
     pub(crate) fn from_grid(grid: &Grid, switches: usize) -> Self {
         let axes: Vec<Axis> = grid
             .dims
@@ -39,7 +39,7 @@ impl Frame {
         Self::new(axes, coords, grid.is_complete())
     }
 
-    /// Any axes, with distinct coordinates for each switch within the sizes of the axes.
+    /// A frame of any axes. `coords` are distinct for each switch and within the sizes of the axes.
     pub(crate) fn new(
         axes: Vec<Axis>,
         coords: impl Iterator<Item = Vec<usize>>,
@@ -75,7 +75,7 @@ impl Frame {
         self.position[s] / self.stride[axis] % self.axes[axis].size
     }
 
-    /// The line along an axis that has a switch.
+    /// The line along an axis that contains a switch.
     pub(crate) fn line(&self, s: usize, axis: usize) -> usize {
         let (stride, outer_stride) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
         self.position[s] / outer_stride * stride + self.position[s] % stride

@@ -14,7 +14,7 @@ use super::frame::Frame;
 pub(crate) enum Rings {
     /// VLs, changed at the dateline between the last position and the first.
     Datelines,
-    /// No packet passes through the first switch of the ring: longer paths, no further VLs.
+    /// No packet passes through the first switch of the ring: longer paths, no additional VLs.
     Cut,
 }
 
@@ -30,8 +30,8 @@ pub(crate) struct Lines {
 pub(crate) const NONE: u8 = u8::MAX;
 
 /// Whether packets between opposite positions of a ring are split between both directions, so that all links have equal
-/// load. Two VLs allow that for two pairs in each direction, so for rings of up to eight. In rings of other even sizes,
-/// packets of both directions between opposite positions use the same half of the ring.
+/// load. Two VLs permit this for two opposite pairs per direction, that is, in rings of up to eight switches. In rings of
+/// other even sizes, packets of both directions between opposite positions use the same half of the ring.
 const fn splits_opposite_pairs(size: usize) -> bool {
     size == 4 || size == 8
 }
@@ -61,7 +61,7 @@ fn forward(size: usize, a: usize, b: usize) -> bool {
 }
 
 impl Lines {
-    /// With `past_gaps`, the tables also lead towards missing switches, up to the switch before.
+    /// With `past_gaps`, next hops also lead towards missing switches, up to the last switch before the gap.
     pub(crate) fn new(
         graph: &Graph,
         frame: &Frame,
@@ -75,13 +75,13 @@ impl Lines {
             let members: Vec<Option<usize>> = (0..size)
                 .map(|x| frame.switch_on_line(axis, line, x))
                 .collect();
-            let one = if frame.axes[axis].kind == DimKind::Full {
+            let line_next = if frame.axes[axis].kind == DimKind::Full {
                 full(graph, &members)
             } else {
                 let ring = frame.axes[axis].kind == DimKind::Ring;
                 chain(graph, &members, ring, rings, past_gaps)
             };
-            next.extend(one);
+            next.extend(line_next);
         }
         Self { size, next }
     }
@@ -102,7 +102,7 @@ fn slot(graph: &Graph, from: Option<usize>, to: Option<usize>) -> u8 {
     slot.and_then(|k| u8::try_from(k).ok()).unwrap_or(NONE)
 }
 
-/// A path or a ring, complete or broken.
+/// Next hops in a path or a ring, complete or broken.
 fn chain(
     graph: &Graph,
     members: &[Option<usize>],
@@ -124,8 +124,8 @@ fn chain(
     if ring && !ups.contains(&NONE) {
         for a in 0..size {
             for b in (0..size).filter(|&b| b != a) {
-                let through = rings == Rings::Datelines || a == 0 || b == 0;
-                let up = if through { forward(size, a, b) } else { a < b };
+                let may_wrap = rings == Rings::Datelines || a == 0 || b == 0;
+                let up = if may_wrap { forward(size, a, b) } else { a < b };
                 next[a * size + b] = if up { ups[a] } else { downs[a] };
             }
         }
@@ -162,7 +162,7 @@ fn chain(
     next
 }
 
-/// A full mesh, complete or not.
+/// Next hops in a full mesh, complete or not.
 fn full(graph: &Graph, members: &[Option<usize>]) -> Vec<u8> {
     let size = members.len();
     let mut next = vec![NONE; size * size];

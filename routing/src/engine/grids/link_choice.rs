@@ -93,8 +93,8 @@ fn share_links(ports: &[u8], lids: &[(PortNum, Option<u8>)]) -> Vec<u8> {
             .for_each(|p| count(&mut load, p));
     }
     lids.iter()
-        .map(|&(to, was)| {
-            if let Some(installed) = was.filter(|_| keeps_ports) {
+        .map(|&(to, installed)| {
+            if let Some(installed) = installed.filter(|_| keeps_ports) {
                 return installed;
             }
             let lightest = (0..ports.len()).min_by_key(|&i| (load[i], i)).unwrap_or(0);

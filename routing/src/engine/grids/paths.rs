@@ -49,12 +49,12 @@ impl GridPaths {
                     if frame.is_complete {
                         return (Vec::new(), None);
                     }
-                    measure(graph, column, dest, hops, stack);
+                    count_hops(graph, column, dest, hops, stack);
                     let failed: Vec<usize> = (0..n).filter(|&s| hops[s] == FAR).collect();
                     if gap_rule == GapRule::EarlyTurns {
                         return (Vec::new(), failed.first().copied());
                     }
-                    detour(graph, column, hops, &failed);
+                    connect_by_detours(graph, column, hops, &failed);
                     let unreached = failed.iter().copied().find(|&s| hops[s] == FAR);
                     (failed, unreached)
                 },
@@ -63,7 +63,7 @@ impl GridPaths {
         let pair_without_path = detours_by_dest
             .iter()
             .enumerate()
-            .find_map(|(dest, (_, lost))| lost.map(|s| (s, dest)));
+            .find_map(|(dest, (_, unreached))| unreached.map(|s| (s, dest)));
         let detours = detours_by_dest
             .into_iter()
             .enumerate()
@@ -119,9 +119,9 @@ fn toward(frame: &Frame, lines: &[Lines], gap_rule: GapRule, s: usize, dest: usi
         }
         let line = frame.line(s, axis);
         let slot = lines.next(line, a, b);
-        let avoids_dateline =
+        let may_turn_early =
             gap_rule == GapRule::EarlyTurns && frame.switch_on_line(axis, line, b).is_none();
-        if slot != NONE || !avoids_dateline {
+        if slot != NONE || !may_turn_early {
             return slot;
         }
     }
@@ -129,7 +129,7 @@ fn toward(frame: &Frame, lines: &[Lines], gap_rule: GapRule, s: usize, dest: usi
 }
 
 /// Computes the hops of each switch to the destination, [`FAR`] if the slots do not lead there.
-fn measure(
+fn count_hops(
     graph: &Graph,
     column: &[u8],
     dest: usize,
@@ -158,19 +158,19 @@ fn measure(
 }
 
 /// Connects the switches without a path to the nearest switch that has one.
-fn detour(graph: &Graph, column: &mut [u8], hops: &mut [usize], failed: &[usize]) {
+fn connect_by_detours(graph: &Graph, column: &mut [u8], hops: &mut [usize], failed: &[usize]) {
     if failed.is_empty() {
         return;
     }
-    let mut edge = BinaryHeap::new();
+    let mut frontier = BinaryHeap::new();
     for &v in failed {
         column[v] = NONE;
         for slot in graph.slots(v).iter().filter(|s| hops[s.peer] != FAR) {
-            edge.push(Reverse((hops[slot.peer], graph.lid_rank[slot.peer])));
+            frontier.push(Reverse((hops[slot.peer], graph.lid_rank[slot.peer])));
         }
     }
     let mut last = None;
-    while let Some(Reverse((far, rank))) = edge.pop() {
+    while let Some(Reverse((far, rank))) = frontier.pop() {
         if last.replace((far, rank)) == Some((far, rank)) {
             continue;
         }
@@ -183,7 +183,7 @@ fn detour(graph: &Graph, column: &mut [u8], hops: &mut [usize], failed: &[usize]
             let reverse = graph.slots(u).iter().position(|s| s.peer == v);
             column[u] = reverse.and_then(|k| u8::try_from(k).ok()).unwrap_or(NONE);
             hops[u] = far + 1;
-            edge.push(Reverse((far + 1, graph.lid_rank[u])));
+            frontier.push(Reverse((far + 1, graph.lid_rank[u])));
         }
     }
 }

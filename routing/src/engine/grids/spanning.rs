@@ -65,13 +65,13 @@ fn toward(graph: &Graph, paths: &GridPaths, root: usize) -> Up {
 fn roots(graph: &Graph, frame: &Frame) -> Vec<usize> {
     let mut roots: Vec<usize> = (0..graph.len()).collect();
     roots.sort_by_key(|&s| {
-        let off: usize = frame
+        let distance: usize = frame
             .axes
             .iter()
             .enumerate()
             .map(|(i, axis)| (2 * frame.along(s, i)).abs_diff(axis.size - axis.size % 2))
             .sum();
-        (off, graph.lid_rank[s])
+        (distance, graph.lid_rank[s])
     });
     roots
 }

@@ -13,7 +13,7 @@ use crate::work::{BudgetExceeded, WorkBudget};
 /// Work units per switch for routing one LID.
 const COLUMN_UNITS: usize = 2;
 
-/// Unit of loads, as fractions of a route: divisible by common numbers of parallel links.
+/// Load units per route, divisible by common numbers of parallel links.
 const LOAD_SCALE: u64 = 5040;
 
 /// Hops from each switch to the root of a tree, `u32::MAX` where the tree does not reach.

@@ -3,7 +3,7 @@
 //!
 //! After Domke, Hoefler and Matsuoka, "Routing on the Dependency Graph" (HPDC'16), and Domke's thesis (TU Dresden
 //! 2017): paths are searched in the graph of channels and dependencies, without dependencies that would close a cycle.
-//! Differences from the paper are documented where they occur. A connected graph is never refused.
+//! Differences from the paper are documented where they occur. A connected graph is never rejected.
 //!
 //! | module | content |
 //! |---|---|
@@ -52,13 +52,13 @@ use search::{PathSearch, ReorderPolicy};
 /// not trees.
 const SEARCH_BUDGET: usize = 20_000_000;
 
-/// The same for each further VL: more does not improve the balance on large fabrics.
-const FURTHER_VL_BUDGET: usize = 3_000_000;
+/// The same for each additional VL: a higher limit does not improve the balance on large fabrics.
+const ADDITIONAL_VL_BUDGET: usize = 3_000_000;
 
 /// With more VLs, a routing is improved if its busiest link has more than this percentage of the mean load.
 const SINGLE_VL_PERCENT: u64 = 125;
 
-/// Maximum switches times channels for which several attempts on one VL are made.
+/// Maximum product of switches and channels for which several attempts on one VL are made.
 const ATTEMPTS_SIZE_MAX: usize = 1_000_000;
 
 /// Work units per channel visited by a cycle search, and per channel visited by a path search.
@@ -124,16 +124,16 @@ fn route_in(
     let has_several_vls = request.usable_vls() > 1;
     let mut cells = Vec::new();
     // If paths are too long on one VL, balancing it is not worthwhile.
-    let enough = !(has_several_vls && hops > min_total) && {
+    let is_good_enough = !(has_several_vls && hops > min_total) && {
         let load;
         (cells, load) = balance(&scope, &dests)?;
         !has_several_vls || is_balanced(&load, SINGLE_VL_PERCENT)
     };
     let mut plan = VlPlan::single();
-    if !enough {
+    if !is_good_enough {
         let mut cdgs = vec![cdg.clone()];
         cdgs.resize_with(usize::from(request.usable_vls()), || {
-            escape.dependency_graph_without_tree(net, FURTHER_VL_BUDGET)
+            escape.dependency_graph_without_tree(net, ADDITIONAL_VL_BUDGET)
         });
         let mut pairs = PairVls::new(net, cdgs, budget);
         let host_dests: Vec<usize> = (0..net.n).filter(|&d| net.host_lids(d) > 0).collect();
@@ -318,16 +318,16 @@ fn balance(
 
 /// All switches, those of LIDs in the hint `routing_order` first.
 fn destination_order(request: &RoutingRequest<'_>, net: &Network) -> Vec<usize> {
-    let mut turn = vec![usize::MAX; net.n];
+    let mut priority = vec![usize::MAX; net.n];
     for (i, lid) in request.hints.routing_order.iter().enumerate() {
         let at = net.lids.iter().position(|(l, _)| l == lid);
         if let Some(at) = at {
             let v = net.lid_base.partition_point(|&b| b <= at) - 1;
-            turn[v] = turn[v].min(i);
+            priority[v] = priority[v].min(i);
         }
     }
     let mut dests: Vec<usize> = (0..net.n).collect();
-    dests.sort_by_key(|&v| turn[v]);
+    dests.sort_by_key(|&v| priority[v]);
     dests
 }
 

@@ -1,4 +1,4 @@
-//! Uses further VLs to shorten paths that are detours on one VL, and to balance the load of links.
+//! Uses additional VLs to shorten paths that are detours on one VL, and to balance the load of links.
 //!
 //! Starts from a routing on one VL. Switch by switch and destination by destination, the next hop changes to one nearer
 //! to the destination, or to one at the same distance with less load. This changes the paths of all sources behind that
@@ -21,7 +21,7 @@ const TRIES_MAX: usize = 4_000_000;
 const TRY_UNITS: u64 = 20;
 const SEARCH_UNITS: u64 = 2;
 
-/// Unit of loads, as fractions of a route: divisible by common numbers of parallel links.
+/// Load units per route, divisible by common numbers of parallel links.
 const LOAD_SCALE: u64 = 5040;
 
 /// The VLs, and the VL of each pair of switches.
@@ -194,7 +194,7 @@ impl<'a> PairVls<'a> {
         self.budget.spend(core::mem::take(&mut self.units))
     }
 
-    /// Load of routes over a channel, divided by its number of links, in [`PARTS`] of a route.
+    /// Load of routes over a channel, divided by its number of links, in load units ([`LOAD_SCALE`]).
     fn relative_load(&self, channel: usize, routes: u64) -> u64 {
         routes * (LOAD_SCALE / (self.net.ports(channel).len() as u64).max(1))
     }
@@ -250,7 +250,7 @@ impl<'a> PairVls<'a> {
         true
     }
 
-    /// A VL for the paths between two switches, preferably the present one. Adds their dependencies there.
+    /// A VL for the paths between two switches, preferably the current one. Adds their dependencies there.
     fn find_vl(&mut self, trees: &[u8], x: usize, dest: usize) -> Option<usize> {
         let net = self.net;
         if net.hosts[x] == 0 && net.hosts[dest] == 0 {
@@ -283,7 +283,7 @@ impl<'a> PairVls<'a> {
     }
 }
 
-/// End ports that send through each switch; `near` has the switches by hops.
+/// Number of end ports that send through each switch; `by_distance` has the switches by hops.
 pub(super) fn flows(net: &Network, tree: &[u8], by_distance: &[u32]) -> Vec<u64> {
     let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
     for v in by_distance.iter().skip(1).rev().map(|&v| v as usize) {
@@ -306,17 +306,17 @@ fn path(net: &Network, tree: &[u8], from: usize) -> Vec<u32> {
 
 /// A switch and all switches whose packets to the root of a tree pass it.
 fn senders(net: &Network, tree: &[u8], u: usize) -> Vec<u32> {
-    let mut channels = vec![to_u32(u)];
+    let mut switches = vec![to_u32(u)];
     let mut next = 0;
-    while let Some(&w) = channels.get(next) {
+    while let Some(&w) = switches.get(next) {
         next += 1;
         for c in net.channels.leaving(w as usize) {
             let into = net.channels.reverse[c as usize] as usize;
             let v = net.channels.tail[into] as usize;
             if tree[v] != NO_SLOT && net.channel(v, tree[v]) == into {
-                channels.push(to_u32(v));
+                switches.push(to_u32(v));
             }
         }
     }
-    channels
+    switches
 }

@@ -2,7 +2,7 @@
 //!
 //! A switch changes to another link, to a neighbour at the same distance from the LID, if that lowers the sum of a
 //! power of all loads and if the paths of all sources behind it still agree with the order of channels on their VLs. So
-//! the routing is deadlock-free after every step and no path gets longer. The orders no longer change.
+//! the routing is deadlock-free after every step and no path gets longer. The orders do not change here.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -43,7 +43,7 @@ pub(super) struct LidTree<'r> {
 
 impl LidTree<'_> {
     /// Whether a switch has a next hop for the LID.
-    pub(super) fn leads(&self, v: usize) -> bool {
+    pub(super) fn has_next_hop(&self, v: usize) -> bool {
         self.row[v] != NO_SLOT
     }
 
@@ -54,7 +54,7 @@ impl LidTree<'_> {
     }
 }
 
-/// Increase of the second or fourth power of a load that grows by `more`.
+/// Increase of the second or fourth power of a load that grows by `added`.
 #[inline(always)]
 fn power_increase(load: u64, added: u64, power: u32) -> i128 {
     let (old, new) = (i128::from(load), i128::from(load + added));
@@ -189,7 +189,7 @@ impl BalanceScope<'_> {
                 }
             }
             if let Some((_, link)) = best {
-                self.shift(tree, load, u, link);
+                self.move_to_link(tree, load, u, link);
                 moves += 1;
             }
         }
@@ -267,7 +267,7 @@ impl BalanceScope<'_> {
             for c in net.channels.leaving(x) {
                 let into = net.channels.reverse[c as usize] as usize;
                 let y = net.channels.tail[into] as usize;
-                if tree.leads(y) && net.channel_of(self.link(tree.row, y)) == into {
+                if tree.has_next_hop(y) && net.channel_of(self.link(tree.row, y)) == into {
                     subtree.push(y);
                 }
             }
@@ -293,7 +293,13 @@ impl BalanceScope<'_> {
     }
 
     /// Changes the link of `u`.
-    pub(super) fn shift(&self, tree: &mut LidTree<'_>, load: &mut [u64], u: usize, link: usize) {
+    pub(super) fn move_to_link(
+        &self,
+        tree: &mut LidTree<'_>,
+        load: &mut [u64],
+        u: usize,
+        link: usize,
+    ) {
         let flow = tree.flow[u];
         let mut at = self.link(tree.row, u);
         loop {

@@ -21,7 +21,7 @@ const FAR: u32 = u32::MAX;
 pub(super) enum ReorderPolicy {
     /// The order of channels may change.
     Reorder,
-    /// Only dependencies that agree with the present order.
+    /// Only dependencies that agree with the current order.
     KeepOrder,
 }
 
@@ -119,18 +119,18 @@ impl<'a> PathSearch<'a> {
         policy: ReorderPolicy,
     ) {
         let net = self.net;
-        let mut waiting: Vec<u32> = Vec::new();
+        let mut neighbours: Vec<u32> = Vec::new();
         for &v in &self.levels[level] {
             let peers = net
                 .channels
                 .leaving(v as usize)
                 .map(|c| net.channels.head[c as usize]);
-            waiting.extend(peers.filter(|&u| self.hops[u as usize] == FAR));
+            neighbours.extend(peers.filter(|&u| self.hops[u as usize] == FAR));
         }
-        waiting.sort_unstable();
-        waiting.dedup();
+        neighbours.sort_unstable();
+        neighbours.dedup();
         let mut options: Vec<(DependencyStatus, u64, u32)> = Vec::new();
-        for u in waiting {
+        for u in neighbours {
             let u = u as usize;
             options.clear();
             for c in net.channels.leaving(u) {
@@ -138,15 +138,15 @@ impl<'a> PathSearch<'a> {
                 if self.hops[v] as usize != level {
                     continue;
                 }
-                let dep = if v == dest {
+                let status = if v == dest {
                     DependencyStatus::InOrder
                 } else {
                     cdg.status(&net.channels, (c, self.next[v]))
                 };
-                if dep == DependencyStatus::InOrder
-                    || (dep == DependencyStatus::NeedsSearch && policy == ReorderPolicy::Reorder)
+                if status == DependencyStatus::InOrder
+                    || (status == DependencyStatus::NeedsSearch && policy == ReorderPolicy::Reorder)
                 {
-                    options.push((dep, self.weight[v] + self.load[c as usize], c));
+                    options.push((status, self.weight[v] + self.load[c as usize], c));
                 }
             }
             options.sort_unstable();

@@ -1,4 +1,5 @@
-//! Spreads the flows of shift patterns over links; in a shift, every end port sends to the one at a fixed distance.
+//! Spreads the flows of shift patterns over links; in a shift, every end port sends to the end port at a fixed
+//! distance in rank.
 //!
 //! Balancing the number of routes does not determine which pairs of end ports share a link. Pairs at the same distance
 //! send at the same time in the stages of a collective operation. So routes with a distance that is frequent on a link
@@ -39,20 +40,20 @@ impl BalanceScope<'_> {
             by_lid: vec![None; net.lids.len()],
             count: 0,
         };
-        let count_end_ports = |v: usize| {
+        let lowest_lid = |v: usize| {
             let lids = &net.lids[net.lid_base[v]..net.lid_base[v + 1]];
             let end_port_lids = lids.iter().filter(|l| l.1 != PortNum::ZERO);
             end_port_lids.map(|l| l.0).min()
         };
         let mut order: Vec<usize> = (0..net.n).collect();
-        order.sort_by_key(|&v| (count_end_ports(v), v));
+        order.sort_by_key(|&v| (lowest_lid(v), v));
         for v in order {
             let first = ranks.count;
             let lids = net.lid_base[v]..net.lid_base[v + 1];
             for at in lids.clone() {
                 let port = net.lids[at].1;
-                let is_further_lid = net.lids[lids.start..at].iter().any(|l| l.1 == port);
-                if port != PortNum::ZERO && !is_further_lid {
+                let is_additional_lid = net.lids[lids.start..at].iter().any(|l| l.1 == port);
+                if port != PortNum::ZERO && !is_additional_lid {
                     ranks.by_lid[at] = Some(ranks.count);
                     ranks.count += 1;
                 }
@@ -72,7 +73,7 @@ impl BalanceScope<'_> {
         if size > CELLS_MAX {
             return;
         }
-        let mut work = Shifts {
+        let mut shifts = Shifts {
             scope: self,
             max_flow: load.iter().copied().max().unwrap_or(0),
             ranks,
@@ -82,7 +83,7 @@ impl BalanceScope<'_> {
         };
         // Optional improvement: if the budget is exceeded, the routing stays valid.
         let counted = self.for_each_tree(cells, |tree| {
-            work.count(tree);
+            shifts.count(tree);
             0
         });
         if counted.is_err() {
@@ -91,11 +92,11 @@ impl BalanceScope<'_> {
         for _ in 0..PASSES {
             let mut moves = 0u64;
             let pass = self.for_each_tree(cells, |tree| {
-                let visits_left = work.visits_left;
-                moves += work.improve(tree, load);
-                visits_left - work.visits_left
+                let visits_left = shifts.visits_left;
+                moves += shifts.improve(tree, load);
+                visits_left - shifts.visits_left
             });
-            if pass.is_err() || moves == 0 || work.visits_left == 0 {
+            if pass.is_err() || moves == 0 || shifts.visits_left == 0 {
                 break;
             }
         }
@@ -134,14 +135,14 @@ impl Shifts<'_, '_> {
         for u in (0..self.scope.net.n).filter(|&u| u != tree.dest) {
             self.sources.clear();
             self.sources.extend(self.ranks.on[u].clone());
-            self.along(tree, u, to, 1);
+            self.add_flows(tree, u, to, 1);
         }
     }
 
     /// Adds the flows of `sources` to all links from a switch on, or subtracts them.
-    fn along(&mut self, tree: &LidTree<'_>, u: usize, to: usize, by: i16) {
+    fn add_flows(&mut self, tree: &LidTree<'_>, u: usize, to: usize, by: i16) {
         let mut at = u;
-        while at != tree.dest && tree.leads(at) {
+        while at != tree.dest && tree.has_next_hop(at) {
             let link = self.scope.link(tree.row, at);
             for i in 0..self.sources.len() {
                 let cell = self.cell(link, self.sources[i], to);
@@ -163,7 +164,7 @@ impl Shifts<'_, '_> {
             if self.visits_left == 0 {
                 break;
             }
-            if u == tree.dest || tree.flow[u] == 0 || !tree.leads(u) {
+            if u == tree.dest || tree.flow[u] == 0 || !tree.has_next_hop(u) {
                 continue;
             }
             let current_link = scope.link(tree.row, u);
@@ -190,9 +191,9 @@ impl Shifts<'_, '_> {
                 }
             }
             if let Some((_, link)) = best {
-                self.along(tree, u, to, -1);
-                scope.shift(tree, load, u, link);
-                self.along(tree, u, to, 1);
+                self.add_flows(tree, u, to, -1);
+                scope.move_to_link(tree, load, u, link);
+                self.add_flows(tree, u, to, 1);
                 moves += 1;
             }
         }

@@ -46,7 +46,7 @@ pub(crate) enum PathPreference<'a> {
 }
 
 /// Computes the trees of all LIDs. Installed next hops stay in use if they are still on a shortest path, unless a link was
-/// added. The flag is `true` if nothing installed was considered.
+/// added. The flag is `true` if no installed next hop was considered.
 pub(crate) fn weigh_lids<C: HopCell>(
     request: &RoutingRequest<'_>,
     graph: &Graph,
@@ -501,8 +501,9 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
                     .map(|c| (weigh(c), c.0))
                     .min_by_key(|&(weight, _)| weight)
             };
-            let kept = installed.and_then(|old| self.installed_link(v, lid, job.dest, old));
-            let link = if let Some(link) = kept {
+            let installed_link =
+                installed.and_then(|old| self.installed_link(v, lid, job.dest, old));
+            let link = if let Some(link) = installed_link {
                 let link = u32::try_from(link).unwrap_or(LinkTable::NONE);
                 lightest(&mut links.iter().filter(|c| c.0 == link))
             } else if let Some(template) = template {
@@ -530,7 +531,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
     #[inline(always)]
     fn preferred_link(&self, dest: usize, links: &[(u32, u32)], load: &[u64]) -> (u64, u32) {
         let weigh = |&(link, peer): &(u32, u32)| self.weight[peer as usize] + load[link as usize];
-        let links_with_min = |key: &dyn Fn(&(u32, u32)) -> u64| {
+        let min_link = |key: &dyn Fn(&(u32, u32)) -> u64| {
             let keyed = links.iter().map(|c| ((key(c), weigh(c)), c.0));
             let best = keyed.min_by_key(|&(key, _)| key);
             best.map_or((0, LinkTable::NONE), |((_, weight), link)| (weight, link))
@@ -546,16 +547,17 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
                 }
                 best
             }
-            PathPreference::FewestDependencies => links_with_min(&|&(link, peer)| {
-                self.new_dependencies_over(dest, link, peer as usize)
-            }),
+            PathPreference::FewestDependencies => {
+                min_link(&|&(link, peer)| self.new_dependencies_over(dest, link, peer as usize))
+            }
             PathPreference::FirstPort => links
                 .first()
                 .map_or((0, LinkTable::NONE), |c| (weigh(c), c.0)),
-            PathPreference::Orders(orders) => links_with_min(&|&(link, peer)| {
+            PathPreference::Orders(orders) => min_link(&|&(link, peer)| {
                 let suffix_orders = self.suffix_orders[peer as usize];
-                let (kept, _) = orders.before(self.links.channel[link as usize], suffix_orders);
-                u64::from(kept.trailing_zeros())
+                let (followed, _) =
+                    orders.prepend(self.links.channel[link as usize], suffix_orders);
+                u64::from(followed.trailing_zeros())
             }),
         }
     }
@@ -567,9 +569,9 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
         let (x, y) = (link as usize, self.link[peer] as usize);
         let dependency = (self.links.channel[x], self.links.channel[y]);
-        let had =
+        let is_known =
             |dependencies: &DependencySet| dependencies.contains(&self.channels.index, dependency);
-        self.new_dependencies[peer] + u64::from(!self.dependencies.as_ref().is_some_and(had))
+        self.new_dependencies[peer] + u64::from(!self.dependencies.as_ref().is_some_and(is_known))
     }
 
     /// Updates the state of the preference for the chosen link.
@@ -583,7 +585,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             }
             PathPreference::Orders(orders) => {
                 self.suffix_orders[v] =
-                    orders.before(self.links.channel[link as usize], self.suffix_orders[peer]);
+                    orders.prepend(self.links.channel[link as usize], self.suffix_orders[peer]);
             }
         }
     }
@@ -620,8 +622,9 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
                     .to_vec();
                 let lid = self.lids[column].lid;
                 for (v, port) in template.into_iter().enumerate().filter(|(v, _)| *v != dest) {
-                    let kept = installed.and_then(|old| self.installed_link(v, lid, dest, old));
-                    let port = kept.map_or(port, |link| self.links.port[link]);
+                    let installed_link =
+                        installed.and_then(|old| self.installed_link(v, lid, dest, old));
+                    let port = installed_link.map_or(port, |link| self.links.port[link]);
                     self.trees.column_mut(column)[v] = port;
                 }
             }

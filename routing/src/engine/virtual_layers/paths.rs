@@ -32,10 +32,10 @@ impl<'a> PairPaths<'a> {
         lid_trees: &'a LidTrees,
     ) -> Self {
         let lids: Vec<Destination> = lid_trees.destinations(topo).copied().collect();
-        let of_switch = |dest: usize| {
+        let distinct_columns = |dest: usize| {
             let mut columns: Vec<usize> = lid_trees.columns_on(dest).collect();
             columns.sort_by_key(|&c| (lids[c].port == PortNum::ZERO, c));
-            let mut different: Vec<(usize, bool)> = Vec::new();
+            let mut distinct: Vec<(usize, bool)> = Vec::new();
             for column in columns {
                 let is_same_tree = |&(other, _): &(usize, bool)| {
                     let pairs = lid_trees.column(other).iter().zip(lid_trees.column(column));
@@ -45,17 +45,19 @@ impl<'a> PairPaths<'a> {
                             || channels.output_channel(v, p) == channels.output_channel(v, q)
                     })
                 };
-                if !different.iter().any(is_same_tree) {
-                    different.push((column, lids[column].port == PortNum::ZERO));
+                if !distinct.iter().any(is_same_tree) {
+                    distinct.push((column, lids[column].port == PortNum::ZERO));
                 }
             }
-            different
+            distinct
         };
-        let columns_by_dest: Vec<Vec<(usize, bool)>> =
-            (0..graph.len()).into_par_iter().map(of_switch).collect();
+        let columns_by_dest: Vec<Vec<(usize, bool)>> = (0..graph.len())
+            .into_par_iter()
+            .map(distinct_columns)
+            .collect();
         let (mut first, mut columns) = (vec![0], Vec::new());
-        for of_one in columns_by_dest {
-            columns.extend(of_one);
+        for of_switch in columns_by_dest {
+            columns.extend(of_switch);
             first.push(columns.len());
         }
         Self {
@@ -136,13 +138,13 @@ impl<'a> PairPaths<'a> {
             }
             set
         };
-        let either = |mut a: DependencySet, b: DependencySet| {
+        let merge = |mut a: DependencySet, b: DependencySet| {
             a.union_with(&b);
             a
         };
         (0..self.graph.len())
             .into_par_iter()
             .fold(none, add)
-            .reduce(none, either)
+            .reduce(none, merge)
     }
 }

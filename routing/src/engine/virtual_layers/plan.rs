@@ -38,7 +38,7 @@ pub(crate) enum Objective {
     FewVls,
 }
 
-/// Above this number of table entries, further preferences are tried only until one gives a good load.
+/// Above this number of table entries, additional preferences are tried only until one gives a good load.
 const THOROUGH_ENTRIES: usize = 2_000_000;
 
 /// A load is good up to `GOOD_LOAD / GOOD_LOAD_DIVISOR` times the load of the lightest paths.
@@ -85,7 +85,7 @@ struct Candidate {
     max_load: u64,
     /// Spanning tree on the first layer.
     up: Option<Vec<Option<PortNum>>>,
-    /// Installed paths are reused as far as possible.
+    /// Whether installed paths are reused as far as possible.
     is_installed: bool,
 }
 
@@ -112,13 +112,13 @@ pub(crate) fn route_on_one_vl<C: HopCell>(
     matrix: &HopMatrix<C>,
 ) -> Result<SingleVl, EngineStop> {
     let planner = Planner::new(request, graph, matrix);
-    let Some((min_load, fresh, _)) =
+    let Some((lightest, fresh, _)) =
         planner.lid_trees(PreferenceKind::LeastLoad, Granularity::PerLid)?
     else {
         return Ok(SingleVl::DoesNotFit(LidTrees::new(request.topo)));
     };
     // Keep the lightest paths unchanged in case they do not fit.
-    let mut lid_trees = min_load.clone();
+    let mut lid_trees = lightest.clone();
     if let Some(trees) = planner.route_on_one_vl(&mut lid_trees, fresh)? {
         return Ok(SingleVl::Fits(lid_trees, trees));
     }
@@ -128,7 +128,7 @@ pub(crate) fn route_on_one_vl<C: HopCell>(
     {
         return Ok(SingleVl::Fits(lid_trees, trees));
     }
-    Ok(SingleVl::DoesNotFit(min_load))
+    Ok(SingleVl::DoesNotFit(lightest))
 }
 
 /// Routes with several preferences, on no more VLs than are usable.
@@ -435,10 +435,10 @@ impl<'a, C: HopCell> Planner<'a, C> {
             let rank = |v: u32| self.graph.lid_rank[v as usize] as u64;
             shuffled.sort_by_cached_key(|&(a, b)| {
                 let hops = self.matrix.cell(a as usize, b as usize).hops();
-                let mixed = (rank(a) << 32 | rank(b))
+                let hash = (rank(a) << 32 | rank(b))
                     .wrapping_add(seed << 20)
                     .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                (Reverse(hops), mixed ^ mixed >> 29)
+                (Reverse(hops), hash ^ hash >> 29)
             });
             let assignment = match assign_vls(paths, &shuffled, directions, orders, None, budget) {
                 Err(BudgetExceeded) if best.is_some() => return Ok(best),
@@ -498,7 +498,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             mut assignment,
             directions,
             up,
-            is_installed: kept,
+            is_installed,
             ..
         } = candidate;
         let paths = PairPaths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
@@ -506,7 +506,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             up,
             sl: 0,
         });
-        if !kept {
+        if !is_installed {
             assignment.balance(
                 &paths,
                 &pairs(&paths, self.matrix, directions),

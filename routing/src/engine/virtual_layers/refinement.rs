@@ -24,7 +24,7 @@ const PASSES: usize = 8;
 /// Maximum number of steps along paths, which limits the time on large fabrics.
 const VISITS_MAX: u64 = 40_000_000;
 
-/// Steps that one admission test counts for.
+/// Steps counted for one admission test.
 const VISITS_PER_ADMISSION: u64 = 50;
 
 /// Work units per switch for building the tree of a LID.
@@ -100,7 +100,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             is_counted[s.index() * 256 + port.index()] = false;
         }
         let links = topo.switches().map(|s| topo.links(s).len() as u64).sum();
-        let mut made = Self {
+        let mut initial = Self {
             graph,
             matrix,
             channels,
@@ -120,14 +120,14 @@ impl<'a, C: HopCell> Refinement<'a, C> {
                 shortest: vec![false; n],
             },
         };
-        made.for_each_column(lid_trees, |refinement, column| {
+        initial.for_each_column(lid_trees, |refinement, column| {
             let ports = lid_trees.column(column);
             for &v in &refinement.tree.order {
                 let v = v as usize;
                 refinement.load[v * 256 + usize::from(ports[v])] += refinement.tree.flow[v];
             }
         })?;
-        Ok(made)
+        Ok(initial)
     }
 
     /// Routes over the busiest link that is counted.
@@ -160,7 +160,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
                 let mut moves = 0;
                 for i in 0..self.graph.len() {
                     let dest = self.graph.by_lid[i];
-                    for column in self.enter(lid_trees, dest) {
+                    for column in self.start_destination(lid_trees, dest) {
                         let visits_left = self.visits_left;
                         self.build_tree(lid_trees.column(column));
                         moves += self.improve(lid_trees.column_mut(column), power, constraints);
@@ -184,7 +184,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
     }
 
     /// Prepares for the LIDs on a switch; returns the columns of its end ports.
-    fn enter(&mut self, lid_trees: &LidTrees, dest: usize) -> Vec<usize> {
+    fn start_destination(&mut self, lid_trees: &LidTrees, dest: usize) -> Vec<usize> {
         let of_hosts = |&c: &usize| self.lids[c].port != PortNum::ZERO;
         let columns: Vec<usize> = lid_trees.columns_on(dest).filter(of_hosts).collect();
         if !columns.is_empty() {
@@ -207,7 +207,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         mut work: impl FnMut(&mut Self, usize),
     ) -> Result<(), BudgetExceeded> {
         for i in 0..self.graph.len() {
-            for column in self.enter(lid_trees, self.graph.by_lid[i]) {
+            for column in self.start_destination(lid_trees, self.graph.by_lid[i]) {
                 self.build_tree(lid_trees.column(column));
                 work(self, column);
                 self.budget.spend_len(COLUMN_UNITS * self.graph.len())?;
@@ -263,7 +263,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
                     || self.fits(ports, v, choice, constraints)
             });
             if let Some(choice) = choice {
-                self.shift(ports, v, &choice);
+                self.apply(ports, v, &choice);
                 moves += 1;
             }
         }
@@ -376,7 +376,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
     }
 
     /// Changes the link of a switch.
-    fn shift(&mut self, ports: &mut [u8], v: usize, choice: &Choice) {
+    fn apply(&mut self, ports: &mut [u8], v: usize, choice: &Choice) {
         let flow = self.tree.flow[v];
         let dest = self.tree.dest;
         let mut along = |tree: &mut Tree, ports: &[u8], add: bool| {

@@ -77,7 +77,7 @@ pub(crate) fn fit_one_vl(
         }
     }
     misfits.sort_unstable();
-    for (switch, _, column) in misfits {
+    for (is_switch_lid, _, column) in misfits {
         let d = lids[column];
         dependencies_of_lid(
             graph,
@@ -99,7 +99,7 @@ pub(crate) fn fit_one_vl(
             &d,
             &is_used,
         ) {
-            if !switch {
+            if !is_switch_lid {
                 return Ok(None);
             }
             route_along_tree(
@@ -161,7 +161,7 @@ fn mark_used(
     }
 }
 
-/// Rebuilds the paths of the switches that are not `used`, each over the nearest neighbour whose dependency the layer
+/// Rebuilds the paths of the switches that are not in `is_used`, each over the nearest neighbour whose dependency the layer
 /// admits. Returns `false` if a switch has no path.
 fn rebuild_paths(
     graph: &Graph,
@@ -190,9 +190,9 @@ fn rebuild_paths(
         remaining.retain(|&v| {
             let contains_port = |slot: &&Slot| graph.ports(**slot).contains(&ports[v]);
             let nearest = || graph.slots(v).iter().filter(|s| hops[s.peer] == reached);
-            // Prefer the present next hop among equally near ones.
-            let mut in_turn = nearest().filter(contains_port).chain(nearest());
-            let slot = in_turn.find(|slot| {
+            // Prefer the current next hop among equally near ones.
+            let mut candidates = nearest().filter(contains_port).chain(nearest());
+            let slot = candidates.find(|slot| {
                 let Some(&port) = graph.ports(**slot).first() else {
                     return false;
                 };

@@ -21,7 +21,7 @@ pub(crate) struct SwitchOrders {
     orders: u8,
 }
 
-/// Of the rest of a path: the orders that it follows, and the orders in which it climbs.
+/// For the rest of a path: the orders that it follows, and the orders in which it climbs.
 pub(crate) type SuffixOrders = (u8, u8);
 
 impl SwitchOrders {
@@ -34,17 +34,17 @@ impl SwitchOrders {
         channels: &NeighborChannels,
     ) -> Self {
         let n = graph.len();
-        let reach = |v: usize| matrix.row(v).iter().map(|c| c.hops()).sum::<usize>();
+        let total_hops = |v: usize| matrix.row(v).iter().map(|c| c.hops()).sum::<usize>();
         let mut roots: Vec<usize> = Vec::new();
-        roots.extend((0..n).min_by_key(|&v| (reach(v), graph.lid_rank[v])));
+        roots.extend((0..n).min_by_key(|&v| (total_hops(v), graph.lid_rank[v])));
         while roots.len() < ORDERS && !roots.is_empty() {
-            let apart = |v: usize| {
+            let distances = |v: usize| {
                 let mut hops: Vec<usize> =
                     roots.iter().map(|&r| matrix.cell(r, v).hops()).collect();
                 hops.sort_unstable();
                 (hops, n - graph.lid_rank[v])
             };
-            roots.extend((0..n).max_by_key(|&v| apart(v)));
+            roots.extend((0..n).max_by_key(|&v| distances(v)));
         }
         let mut up = vec![0; channels.index.len()];
         for (k, &root) in roots.iter().enumerate() {
@@ -78,17 +78,17 @@ impl SwitchOrders {
 
     /// Prepends a channel to a path with these properties.
     #[inline(always)]
-    pub(crate) fn before(&self, x: u32, (kept, climbs): SuffixOrders) -> SuffixOrders {
+    pub(crate) fn prepend(&self, x: u32, (followed, climbs): SuffixOrders) -> SuffixOrders {
         let up = self.up[x as usize];
-        (kept & (up | !climbs), up | climbs)
+        (followed & (up | !climbs), up | climbs)
     }
 
     /// Orders that all these dependencies follow.
-    pub(crate) fn kept_by(&self, dependencies: &[Dependency]) -> u8 {
-        let kept = |&(x, y): &Dependency| self.up[x as usize] | !self.up[y as usize];
+    pub(crate) fn followed_by(&self, dependencies: &[Dependency]) -> u8 {
+        let followed = |&(x, y): &Dependency| self.up[x as usize] | !self.up[y as usize];
         dependencies
             .iter()
-            .map(kept)
+            .map(followed)
             .fold(self.orders, |orders, mask| orders & mask)
     }
 }

@@ -25,7 +25,7 @@ pub(crate) enum Directions {
     Separate,
 }
 
-/// Pairs of switches by layer.
+/// Virtual layer of each pair of switches.
 #[derive(Debug)]
 pub(crate) struct VlAssignment {
     /// The layers.
@@ -87,7 +87,7 @@ pub(crate) fn assign_vls(
     let mut dependencies = Vec::new();
     let remaining = match (old, orders) {
         (Some(old), _) => assignment.keep_previous(paths, pairs, old, budget)?,
-        (None, Some(orders)) => assignment.by_orders(paths, pairs, orders, budget)?,
+        (None, Some(orders)) => assignment.assign_by_orders(paths, pairs, orders, budget)?,
         (None, None) => pairs.to_vec(),
     };
     for pair in remaining {
@@ -207,7 +207,7 @@ impl VlAssignment {
 
     /// Starts one layer for each order, by the number of pairs that follow it, and fills it with other pairs that fit.
     /// Returns the pairs left over.
-    fn by_orders(
+    fn assign_by_orders(
         &mut self,
         paths: &PairPaths<'_>,
         pairs: &[Pair],
@@ -220,24 +220,24 @@ impl VlAssignment {
         for &pair in pairs {
             collect_dependencies(paths, pair, self.directions, &mut dependencies);
             budget.spend_len(dependencies.len() + 1)?;
-            remaining.push((pair, orders.kept_by(&dependencies)));
+            remaining.push((pair, orders.followed_by(&dependencies)));
         }
         loop {
-            let keep_to = |k: &u32| {
+            let pairs_following = |k: &u32| {
                 remaining
                     .iter()
-                    .filter(|(_, kept)| kept >> k & 1 == 1)
+                    .filter(|(_, followed)| followed >> k & 1 == 1)
                     .count()
             };
-            let counts = (0..u8::BITS).map(|k| (keep_to(&k), std::cmp::Reverse(k)));
+            let counts = (0..u8::BITS).map(|k| (pairs_following(&k), std::cmp::Reverse(k)));
             let Some((1.., std::cmp::Reverse(order))) = counts.max() else {
                 break;
             };
             let mut layer = VirtualLayer::new(&paths.channels.index);
             let number = self.layers.len();
             for others in [false, true] {
-                remaining.retain(|&(pair, kept)| {
-                    if !others && kept >> order & 1 == 0 {
+                remaining.retain(|&(pair, followed)| {
+                    if !others && followed >> order & 1 == 0 {
                         return true;
                     }
                     collect_dependencies(paths, pair, self.directions, &mut dependencies);
@@ -291,8 +291,8 @@ impl VlAssignment {
             collect_dependencies(paths, pair, self.directions, &mut dependencies);
             let mut by_load: Vec<usize> = (0..load.len()).collect();
             by_load.sort_by_key(|&l| (load[l], l));
-            let room = by_load.into_iter().take_while(|&l| load[l] + count <= fair);
-            let layer = room.into_iter().find(|&l| {
+            let with_room = by_load.into_iter().take_while(|&l| load[l] + count <= fair);
+            let layer = with_room.into_iter().find(|&l| {
                 self.layers[l].admit_within(&paths.channels.index, &dependencies, budget)
                     == Ok(true)
             });

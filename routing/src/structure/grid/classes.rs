@@ -18,8 +18,9 @@ pub(super) struct Classes {
     pub(super) reversed: Vec<bool>,
     /// Whether a class has triangles: it is (part of) a full dimension, without a direction.
     pub(super) full: Vec<bool>,
-    /// Index in `crossing` of the first entry of each class, then the number of entries.
+    /// Index in `crossing` of the first entry of each class, and the total.
     crossing_base: Vec<usize>,
+    /// By class: classes known to be in other dimensions.
     crossing: Vec<usize>,
 }
 
