@@ -141,7 +141,7 @@ impl TopologyBuilder {
     }
 
     /// Sets the rate of the link at a switch port, in Mb/s (active width times active speed); 0: unknown. If the two ends of a
-    /// link have different rates, the lower one is valid.
+    /// link have different rates, the lower one applies.
     pub fn rate(&mut self, at: (SwitchIdx, PortNum), mbps: u32) {
         self.rates.push((at, mbps));
     }
@@ -156,7 +156,7 @@ impl TopologyBuilder {
             flat += usize::from(spec.num_ports) + 1;
         }
         port_base.push(flat);
-        let exists = |(s, p): (SwitchIdx, PortNum)| {
+        let flat_port = |(s, p): (SwitchIdx, PortNum)| {
             let spec = self.switches.get(s.index())?;
             (p != PortNum::ZERO && p.raw() <= spec.num_ports)
                 .then(|| port_base[s.index()] + p.index())
@@ -164,7 +164,7 @@ impl TopologyBuilder {
 
         let mut peers: Vec<Option<(SwitchIdx, PortNum)>> = vec![None; flat];
         for &(a, b) in &self.links {
-            let (Some(ia), Some(ib)) = (exists(a), exists(b)) else {
+            let (Some(ia), Some(ib)) = (flat_port(a), flat_port(b)) else {
                 continue;
             };
             if a.0 != b.0 && peers[ia].is_none() && peers[ib].is_none() {
@@ -174,8 +174,8 @@ impl TopologyBuilder {
         }
         let mut vls = vec![DATA_VLS_MAX; flat];
         for &(at, count) in &self.vls {
-            if let Some(i) = exists(at) {
-                let peer = peers[i].and_then(exists);
+            if let Some(i) = flat_port(at) {
+                let peer = peers[i].and_then(flat_port);
                 for port in [Some(i), peer].into_iter().flatten() {
                     vls[port] = vls[port].min(count.max(1));
                 }
@@ -183,8 +183,8 @@ impl TopologyBuilder {
         }
         let mut rates = vec![0; flat];
         for &(at, mbps) in self.rates.iter().filter(|(_, mbps)| *mbps > 0) {
-            if let Some(i) = exists(at) {
-                let peer = peers[i].and_then(exists);
+            if let Some(i) = flat_port(at) {
+                let peer = peers[i].and_then(flat_port);
                 for port in [Some(i), peer].into_iter().flatten() {
                     rates[port] = if rates[port] == 0 {
                         mbps
@@ -197,7 +197,7 @@ impl TopologyBuilder {
         let mut end_ports: Vec<(SwitchIdx, AttachedEndPort)> = self
             .end_ports
             .into_iter()
-            .filter(|&(s, e)| exists((s, e.port)).is_some_and(|i| peers[i].is_none()))
+            .filter(|&(s, e)| flat_port((s, e.port)).is_some_and(|i| peers[i].is_none()))
             .collect();
         end_ports.sort_by_key(|&(s, e)| (s, e.port));
         end_ports.dedup_by_key(|&mut (s, e)| (s, e.port));

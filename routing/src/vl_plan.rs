@@ -179,8 +179,9 @@ impl VlPlan {
 
     /// The SLtoVLMappingTable to write for a pair of ports of a switch.
     ///
-    /// If the link at `output` operates fewer VLs than [`Self::vls`], VLs wrap around. This applies to links to end ports
-    /// only: engines use at most the VLs that all links between switches operate. VL 15, which drops packets, remains.
+    /// If the link at `output` operates fewer VLs than [`Self::vls`], VLs are taken modulo that number. This applies to links
+    /// to end ports only: engines use at most the VLs that all links between switches operate. VL 15, which drops packets,
+    /// remains.
     #[must_use]
     pub fn map(
         &self,
@@ -192,17 +193,17 @@ impl VlPlan {
         let operational_vls = topo.vls(at, output).max(1);
         let mut map = [0; SLS];
         for (sl, vl) in (0u8..).zip(map.iter_mut()) {
-            let wanted = self.vl(at, input, output, sl);
-            *vl = if wanted < operational_vls || wanted >= DATA_VLS_MAX {
-                wanted
+            let planned = self.vl(at, input, output, sl);
+            *vl = if planned < operational_vls || planned >= DATA_VLS_MAX {
+                planned
             } else {
-                wanted % operational_vls
+                planned % operational_vls
             };
         }
         map
     }
 
-    /// The SLtoVLMappingTable of a CA or router port whose link operates `operated` VLs.
+    /// The SLtoVLMappingTable of a CA or router port whose link operates `operational_vls` VLs.
     #[must_use]
     pub fn end_port_map(&self, operational_vls: u8) -> [u8; SLS] {
         let vls = self.vls.min(operational_vls).max(1);

@@ -159,21 +159,21 @@ fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
         .map(|s| end_ports(s).len())
         .max()
         .unwrap_or(0);
-    let (mut on_sparse, mut on_any) = (vec![0usize; 256], vec![0usize; 256]);
+    let (mut sparse_switches, mut with_last_port) = (vec![0usize; 256], vec![0usize; 256]);
     // Some spines may have one or two hosts as well.
     for s in topo
         .switches()
         .filter(|&s| 2 * end_ports(s).len() <= max_end_ports)
     {
         let ports = topo.num_ports(s);
-        on_sparse[usize::from(ports)] += 1;
+        sparse_switches[usize::from(ports)] += 1;
         let last = end_ports(s)
             .last()
             .is_some_and(|e| e.port == PortNum(ports));
-        on_any[usize::from(ports)] += usize::from(last);
+        with_last_port[usize::from(ports)] += usize::from(last);
     }
     (0..=u8::MAX)
-        .zip(on_sparse.iter().zip(&on_any))
+        .zip(sparse_switches.iter().zip(&with_last_port))
         .map(|(ports, (&few, &with))| (few > 1 && 2 * with > few).then_some(PortNum(ports)))
         .collect()
 }

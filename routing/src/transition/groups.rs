@@ -8,8 +8,8 @@
 use ferrosm_mad::ids::Lid;
 
 use super::{
-    BLOCK_LIDS, ChannelWait, ENTRIES_PER_CHANGE, MixedTables, Phase, Transition, Update,
-    changed_entries, waits_in_any_order,
+    BLOCK_LIDS, ChannelDependency, ENTRIES_PER_CHANGE, MixedTables, Phase, Transition, Update,
+    changed_entries, dependencies_in_any_order,
 };
 use crate::channels::{
     Dependency, DependencySet, PortChannels, RoutedDependencies, VlChannelNumbers,
@@ -126,7 +126,7 @@ fn by_switch(topo: &Topology, group: &GroupEntries) -> Vec<PortSet> {
     let mut ports = vec![PortSet::new(); topo.num_switches()];
     for (s, set) in &group.ports {
         if let Some(ports) = ports.get_mut(s.index()) {
-            // Ports that the switch has now.
+            // Only ports that the switch has.
             let last = topo.num_ports(*s);
             *ports = set.iter().filter(|p| p.raw() <= last).collect::<PortSet>();
         }
@@ -157,8 +157,9 @@ fn is_safe_locally(
     {
         return false;
     }
-    let wait = |&(x, y): &Dependency| (channels.channel(x), channels.channel(y), channels.vl(x));
-    let mut waits: Vec<ChannelWait> = groups.iter().map(wait).collect();
+    let dependency =
+        |&(x, y): &Dependency| (channels.channel(x), channels.channel(y), channels.vl(x));
+    let mut dependencies: Vec<ChannelDependency> = groups.iter().map(dependency).collect();
     let (old, new) = rows(replacement);
     let mixed = MixedTables {
         topo: replacement.topo,
@@ -166,14 +167,14 @@ fn is_safe_locally(
         old: &old,
         new: &new,
     };
-    let (route_waits, looping) = waits_in_any_order(&mixed, channels, entries);
+    let (of_routes, looping) = dependencies_in_any_order(&mixed, channels, entries);
     if !looping.is_empty() {
         return false;
     }
-    waits.extend(route_waits);
-    waits.sort_unstable();
-    waits.dedup();
-    verifier.stays_acyclic_with(&waits)
+    dependencies.extend(of_routes);
+    dependencies.sort_unstable();
+    dependencies.dedup();
+    verifier.stays_acyclic_with(&dependencies)
 }
 
 fn rows<'a>(replacement: &Replacement<'a>) -> (Vec<&'a Lft>, Vec<&'a Lft>) {
@@ -194,7 +195,7 @@ fn dependencies_by_phase(
 ) -> Vec<DependencySet> {
     let (mut old, new) = rows(replacement);
     if let Transition::Drain { first, .. } = replacement.transition {
-        // Before that, entries only become DROP.
+        // While the `first` tables are written, entries only change to DROP.
         old = first.iter().map(Arc::as_ref).collect();
     }
     let changes = |d: &Destination| entries.binary_search_by_key(&d.lid, |e| e.0).is_ok();
@@ -228,9 +229,9 @@ fn dependencies_by_phase(
                 .map(|&(s, block)| ((s.index(), usize::from(block)), i)),
         );
     }
-    let phase = |now: usize| {
+    let phase = |current: usize| {
         let (dependencies, _) = update.dependencies(&update.changed, |v, block| {
-            match stage_of.get(&(v, block)).map(|stage| stage.cmp(&now)) {
+            match stage_of.get(&(v, block)).map(|stage| stage.cmp(&current)) {
                 Some(core::cmp::Ordering::Less) => Phase::Done,
                 Some(core::cmp::Ordering::Greater) => Phase::Later,
                 Some(core::cmp::Ordering::Equal) | None => Phase::Now,

@@ -17,7 +17,7 @@ pub(super) struct MixedTables<'a> {
 }
 
 /// A dependency: two channels and their VL.
-pub(super) type ChannelWait = (usize, usize, u8);
+pub(super) type ChannelDependency = (usize, usize, u8);
 
 impl MixedTables<'_> {
     /// Output ports for a LID by the old and new tables, with the next switch.
@@ -34,18 +34,18 @@ impl MixedTables<'_> {
 
     /// Appends the dependencies of packets for a LID at the changed switches and their neighbours. Returns false if the packets may
     /// loop. All packets for the LID use `vl`.
-    pub(super) fn waits(
+    pub(super) fn add_dependencies(
         &self,
         d: &Destination,
         vl: u8,
         changed: &[usize],
-        waits: &mut Vec<ChannelWait>,
+        dependencies: &mut Vec<ChannelDependency>,
     ) -> bool {
         for &c in changed {
             for (port, next) in self.next_hops(c, d) {
                 let first = self.ports.output_channel(c, port);
                 let next_hops = self.next_hops(next, d);
-                waits.extend(
+                dependencies.extend(
                     next_hops.map(|(out, _)| (first, self.ports.output_channel(next, out), vl)),
                 );
             }
@@ -54,7 +54,7 @@ impl MixedTables<'_> {
                 if self.next_hops(u, d).any(|(p, _)| p == link.peer_port.raw()) {
                     let first = self.ports.output_channel(u, link.peer_port.raw());
                     let next_hops = self.next_hops(c, d);
-                    waits.extend(
+                    dependencies.extend(
                         next_hops.map(|(out, _)| (first, self.ports.output_channel(c, out), vl)),
                     );
                 }
@@ -69,8 +69,8 @@ impl MixedTables<'_> {
         let mut followed: BTreeMap<usize, bool> = BTreeMap::new();
         for &c in changed {
             let mut stack: Vec<(usize, bool)> = vec![(c, false)];
-            while let Some((v, leave)) = stack.pop() {
-                if leave {
+            while let Some((v, is_finished)) = stack.pop() {
+                if is_finished {
                     followed.insert(v, true);
                     continue;
                 }

@@ -33,7 +33,7 @@ use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::verify::IncrementalVerifier;
 use crate::vl_plan::VlPlan;
 
-use local::{ChannelWait, MixedTables};
+use local::{ChannelDependency, MixedTables};
 
 /// Maximum number of stages; an update that needs more drains traffic instead.
 const STAGES_MAX: usize = 24;
@@ -207,8 +207,8 @@ fn plan_locally(
     entries: &[(Lid, usize)],
     verifier: &IncrementalVerifier,
 ) -> Option<Transition> {
-    let (waits, looping) = waits_in_any_order(mixed, channels, entries);
-    if !verifier.stays_acyclic_with(&waits) {
+    let (dependencies, looping) = dependencies_in_any_order(mixed, channels, entries);
+    if !verifier.stays_acyclic_with(&dependencies) {
         return None;
     }
     if looping.is_empty() {
@@ -222,10 +222,10 @@ fn plan_locally(
         changed: looping,
     };
     // Together with the verified dependencies and those of the other changed LIDs in any order.
-    let is_acyclic = |dependencies: &DependencySet| {
-        let mut with_waits = waits.clone();
-        push_waits(channels, dependencies, &mut with_waits);
-        verifier.stays_acyclic_with(&with_waits)
+    let is_acyclic = |added: &DependencySet| {
+        let mut dependencies = dependencies.clone();
+        push_dependencies(channels, added, &mut dependencies);
+        verifier.stays_acyclic_with(&dependencies)
     };
     let stages = update.stages_nearest_first(&update.changed)?;
     update
@@ -234,24 +234,24 @@ fn plan_locally(
 }
 
 /// Appends dependencies to a sorted list.
-fn push_waits(
+fn push_dependencies(
     channels: VlChannelNumbers<'_>,
-    dependencies: &DependencySet,
-    waits: &mut Vec<ChannelWait>,
+    added: &DependencySet,
+    dependencies: &mut Vec<ChannelDependency>,
 ) {
-    let wait = |(x, y)| (channels.channel(x), channels.channel(y), channels.vl(x));
-    waits.extend(dependencies.iter(&channels).map(wait));
-    waits.sort_unstable();
-    waits.dedup();
+    let dependency = |(x, y)| (channels.channel(x), channels.channel(y), channels.vl(x));
+    dependencies.extend(added.iter(&channels).map(dependency));
+    dependencies.sort_unstable();
+    dependencies.dedup();
 }
 
 /// Additional dependencies while differing entries are old or new in any combination, and the LIDs for which packets may loop, whose
 /// dependencies are not included.
-fn waits_in_any_order(
+fn dependencies_in_any_order(
     mixed: &MixedTables<'_>,
     channels: VlChannelNumbers<'_>,
     entries: &[(Lid, usize)],
-) -> (Vec<ChannelWait>, Vec<Destination>) {
+) -> (Vec<ChannelDependency>, Vec<Destination>) {
     let destinations = mixed.topo.destinations();
     let changes: Vec<&[(Lid, usize)]> = entries.chunk_by(|a, b| a.0 == b.0).collect();
     let (mut single_vl, mut other_lids) = (Vec::new(), Vec::new());
@@ -270,51 +270,55 @@ fn waits_in_any_order(
             None => other_lids.push(d),
         }
     }
-    let share = single_vl
+    let chunk_size = single_vl
         .len()
         .div_ceil(rayon::current_num_threads())
         .max(1);
-    let results: Vec<(Vec<ChannelWait>, Vec<Destination>)> = single_vl
-        .par_chunks(share)
+    let results: Vec<(Vec<ChannelDependency>, Vec<Destination>)> = single_vl
+        .par_chunks(chunk_size)
         .map(|parts| {
-            let (mut waits, mut looping, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut dependencies, mut looping, mut changed) = (Vec::new(), Vec::new(), Vec::new());
             for (d, vl, part) in parts {
                 changed.clear();
                 changed.extend(part.iter().map(|e| e.1));
-                let before = waits.len();
-                if !mixed.waits(d, *vl, &changed, &mut waits) {
-                    waits.truncate(before);
+                let before = dependencies.len();
+                if !mixed.add_dependencies(d, *vl, &changed, &mut dependencies) {
+                    dependencies.truncate(before);
                     looping.push(*d);
                 }
             }
-            waits.sort_unstable();
-            waits.dedup();
-            (waits, looping)
+            dependencies.sort_unstable();
+            dependencies.dedup();
+            (dependencies, looping)
         })
         .collect();
-    let (mut waits, mut looping) = (Vec::new(), Vec::new());
-    for (new_waits, other_lids) in results {
-        waits.extend(new_waits);
-        looping.extend(other_lids);
+    let (mut dependencies, mut looping) = (Vec::new(), Vec::new());
+    for (part, looping_part) in results {
+        dependencies.extend(part);
+        looping.extend(looping_part);
     }
     if !other_lids.is_empty() {
         let next = |v: usize, lid: usize| {
             let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
             [mixed.old[v].get(lid).raw(), mixed.new[v].get(lid).raw()]
         };
-        let (mut dependencies, new_waits) =
+        let (mut added, other_looping) =
             dependencies_of_lids(mixed.topo, channels, &other_lids, next);
-        if !new_waits.is_empty() {
-            other_lids.retain(|d| new_waits.binary_search_by_key(&d.lid, |m| m.lid).is_err());
-            (dependencies, _) = dependencies_of_lids(mixed.topo, channels, &other_lids, next);
-            looping.extend(new_waits);
+        if !other_looping.is_empty() {
+            other_lids.retain(|d| {
+                other_looping
+                    .binary_search_by_key(&d.lid, |m| m.lid)
+                    .is_err()
+            });
+            (added, _) = dependencies_of_lids(mixed.topo, channels, &other_lids, next);
+            looping.extend(other_looping);
         }
-        push_waits(channels, &dependencies, &mut waits);
+        push_dependencies(channels, &added, &mut dependencies);
     }
-    waits.sort_unstable();
-    waits.dedup();
+    dependencies.sort_unstable();
+    dependencies.dedup();
     looping.sort_unstable_by_key(|d| d.lid);
-    (waits, looping)
+    (dependencies, looping)
 }
 
 /// Stages in the types of [`Transition::Stages`].
@@ -355,8 +359,9 @@ fn block_of(lid: Lid) -> usize {
 
 impl Update<'_> {
     /// Changed LIDs except these (sorted by LID).
-    fn changed_except(&self, not: &[Destination]) -> Vec<Destination> {
-        let is_included = |d: &&Destination| not.binary_search_by_key(&d.lid, |n| n.lid).is_err();
+    fn changed_except(&self, excluded: &[Destination]) -> Vec<Destination> {
+        let is_included =
+            |d: &&Destination| excluded.binary_search_by_key(&d.lid, |n| n.lid).is_err();
         self.changed.iter().filter(is_included).copied().collect()
     }
 
@@ -406,8 +411,8 @@ impl Update<'_> {
     fn blocks(&self, lids: &[Destination]) -> BTreeSet<(usize, usize)> {
         let mut blocks = BTreeSet::new();
         for d in lids {
-            for (v, (was, is)) in self.old.iter().zip(&self.new).enumerate() {
-                if was.get(d.lid) != is.get(d.lid) {
+            for (v, (old, new)) in self.old.iter().zip(&self.new).enumerate() {
+                if old.get(d.lid) != new.get(d.lid) {
                     blocks.insert((v, block_of(d.lid)));
                 }
             }
@@ -478,9 +483,9 @@ impl Update<'_> {
             .flat_map(|(i, stage)| stage.iter().map(move |&b| (b, i)))
             .collect();
         stages.len() <= STAGES_MAX
-            && (0..stages.len()).all(|now| {
+            && (0..stages.len()).all(|current| {
                 let (dependencies, looping) = self.dependencies(lids, |v, block| {
-                    match stage_of.get(&(v, block)).map(|stage| stage.cmp(&now)) {
+                    match stage_of.get(&(v, block)).map(|stage| stage.cmp(&current)) {
                         Some(std::cmp::Ordering::Less) => Phase::Done,
                         Some(std::cmp::Ordering::Equal) => Phase::Now,
                         Some(std::cmp::Ordering::Greater) | None => Phase::Later,

@@ -84,7 +84,7 @@ impl Entries {
                 let out = channels.base[s.index()] + output.index();
                 limit[out] = match topo.neighbor(s, output) {
                     Some(_) => topo.vls(s, output).min(vl_plan.vls),
-                    // Towards an end port, VLs that the link does not operate wrap around.
+                    // Towards an end port, `VlPlan::map` maps VLs that the link does not operate to lower ones.
                     None => DATA_VLS_MAX,
                 };
                 let inputs = std::iter::once(PortNum::ZERO).chain(end_ports.iter().map(|e| e.port));

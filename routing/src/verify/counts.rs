@@ -322,13 +322,13 @@ impl CountedGraph<'_> {
         let (channel, vl) = (node / num_vls, node % num_vls);
         let (port, arriving) = self.channels.arriving_before(channel);
         for first in arriving {
-            if self.dependencies(first, port, vl) {
+            if self.has_dependency(first, port, vl) {
                 f(first * num_vls + vl);
             }
         }
     }
 
-    /// Calls `f` with each node that this one depends uses.
+    /// Calls `f` with each node that this one depends on.
     #[inline(always)]
     pub(super) fn after(&self, node: usize, mut f: impl FnMut(usize)) {
         let num_vls = self.counts.num_vls;
@@ -339,7 +339,7 @@ impl CountedGraph<'_> {
         }
         let base = self.channels.base[head.switch as usize];
         for second in self.channels.leaving(head.switch as usize) {
-            if self.dependencies(channel, second - base, vl) {
+            if self.has_dependency(channel, second - base, vl) {
                 f(second * num_vls + vl);
             }
         }
@@ -347,7 +347,7 @@ impl CountedGraph<'_> {
 
     /// Whether a VL of a channel depends on the same VL of the channel that leaves the next switch by `port`.
     #[inline(always)]
-    fn dependencies(&self, first: usize, port: usize, vl: usize) -> bool {
+    fn has_dependency(&self, first: usize, port: usize, vl: usize) -> bool {
         let at = self.counts.rows[first] as usize + port * self.counts.num_vls + vl;
         self.counts.dependencies[at] > 0
     }

@@ -58,19 +58,21 @@ impl Component<'_> {
             .for_each_predecessor(self.channels, self.component, node, f);
     }
 
-    /// Removes nodes without dependencies until there are none. Cycles, and nodes that depend on them, remain.
+    /// Removes nodes without dependencies repeatedly. Cycles, and nodes that depend on them, remain.
     fn remaining_after_peeling(&self) -> Vec<bool> {
-        let mut graph = vec![0u32; self.nodes];
+        let mut num_dependencies = vec![0u32; self.nodes];
         for c in 0..self.nodes {
-            self.for_each_predecessor(c, |first| graph[first] += 1);
+            self.for_each_predecessor(c, |first| num_dependencies[first] += 1);
         }
-        let mut ready: Vec<usize> = (0..self.nodes).filter(|&c| graph[c] == 0).collect();
+        let mut ready: Vec<usize> = (0..self.nodes)
+            .filter(|&c| num_dependencies[c] == 0)
+            .collect();
         let mut remaining = vec![true; self.nodes];
         while let Some(c) = ready.pop() {
             remaining[c] = false;
             self.for_each_predecessor(c, |first| {
-                graph[first] -= 1;
-                if graph[first] == 0 {
+                num_dependencies[first] -= 1;
+                if num_dependencies[first] == 0 {
                     ready.push(first);
                 }
             });
@@ -96,7 +98,7 @@ impl Component<'_> {
         let mut next = vec![None; self.nodes];
         let mut level = vec![start];
         while !level.is_empty() {
-            let mut deeper = Vec::new();
+            let mut next_level = Vec::new();
             let mut second = None;
             for &c in &level {
                 self.for_each_predecessor(c, |first| {
@@ -104,7 +106,7 @@ impl Component<'_> {
                         second = second.or(Some(c));
                     } else if remaining[first] && next[first].is_none() {
                         next[first] = Some(c);
-                        deeper.push(first);
+                        next_level.push(first);
                     }
                 });
                 if second.is_some() {
@@ -117,7 +119,7 @@ impl Component<'_> {
                 let other_channels = onward.take_while(|&c| c != start);
                 return Some(std::iter::once(start).chain(other_channels).collect());
             }
-            level = deeper;
+            level = next_level;
         }
         None
     }

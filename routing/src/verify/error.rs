@@ -164,7 +164,7 @@ impl Describe for VerifyError {
                 .collect();
             hops.join(", ")
         };
-        let by = |path: &[(SwitchIdx, PortNum)]| match path.split_last() {
+        let path_text = |path: &[(SwitchIdx, PortNum)]| match path.split_last() {
             Some((_, before)) if !before.is_empty() => format!(" (path: {})", hops(before)),
             _ => String::new(),
         };
@@ -175,8 +175,8 @@ impl Describe for VerifyError {
                 } else {
                     format!("ends at {} port {}", label(l.at), l.port)
                 };
-                let (from, by) = (label(l.from), by(&l.path));
-                format!("; e.g. from {from} to LID {}: {reason}{by}", l.lid)
+                let (from, path_text) = (label(l.from), path_text(&l.path));
+                format!("; e.g. from {from} to LID {}: {reason}{path_text}", l.lid)
             });
             let count = self.unreachable.count;
             parts.push(format!(
@@ -201,10 +201,10 @@ impl Describe for VerifyError {
         }
         if self.dropped.lids > 0 {
             let example = self.dropped.first.first().map(|d| {
-                let (from, at, by) = (label(d.from), label(d.at), by(&d.path));
+                let (from, at, path_text) = (label(d.from), label(d.at), path_text(&d.path));
                 format!(
                     "; e.g. to LID {} from {from} port {} with SL {}: {at} maps it from port {} to port {} on VL {}, but VLs 0 to \
-                     {} are operated{by}",
+                     {} are operated{path_text}",
                     d.lid,
                     d.entry,
                     d.sl,

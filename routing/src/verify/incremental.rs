@@ -52,7 +52,7 @@ impl IncrementalVerifier {
     /// As [`super::verify()`].
     ///
     /// # Errors
-    /// As [`super::verify()`]; the state is dropped.
+    /// As [`super::verify()`]; the state is discarded.
     pub fn verify(
         &mut self,
         topo: &Topology,
@@ -97,14 +97,14 @@ impl IncrementalVerifier {
 
     /// Whether the verified dependencies stay acyclic with these added (channel, next channel, VL of both). A channel is the flat
     /// number of its port over all switches, port 0 included. False without a previous verification.
-    pub(crate) fn stays_acyclic_with(&self, waits: &[(usize, usize, u8)]) -> bool {
+    pub(crate) fn stays_acyclic_with(&self, dependencies: &[(usize, usize, u8)]) -> bool {
         let Some(state) = &self.last else {
             return false;
         };
         let channels = Channels::new(&state.topo);
         let mut counts = state.counts.clone();
         let mut added = CountChanges::default();
-        for &(first, second, vl) in waits {
+        for &(first, second, vl) in dependencies {
             let head = channels.heads[first];
             if head.switch == Channels::NOWHERE || usize::from(vl) >= counts.num_vls {
                 return false;

@@ -3,11 +3,11 @@
 //! It verifies three properties. Reachability: the tables lead from every switch to the owner of every LID, without a loop
 //! (`walk`). VLs: no packet is dropped because its SL is invalid or mapped to a VL that is not operated. Freedom from credit loops:
 //! the channel dependency graph (Dally and Seitz) has no cycle (`cycles`). It has one node per VL of each direction of each
-//! link between switches, and an edge where packets enter by one and leave by the other.
+//! link between switches, and an edge where packets arrive over one and leave over the other.
 //!
 //! Packets to end ports can come from every switch, including its port 0; packets to port 0 of a switch only from switches with end
-//! ports. Other pairs of switches do not communicate by LID; they are counted, but need not be reachable. Packets enter a switch by
-//! its end ports and by port 0, with the SL of the VL plan for the pair.
+//! ports. Other pairs of switches do not communicate by LID; they are counted, but need not be reachable. Packets enter a switch through
+//! its end ports and port 0, with the SL of the VL plan for the pair.
 //!
 //! | module | contents |
 //! |---|---|

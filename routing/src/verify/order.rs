@@ -13,12 +13,12 @@ impl NodeOrder {
     /// Orders a graph; `None` if it has a cycle.
     pub(super) fn new(graph: &CountedGraph<'_>) -> Option<Self> {
         let n = graph.nodes();
-        let mut waits = vec![0u32; n];
+        let mut num_dependencies = vec![0u32; n];
         for node in 0..n {
-            graph.before(node, |first| waits[first] += 1);
+            graph.before(node, |first| num_dependencies[first] += 1);
         }
         let mut position = vec![0; n];
-        let mut ready: Vec<usize> = (0..n).filter(|&node| waits[node] == 0).collect();
+        let mut ready: Vec<usize> = (0..n).filter(|&node| num_dependencies[node] == 0).collect();
         // From the end: nodes without dependencies, level by level, so that most later dependencies agree with the order.
         let (mut next, mut at) = (n, 0);
         while let Some(&node) = ready.get(at) {
@@ -26,8 +26,8 @@ impl NodeOrder {
             next -= 1;
             position[node] = u32::try_from(next).unwrap_or(u32::MAX);
             graph.before(node, |first| {
-                waits[first] -= 1;
-                if waits[first] == 0 {
+                num_dependencies[first] -= 1;
+                if num_dependencies[first] == 0 {
                     ready.push(first);
                 }
             });
@@ -68,7 +68,7 @@ impl NodeOrder {
         true
     }
 
-    /// Moves the predecessors of `first` before the successors of `second`.
+    /// Moves the predecessors of `first` before the successors of `second`; `false` if the dependency closes a cycle.
     fn reorder(
         &mut self,
         graph: &CountedGraph<'_>,

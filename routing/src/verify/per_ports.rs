@@ -27,7 +27,7 @@ pub(super) struct LidPacketVls {
     sls: Vec<u16>,
     /// SLs of packets that enter, for the same tree.
     entering: Vec<u16>,
-    /// No packet is dropped.
+    /// Whether no packet of the last tree was dropped.
     is_clean: bool,
 }
 
@@ -55,11 +55,11 @@ impl LidPacketVls {
             && last.switch == tree.dest.switch
             && column[..owner] == old_column[..owner]
             && column[owner + 1..] == old_column[owner + 1..]
-            && self.has_entered(tree)
+            && self.covers_sls(tree)
     }
 
     /// Whether the SLs of entering packets are covered by those of the previous tree (equal, if the owner forwards packets).
-    fn has_entered(&self, tree: &DestinationTree<'_>) -> bool {
+    fn covers_sls(&self, tree: &DestinationTree<'_>) -> bool {
         if tree.dest.port == PortNum::ZERO {
             let mut pairs = self.entering.iter().zip(tree.sls);
             return pairs.all(|(before, sls)| sls & !before == 0);

@@ -78,7 +78,7 @@ pub(super) struct RouteDeltas {
     pub(super) hops_added: Vec<u64>,
 }
 
-/// Evaluates the route changes, in several parts; `None` if a LID is not reachable.
+/// Evaluates the route changes in parallel; `None` if a LID is not reachable.
 pub(super) fn evaluate(
     before: TablesView<'_>,
     after: TablesView<'_>,
@@ -88,11 +88,11 @@ pub(super) fn evaluate(
     let topo = after.topo;
     let hosts = |s| topo.end_ports(s).len() as u64;
     let hosts: Vec<u64> = topo.switches().map(hosts).collect();
-    let share = changes.len().div_ceil(rayon::current_num_threads()).max(1);
+    let chunk_size = changes.len().div_ceil(rayon::current_num_threads()).max(1);
     changes
-        .par_chunks(share)
+        .par_chunks(chunk_size)
         .map(|changes| {
-            let mut work = Evaluation {
+            let mut evaluation = Evaluation {
                 before,
                 after,
                 counts,
@@ -106,8 +106,8 @@ pub(super) fn evaluate(
             };
             changes
                 .iter()
-                .try_for_each(|change| work.evaluate_lid(change))?;
-            Some(work.deltas)
+                .try_for_each(|change| evaluation.evaluate_lid(change))?;
+            Some(evaluation.deltas)
         })
         .collect()
 }
@@ -146,7 +146,7 @@ impl Evaluation<'_> {
         }
         self.before.path(c, d, &mut self.old_path)?;
         self.after.path(c, d, &mut self.new_path)?;
-        self.dependencies(c, d, vl)?;
+        self.change_dependencies(c, d, vl)?;
         let routes: u64 = self.members.iter().map(|&(v, _)| self.hosts[v]).sum();
         if routes > 0 {
             let load_of_path = |path: &[usize], load: &mut Vec<(usize, u64)>| {
@@ -173,7 +173,7 @@ impl Evaluation<'_> {
     }
 
     /// Finds the switches behind a changed switch, and the changed dependencies of their packets.
-    fn dependencies(&mut self, c: usize, d: &Destination, vl: usize) -> Option<()> {
+    fn change_dependencies(&mut self, c: usize, d: &Destination, vl: usize) -> Option<()> {
         let owner = d.switch.index();
         let num_vls = self.counts.num_vls;
         let (old_next, old_port, before) = self.before.hop(c, d)?;

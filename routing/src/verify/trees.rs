@@ -1,7 +1,7 @@
 //! Verification of multicast trees: tree structure, VLs, and channel dependencies.
 //!
 //! A switch replicates a packet to all ports of the tree except the input port, so the packet depends on all of these channels.
-//! Packets enter by the end ports of the tree and by port 0, if it is in the tree.
+//! Packets enter through the end ports of the tree and through port 0, if it is in the tree.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -44,7 +44,7 @@ struct Branch {
     port: PortNum,
     /// Index of the peer switch in the tree, and of this link among its branches.
     peer: (usize, usize),
-    /// Whether packets leave by this port.
+    /// Whether packets leave through this port.
     carries: bool,
     /// Mask of their VLs.
     vls: u16,
@@ -76,14 +76,14 @@ impl TreeGraph {
             let end_ports = topo.end_ports(switch);
             for port in set.iter() {
                 let fault = TreeFault::DanglingPort { at: switch, port };
-                if let Some((peer, back)) = topo.neighbor(switch, port) {
+                if let Some((peer, peer_port)) = topo.neighbor(switch, port) {
                     let peer_index = index_of(peer).ok_or(fault)?;
-                    if !sets[peer_index].1.contains(back) {
+                    if !sets[peer_index].1.contains(peer_port) {
                         return Err(fault);
                     }
                     let links = topo.links(peer).iter();
                     let before =
-                        links.filter(|l| l.port < back && sets[peer_index].1.contains(l.port));
+                        links.filter(|l| l.port < peer_port && sets[peer_index].1.contains(l.port));
                     branches.push(Branch {
                         port,
                         peer: (peer_index, before.count()),
@@ -144,7 +144,7 @@ impl TreeGraph {
         Ok(())
     }
 
-    /// Marks the branches by which packets leave a switch.
+    /// Marks the branches through which packets leave a switch.
     fn mark_carrying(&mut self) {
         let mut stack: Vec<(usize, usize)> = Vec::new();
         for (v, node) in self.nodes.iter_mut().enumerate() {
@@ -206,12 +206,12 @@ impl TreeGraph {
     /// Input ports of packets of the tree at a switch.
     fn inputs(&self, v: usize) -> impl Iterator<Item = PortNum> + '_ {
         let node = &self.nodes[v];
-        let brings = |b: &&Branch| self.nodes[b.peer.0].branches[b.peer.1].carries;
-        let branches = node.branches.iter().filter(brings).map(|b| b.port);
+        let carries_packets = |b: &&Branch| self.nodes[b.peer.0].branches[b.peer.1].carries;
+        let branches = node.branches.iter().filter(carries_packets).map(|b| b.port);
         node.members.iter().copied().chain(branches)
     }
 
-    /// Mask of the VLs of packets that leave by a branch.
+    /// Mask of the VLs of packets that leave through a branch.
     fn vls_of_branch(
         &self,
         context: &WalkContext<'_>,

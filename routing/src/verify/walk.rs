@@ -137,7 +137,7 @@ impl LostPairs {
     }
 }
 
-/// Inserts an example into the sorted list of the least ones.
+/// Inserts an example into the sorted list of the smallest ones.
 fn insert_example<T: Ord>(first: &mut Vec<T>, example: T) {
     let at = first.partition_point(|other| *other < example);
     if at < EXAMPLES_MAX {
@@ -157,15 +157,15 @@ pub(super) fn walk<S: Sink>(
     // If packets can change their VL, following all LIDs of a switch in sequence is faster.
     let all_batches = batches(destinations, context.entries.is_some());
     // A few results per worker, because results are large.
-    let share = all_batches
+    let chunk_size = all_batches
         .len()
-        .div_ceil(SHARES * rayon::current_num_threads())
+        .div_ceil(CHUNKS_PER_WORKER * rayon::current_num_threads())
         .max(1);
     all_batches
-        .par_chunks(share)
+        .par_chunks(chunk_size)
         .map(|batches| {
             let mut walker = Walker::new(context, source_sls, sink.clone());
-            batches.iter().for_each(|lids| walker.batch(lids));
+            batches.iter().for_each(|lids| walker.walk_batch(lids));
             (walker.result, vec![walker.sink])
         })
         .reduce_with(|(a, mut sinks), (b, more)| {
@@ -175,8 +175,8 @@ pub(super) fn walk<S: Sink>(
         .unwrap_or_else(|| (WalkResult::new(context.channels), Vec::new()))
 }
 
-/// Parts of the work per worker, for load balance.
-const SHARES: usize = 3;
+/// Chunks of batches per worker, for load balance.
+const CHUNKS_PER_WORKER: usize = 3;
 
 /// Number of switches whose entries are read together.
 const ROWS: usize = 16;
@@ -247,7 +247,7 @@ impl<'a, S: Sink> Walker<'a, S> {
     }
 
     /// Walks a batch of LIDs.
-    fn batch(&mut self, lids: &[Destination]) {
+    fn walk_batch(&mut self, lids: &[Destination]) {
         let n = self.hops.len();
         self.read(lids);
         self.source_sls.fill_sls(lids, &mut self.sls);
@@ -340,7 +340,7 @@ impl<'a, S: Sink> Walker<'a, S> {
                 self.hops[v] = ON_PATH;
                 self.path.push(v);
                 if v == owner {
-                    // Incremented from here: the owner has 0 hops.
+                    // Incremented below: the owner has 0 hops.
                     break if column[v] == dest.port.raw() {
                         u32::MAX
                     } else {
@@ -515,9 +515,9 @@ impl<'a, S: Sink> Walker<'a, S> {
             column,
             sls: &self.passing,
         };
-        if let Some((last, entered)) = before
+        if let Some((last, last_column)) = before
             && self.reached_owner.is_some()
-            && self.packet_vls.covers(&tree, last, entered)
+            && self.packet_vls.covers(&tree, last, last_column)
         {
             return !TO_SWITCH && self.packet_vls.owner_drops(self.context, entries, &tree);
         }

@@ -36,9 +36,9 @@ fn product(topo: &Topology, routing: &Routing, proof: &Proof) -> f64 {
 fn thinned(fabric: &Fabric, every: usize) -> Fabric {
     let mut thin = fabric.clone();
     for i in (0..fabric.links.len()).rev().step_by(every) {
-        let less = thin.without_link(i);
-        if less.connected() {
-            thin = less;
+        let reduced = thin.without_link(i);
+        if reduced.connected() {
+            thin = reduced;
         }
     }
     thin
@@ -122,18 +122,18 @@ fn complete_shapes_need_no_comparison() {
     }
 }
 
-/// The order of discovery changes neither the selection nor its notes.
+/// The order of discovery changes neither the selection nor its diagnostics.
 #[test]
 fn selection_is_independent_of_discovery_order() {
     let fabric = thinned(&torus(&[6, 5], 2), 11);
     let (first, proof) = auto(&fabric.build(), 8);
-    for turn in [1, 7, 19] {
-        let (other, other_proof) = auto(&fabric.build_turned(turn), 8);
+    for shift in [1, 7, 19] {
+        let (other, other_proof) = auto(&fabric.build_renumbered(shift), 8);
         assert_eq!(first.engine, other.engine);
         assert_eq!(proof.max_load, other_proof.max_load);
         let result = |r: &Routing| {
-            let mut notes = r.diagnostics.iter();
-            notes
+            let mut diagnostics = r.diagnostics.iter();
+            diagnostics
                 .find(|n| matches!(n, Diagnostic::Compared { .. }))
                 .cloned()
         };

@@ -13,9 +13,9 @@ use ferrosm_routing::{
 fn damaged(sides: &[usize]) -> Fabric {
     let mut fabric = torus(sides, 2);
     for i in (0..fabric.links.len()).rev().step_by(40) {
-        let less = fabric.without_link(i);
-        if less.connected() {
-            fabric = less;
+        let reduced = fabric.without_link(i);
+        if reduced.connected() {
+            fabric = reduced;
         }
     }
     fabric
@@ -27,8 +27,8 @@ fn auto(topo: &Topology, budget: &WorkBudget) -> Selection {
 }
 
 fn over_budget(selection: &Selection) -> Vec<&str> {
-    let refused = selection.rejected.iter();
-    let over = refused.filter(|r| r.reason == RejectReason::Route(RouteError::Budget));
+    let rejected = selection.rejected.iter();
+    let over = rejected.filter(|r| r.reason == RejectReason::Route(RouteError::Budget));
     over.map(|r| r.engine.as_str()).collect()
 }
 
@@ -96,7 +96,7 @@ fn engines_are_not_compared_after_a_loss() {
         assert_eq!(selection.chosen.unwrap().0.engine, engine);
         assert!(selection.rejected.is_empty());
     }
-    // Unless its work exceeds the budget.
+    // If that engine exceeds the budget, the baseline is selected.
     let previous = PreviousRouting {
         pinned_engine: Some("nue"),
         ..PreviousRouting::none()
@@ -146,7 +146,8 @@ fn engines_stop_at_limit_or_return_verified_tables() {
             if complete_run.is_err() {
                 continue;
             }
-            let provable = complete_run.is_ok_and(|r| verify(&topo, &r.tables, &r.vl_plan).is_ok());
+            let passes_verification =
+                complete_run.is_ok_and(|r| verify(&topo, &r.tables, &r.vl_plan).is_ok());
             let mut stopped = 0;
             for part in 0..LIMIT_STEPS {
                 let limit = needed * part / LIMIT_STEPS;
@@ -159,7 +160,7 @@ fn engines_stop_at_limit_or_return_verified_tables() {
                 match &result {
                     Ok(r) => assert_eq!(
                         verify(&topo, &r.tables, &r.vl_plan).is_ok(),
-                        provable,
+                        passes_verification,
                         "{name} {engine} with {limit} of {needed}"
                     ),
                     Err(error) => {

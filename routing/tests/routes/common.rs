@@ -66,9 +66,9 @@ impl Fabric {
     }
 
     pub(crate) fn without_link(&self, link: usize) -> Self {
-        let mut less = self.clone();
-        less.links.remove(link);
-        less
+        let mut reduced = self.clone();
+        reduced.links.remove(link);
+        reduced
     }
 
     /// Switch LIDs first, then end ports, each range aligned to its size.
@@ -90,23 +90,23 @@ impl Fabric {
         b.build()
     }
 
-    /// The same LIDs and links in another order of discovery: switch `s` becomes number `(s + turn) % n`; links are
+    /// The same LIDs and links in another order of discovery: switch `s` becomes number `(s + shift) % n`; links are
     /// added last first, from their other ends.
-    pub(crate) fn build_turned(&self, turn: usize) -> Topology {
+    pub(crate) fn build_renumbered(&self, shift: usize) -> Topology {
         let topo = self.build();
         let n = self.ports.len();
-        let moved = |s: usize| SwitchIdx(((s + turn) % n) as u32);
+        let renumbered = |s: usize| SwitchIdx(((s + shift) % n) as u32);
         let mut b = TopologyBuilder::new();
-        for place in 0..n {
-            let s = (place + n - turn % n) % n;
+        for number in 0..n {
+            let s = (number + n - shift % n) % n;
             b.switch(self.ports[s], topo.lid(SwitchIdx(s as u32)));
         }
         for &((s, p), (t, q)) in self.links.iter().rev() {
-            b.link((moved(t), PortNum(q)), (moved(s), PortNum(p)));
+            b.link((renumbered(t), PortNum(q)), (renumbered(s), PortNum(p)));
         }
         for s in topo.switches() {
             for e in topo.end_ports(s) {
-                b.end_port((moved(s.index()), e.port), e.lid, e.count);
+                b.end_port((renumbered(s.index()), e.port), e.lid, e.count);
             }
         }
         b.build()

@@ -1,4 +1,4 @@
-//! Guarantees of engines on any fabric: all packets arrive, up/down never deadlocks, trees keep their shortest paths.
+//! Guarantees of engines on any fabric: all LIDs are reachable, up/down never deadlocks, trees keep their shortest paths.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use ferrosm_routing::{
 use proptest::prelude::*;
 
 /// Engines that route every connected graph without hints. The others have tests of their own.
-const EVERYWHERE: &[&str] = &["updn", "minhop", "sssp", "nue"];
+const UNIVERSAL_ENGINES: &[&str] = &["updn", "minhop", "sssp", "nue"];
 
 fn route(engine: &str, topo: &Topology) -> Routing {
     engine_by_name(engine)
@@ -37,7 +37,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Any connected multigraph with loopback plugs, hosts on any switch and LMC 0 to 2: up/down passes verification
-    /// and the oracle; shortest paths arrive, with or without deadlocks.
+    /// and the oracle; shortest paths reach every LID, possibly with credit loops.
     #[test]
     fn up_down_routes_any_connected_graph(
         n in 1usize..20, extra in 0usize..30, hosts in 0usize..30, seed: u64,
@@ -58,9 +58,9 @@ proptest! {
         let mut fabric = three_level(3);
         let mut rng = Lcg(seed);
         for _ in 0..fabric.links.len() / 10 {
-            let less = fabric.without_link(rng.below(fabric.links.len()));
-            if less.connected() {
-                fabric = less;
+            let reduced = fabric.without_link(rng.below(fabric.links.len()));
+            if reduced.connected() {
+                fabric = reduced;
             }
         }
         let topo = if sharp { fabric.with_sharp() } else { fabric }.build();
@@ -71,16 +71,16 @@ proptest! {
     /// Another order of discovery (same LIDs, same links) gives every switch the same table.
     #[test]
     fn tables_are_independent_of_discovery_order(
-        n in 2usize..16, extra in 0usize..20, hosts in 0usize..20, seed: u64, turn in 1usize..15,
+        n in 2usize..16, extra in 0usize..20, hosts in 0usize..20, seed: u64, shift in 1usize..15,
     ) {
         let fabric = random(n, extra, hosts, seed);
         let topo = fabric.build();
-        let moved = |s: usize| (s + turn) % n;
-        let turned = fabric.build_turned(turn);
-        for engine in EVERYWHERE {
-            let (original, renumbered) = (route(engine, &topo), route(engine, &turned));
+        let renumbered_index = |s: usize| (s + shift) % n;
+        let renumbered_topo = fabric.build_renumbered(shift);
+        for engine in UNIVERSAL_ENGINES {
+            let (original, renumbered) = (route(engine, &topo), route(engine, &renumbered_topo));
             for s in 0..n {
-                prop_assert_eq!(&original.tables[s], &renumbered.tables[moved(s)]);
+                prop_assert_eq!(&original.tables[s], &renumbered.tables[renumbered_index(s)]);
             }
         }
     }
@@ -139,8 +139,8 @@ fn trees_keep_all_shortest_paths() {
     }
 }
 
-/// On a full tree every channel towards a leaf carries the routes to one end port, and the busiest channel no more: the
-/// optimum.
+/// On a full tree every channel towards a leaf carries the routes to one end port, and the busiest channel carries no more,
+/// which is the optimum.
 #[test]
 fn full_trees_have_optimal_balance() {
     for (fabric, hosts, each) in [
@@ -223,7 +223,7 @@ fn entries_of_local_and_unused_lids_follow_the_specification() {
 #[test]
 fn fabric_without_switches_has_no_tables() {
     let topo = TopologyBuilder::new().build();
-    for engine in EVERYWHERE {
+    for engine in UNIVERSAL_ENGINES {
         let routing = route(engine, &topo);
         assert!(routing.tables.is_empty());
         assert_eq!(
@@ -235,16 +235,16 @@ fn fabric_without_switches_has_no_tables() {
     }
 }
 
-/// Two switches without a link are refused, without partial tables.
+/// Two switches without a link are rejected, without partial tables.
 #[test]
-fn partitioned_fabric_is_refused() {
+fn partitioned_fabric_is_rejected() {
     let topo = Fabric::switches(2, 4).build();
-    for engine in EVERYWHERE {
-        let refused = engine_by_name(engine)
+    for engine in UNIVERSAL_ENGINES {
+        let error = engine_by_name(engine)
             .unwrap()
             .route(&RoutingRequest::new(&topo))
             .unwrap_err();
-        assert_eq!(refused, RouteError::Disconnected { components: 2 });
+        assert_eq!(error, RouteError::Disconnected { components: 2 });
     }
 }
 
@@ -255,7 +255,7 @@ fn routes_paths_of_more_than_127_hops() {
     (1..300).for_each(|s| fabric.link(s - 1, s));
     fabric.host(0, 1);
     fabric.host(299, 1);
-    for engine in EVERYWHERE {
+    for engine in UNIVERSAL_ENGINES {
         assert_eq!(verified(engine, &fabric).max_hops, 299);
     }
 }
@@ -288,7 +288,7 @@ fn results_are_independent_of_thread_count() {
     };
     for fabric in [three_level(4), random(40, 60, 90, 3), torus(&[4, 4, 4], 2)] {
         let topo = fabric.build();
-        for engine in EVERYWHERE {
+        for engine in UNIVERSAL_ENGINES {
             let one = with_threads(1, &topo, engine);
             assert_eq!(one, with_threads(2, &topo, engine));
             assert_eq!(one, with_threads(5, &topo, engine));

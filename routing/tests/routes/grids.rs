@@ -122,8 +122,10 @@ fn assert_links_match_coordinates(topo: &Topology, grid: &Grid) {
             let [d] = differ[..] else {
                 panic!("{a:?} to {b:?}")
             };
-            let (dim, by) = (grid.dims[d], a[d].abs_diff(b[d]));
-            assert!(dim.kind == Full || by == 1 || (dim.kind == Ring && by == dim.size - 1));
+            let (dim, distance) = (grid.dims[d], a[d].abs_diff(b[d]));
+            assert!(
+                dim.kind == Full || distance == 1 || (dim.kind == Ring && distance == dim.size - 1)
+            );
         }
     }
 }
@@ -493,12 +495,12 @@ fn torus_2qos_routes_around_losses() {
         &[(Ring, 6), (Ring, 6), (Ring, 6)],
     ] {
         for seed in 1..5 {
-            let whole = product(shape, 1, 1, seed);
-            let small = whole.ports.len() < 50;
-            let before = verified("torus-2QoS", &whole.build(), 8, small, "whole")
+            let complete = product(shape, 1, 1, seed);
+            let small = complete.ports.len() < 50;
+            let before = verified("torus-2QoS", &complete.build(), 8, small, "complete")
                 .unwrap()
                 .0;
-            let one_link_lost = degraded(&whole, 1, seed).build();
+            let one_link_lost = degraded(&complete, 1, seed).build();
             let after = verified(
                 "torus-2QoS",
                 &one_link_lost,
@@ -512,7 +514,7 @@ fn torus_2qos_routes_around_losses() {
                 before.vl_plan.path_sl, after.vl_plan.path_sl,
                 "{shape:?} seed {seed}"
             );
-            let topo = without_switch(&whole, seed as usize * 3).build();
+            let topo = without_switch(&complete, seed as usize * 3).build();
             verified(
                 "torus-2QoS",
                 &topo,
@@ -522,7 +524,7 @@ fn torus_2qos_routes_around_losses() {
             )
             .unwrap();
             for per_thousand in [10, 50, 200] {
-                let topo = degraded(&whole, per_thousand, seed).build();
+                let topo = degraded(&complete, per_thousand, seed).build();
                 let description = format!("{shape:?} {per_thousand} per thousand, seed {seed}");
                 verified("torus-2QoS", &topo, 8, small, &description);
             }
@@ -592,24 +594,27 @@ fn torus_config_defines_axes_and_datelines() {
         [0, 1, 0, 2]
     );
     // Now x is the short dimension.
-    let turned = TorusSeed {
+    let swapped = TorusSeed {
         links: [link(0, 8), link(0, 24), None, link(0, 1), None, None],
         dateline: [0; 3],
     };
-    let turned = with_torus(&topo, hint([4, 8, 1], vec![turned])).unwrap();
-    assert!(verify(&topo, &turned.tables, &turned.vl_plan).is_ok());
+    let swapped = with_torus(&topo, hint([4, 8, 1], vec![swapped])).unwrap();
+    assert!(verify(&topo, &swapped.tables, &swapped.vl_plan).is_ok());
     assert_eq!(
-        [sl(&turned, 24, 0), sl(&turned, 1, 0), sl(&turned, 7, 0)],
+        [sl(&swapped, 24, 0), sl(&swapped, 1, 0), sl(&swapped, 7, 0)],
         [1, 2, 0]
     );
     // Without seeds, and with sizes that are not dimensions.
     assert!(with_torus(&topo, hint([1, 4, 8], Vec::new())).is_ok());
-    for wrong in [
+    for invalid in [
         hint([8, 8, 1], Vec::new()),
         hint([8, 4, 2], Vec::new()),
         hint([4, 8, 1], vec![seed([0; 3])]),
     ] {
-        assert!(matches!(with_torus(&topo, wrong), Err(RouteError::Hint(_))));
+        assert!(matches!(
+            with_torus(&topo, invalid),
+            Err(RouteError::Hint(_))
+        ));
     }
     let narrow = TorusHint {
         portgroup_max_ports: 2,
@@ -633,7 +638,7 @@ fn tables_are_independent_of_discovery_order_and_threads() {
         let topo = fabric.build();
         let n = topo.num_switches();
         let renumbered = |s: usize| SwitchIdx(((s + 7) % n) as u32);
-        let turned = fabric.build_turned(7);
+        let renumbered_topo = fabric.build_renumbered(7);
         for engine in ["dor", "torus-2QoS"] {
             let route = |topo: &Topology, threads| {
                 let pool = rayon::ThreadPoolBuilder::new()
@@ -643,8 +648,8 @@ fn tables_are_independent_of_discovery_order_and_threads() {
                 let request = RoutingRequest::new(topo).with_vls(8);
                 pool.install(|| engine_by_name(engine).unwrap().route(&request))
             };
-            let (original, with_threads) = (route(&topo, 1), route(&turned, 4));
-            let (Ok(here), Ok(there)) = (&original, &with_threads) else {
+            let (original, with_threads) = (route(&topo, 1), route(&renumbered_topo, 4));
+            let (Ok(original_routing), Ok(renumbered_routing)) = (&original, &with_threads) else {
                 assert!(
                     original.is_err() && with_threads.is_err(),
                     "{engine} {shape:?}"
@@ -653,19 +658,19 @@ fn tables_are_independent_of_discovery_order_and_threads() {
             };
             for s in topo.switches() {
                 assert_eq!(
-                    here.tables[s.index()],
-                    there.tables[renumbered(s.index()).index()],
+                    original_routing.tables[s.index()],
+                    renumbered_routing.tables[renumbered(s.index()).index()],
                     "{engine} {shape:?}"
                 );
                 for d in topo.destinations() {
-                    let to = turned
+                    let to = renumbered_topo
                         .destinations()
                         .iter()
                         .find(|t| t.lid == d.lid)
                         .unwrap();
                     assert_eq!(
-                        here.vl_plan.sl(s, d),
-                        there.vl_plan.sl(renumbered(s.index()), to)
+                        original_routing.vl_plan.sl(s, d),
+                        renumbered_routing.vl_plan.sl(renumbered(s.index()), to)
                     );
                 }
             }
@@ -673,8 +678,8 @@ fn tables_are_independent_of_discovery_order_and_threads() {
     }
 }
 
-/// Installed tables stay unchanged if the fabric is unchanged, and LIDs share parallel links evenly. Five switches have a
-/// further host with LMC 2.
+/// Installed tables stay unchanged if the fabric is unchanged, and LIDs share parallel links evenly. Five switches have an
+/// additional host with LMC 2.
 #[test]
 fn parallel_links_are_balanced_and_stable() {
     let mut fabric = product(&[(Ring, 5), (Path, 3)], 3, 2, 9);

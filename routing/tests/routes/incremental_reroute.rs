@@ -82,36 +82,36 @@ fn needlessly_moved_entries(
 
 /// Removes some links without partitioning the fabric.
 fn lose(fabric: &Fabric, how_many: usize, rng: &mut Lcg) -> Fabric {
-    let mut less = fabric.clone();
+    let mut reduced = fabric.clone();
     for _ in 0..how_many {
-        if less.links.is_empty() {
+        if reduced.links.is_empty() {
             break;
         }
-        let fewer = less.without_link(rng.below(less.links.len()));
-        if fewer.connected() {
-            less = fewer;
+        let candidate = reduced.without_link(rng.below(reduced.links.len()));
+        if candidate.connected() {
+            reduced = candidate;
         }
     }
-    less
+    reduced
 }
 
 /// Reroutes and checks all guarantees. Returns whether there was an incremental reroute.
-fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
-    let (old, new) = (Arc::new(fabric.build()), less.build());
+fn check(engine: &str, fabric: &Fabric, reduced: &Fabric) -> Option<bool> {
+    let (old, new) = (Arc::new(fabric.build()), reduced.build());
     let before = verified(engine, &old)?;
-    let ready = PreviousRouting::from_routing(&old, &before);
-    ready.last.as_ref().unwrap().prepare();
-    let unready = PreviousRouting::from_routing(&old, &before);
-    let mut done = false;
+    let with_cache = PreviousRouting::from_routing(&old, &before);
+    with_cache.last.as_ref().unwrap().prepare();
+    let without_cache = PreviousRouting::from_routing(&old, &before);
+    let mut rerouted = false;
     // From the cached state of the run, and from the run alone.
-    for previous in [&ready, &unready] {
+    for previous in [&with_cache, &without_cache] {
         let request = RoutingRequest::new(&new).with_previous(previous);
         if let Some(after) = reroute_within(&request, &ANY) {
             check_guarantees(engine, (&old, &before), (&new, &after));
-            done = true;
+            rerouted = true;
         }
     }
-    Some(done)
+    Some(rerouted)
 }
 
 fn check_guarantees(
@@ -143,14 +143,14 @@ fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u
         return 0;
     };
     let mut previous = PreviousRouting::from_routing(&topo, &routing);
-    let mut repaired = 0;
+    let mut rerouted = 0;
     for _ in 0..losses {
         let last = previous.last.clone().unwrap();
         if rng.below(3) > 0 {
             last.prepare();
         }
-        let less = lose(&fabric, 1, &mut rng);
-        let next = Arc::new(less.build());
+        let reduced = lose(&fabric, 1, &mut rng);
+        let next = Arc::new(reduced.build());
         let request = RoutingRequest::new(&next).with_previous(&previous);
         let selection = route_with(&[engine, "updn"], &request);
         let (routing, proof) = selection.chosen.unwrap();
@@ -173,7 +173,7 @@ fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u
             )
         };
         assert_eq!(plan(&selection.cache), plan(&RerouteCache::new()));
-        repaired += usize::from(selection.rerouted);
+        rerouted += usize::from(selection.rerouted);
         let run = VerifiedRun {
             topo: Arc::clone(&next),
             routing: routing.clone(),
@@ -182,9 +182,9 @@ fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u
         };
         previous = PreviousRouting::from_routing(&next, &routing);
         previous.last = Some(Arc::new(run));
-        fabric = less;
+        fabric = reduced;
     }
-    repaired
+    rerouted
 }
 
 /// Checks that a tree of some end ports, within the constraint, is deadlock-free together with the routes.
@@ -195,9 +195,9 @@ fn trees_are_safe(topo: &Topology, routing: &Routing, rng: &mut Lcg) {
     let mut ports: Vec<(SwitchIdx, PortSet)> =
         topo.switches().map(|s| (s, PortSet::new())).collect();
     for (s, port) in topo.switches().zip(up) {
-        if let Some((peer, back)) = port.and_then(|p| topo.neighbor(s, p)) {
+        if let Some((peer, peer_port)) = port.and_then(|p| topo.neighbor(s, p)) {
             ports[s.index()].1.insert(port.unwrap());
-            ports[peer.index()].1.insert(back);
+            ports[peer.index()].1.insert(peer_port);
         }
         for end_port in topo.end_ports(s) {
             if rng.below(2) == 0 {
@@ -237,13 +237,13 @@ fn reroutes_one_lost_link_after_another() {
         ),
         (dragonfly(5, 4, 2), &["dfsssp", "nue"]),
     ] {
-        let repaired: Vec<usize> = engines
+        let rerouted: Vec<usize> = engines
             .iter()
             .map(|e| lose_links_one_by_one(e, &fabric, 6, 11))
             .collect();
         assert!(
-            repaired.iter().sum::<usize>() > 2 * engines.len(),
-            "{engines:?}: {repaired:?}"
+            rerouted.iter().sum::<usize>() > 2 * engines.len(),
+            "{engines:?}: {rerouted:?}"
         );
     }
 }
@@ -258,9 +258,9 @@ proptest! {
         n in 2usize..16, extra in 0usize..30, hosts in 0usize..20, lost in 1usize..5, seed: u64,
     ) {
         let fabric = random(n, extra, hosts, seed);
-        let less = lose(&fabric, lost, &mut Lcg(seed ^ 1));
+        let reduced = lose(&fabric, lost, &mut Lcg(seed ^ 1));
         for engine in ENGINE_NAMES {
-            check(engine, &fabric, &less);
+            check(engine, &fabric, &reduced);
         }
     }
 
@@ -273,9 +273,9 @@ proptest! {
     #[test]
     fn reroutes_trees_with_lost_links(seed: u64, lost in 1usize..4, sharp: bool) {
         let fabric = if sharp { three_level(3).with_sharp() } else { three_level(3) };
-        let less = lose(&fabric, lost, &mut Lcg(seed));
+        let reduced = lose(&fabric, lost, &mut Lcg(seed));
         for engine in ENGINE_NAMES {
-            check(engine, &fabric, &less);
+            check(engine, &fabric, &reduced);
         }
     }
 }
@@ -294,10 +294,10 @@ fn reroutes_nearly_every_single_loss() {
         for engine in engines {
             let (mut tried, mut done) = (0, 0);
             for i in (0..fabric.links.len()).step_by(1 + fabric.links.len() / 40) {
-                let less = fabric.without_link(i);
-                if verified(engine, &less.build()).is_some() {
+                let reduced = fabric.without_link(i);
+                if verified(engine, &reduced.build()).is_some() {
                     tried += 1;
-                    done += usize::from(check(engine, &fabric, &less) == Some(true));
+                    done += usize::from(check(engine, &fabric, &reduced) == Some(true));
                 }
             }
             println!("{engine}: {done} of {tried}");
@@ -338,26 +338,26 @@ fn rerouted_tree_stays_short_and_balanced() {
     }
 }
 
-/// Links are lost one after the other, each reroute starting from the last, until a tenth is gone.
+/// Links are lost one after the other, each reroute starting from the last, until a tenth is lost.
 #[test]
-fn reroutes_follow_one_another() {
+fn reroutes_start_from_rerouted_tables() {
     for (fabric, engine) in [(three_level(3), "updn"), (torus(&[4, 4], 2), "updn")] {
         let mut rng = Lcg(11);
-        let mut now = fabric.clone();
-        let mut topo = Arc::new(now.build());
+        let mut current = fabric.clone();
+        let mut topo = Arc::new(current.build());
         let mut routing = verified(engine, &topo).unwrap();
-        let mut repaired = 0;
+        let mut rerouted = 0;
         for _ in 0..fabric.links.len() / 10 {
-            let less = lose(&now, 1, &mut rng);
-            let next = Arc::new(less.build());
+            let reduced = lose(&current, 1, &mut rng);
+            let next = Arc::new(reduced.build());
             let previous = PreviousRouting::from_routing(&topo, &routing);
             let after = reroute_within(&RoutingRequest::new(&next).with_previous(&previous), &ANY);
-            repaired += usize::from(after.is_some());
+            rerouted += usize::from(after.is_some());
             routing = after.unwrap_or_else(|| verified(engine, &next).unwrap());
             verify(&next, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
-            (now, topo) = (less, next);
+            (current, topo) = (reduced, next);
         }
-        assert!(repaired > 0);
+        assert!(rerouted > 0);
     }
 }
 
@@ -365,7 +365,7 @@ fn reroutes_follow_one_another() {
 #[test]
 fn changes_other_than_losses_are_not_rerouted() {
     let fabric = three_level(3);
-    let (full, less) = (
+    let (full, reduced) = (
         Arc::new(fabric.build()),
         Arc::new(fabric.without_link(40).build()),
     );
@@ -380,11 +380,11 @@ fn changes_other_than_losses_are_not_rerouted() {
             .zip(&before.tables)
             .all(|(a, b)| Arc::ptr_eq(a, b))
     );
-    let fewer = verified("updn", &less).unwrap();
+    let of_reduced = verified("updn", &reduced).unwrap();
     assert!(
         reroute(
             &RoutingRequest::new(&full)
-                .with_previous(&PreviousRouting::from_routing(&less, &fewer))
+                .with_previous(&PreviousRouting::from_routing(&reduced, &of_reduced))
         )
         .is_none()
     );
@@ -398,7 +398,7 @@ fn changes_other_than_losses_are_not_rerouted() {
 }
 
 /// A fabric with these end ports: (switch, port, LID).
-fn with_ends(fabric: &Fabric, ends: &[(usize, u8, u16)]) -> Topology {
+fn with_end_ports(fabric: &Fabric, end_ports: &[(usize, u8, u16)]) -> Topology {
     let mut b = TopologyBuilder::new();
     for (i, &ports) in fabric.ports.iter().enumerate() {
         b.switch(ports, Lid(i as u16 + 1));
@@ -407,7 +407,7 @@ fn with_ends(fabric: &Fabric, ends: &[(usize, u8, u16)]) -> Topology {
     for &((s, p), (t, q)) in &fabric.links {
         b.link(at(s, p), at(t, q));
     }
-    for &(s, p, lid) in ends {
+    for &(s, p, lid) in end_ports {
         b.end_port(at(s, p), Lid(lid), 1);
     }
     b.build()
@@ -423,11 +423,11 @@ fn end_ports_are_added_and_removed() {
         .map(|(i, &(s, p, _))| (s, p, 100 + i))
         .collect();
     let mut moved = all.clone();
-    let here = (moved[3].0, moved[3].1);
+    let location = (moved[3].0, moved[3].1);
     (moved[3].0, moved[3].1) = (moved[50].0, moved[50].1);
-    (moved[50].0, moved[50].1) = here;
+    (moved[50].0, moved[50].1) = location;
     for engine in ["updn", "minhop"] {
-        let mut repaired = 0;
+        let mut rerouted = 0;
         for link in [None, Some(30), Some(60)] {
             let linked = link.map_or_else(|| fabric.clone(), |c| fabric.without_link(c));
             for (from, to) in [
@@ -438,8 +438,8 @@ fn end_ports_are_added_and_removed() {
                 (&all[3..], &all[..50]),
                 (&all[..], &moved[..]),
             ] {
-                let old = Arc::new(with_ends(&fabric, from));
-                let new = with_ends(&linked, to);
+                let old = Arc::new(with_end_ports(&fabric, from));
+                let new = with_end_ports(&linked, to);
                 let before = verified(engine, &old).unwrap();
                 let previous = PreviousRouting::from_routing(&old, &before);
                 let after =
@@ -449,7 +449,7 @@ fn end_ports_are_added_and_removed() {
                     assert!(link.is_some(), "{engine}");
                     continue;
                 };
-                repaired += 1;
+                rerouted += 1;
                 verify(&new, &after.tables, &after.vl_plan)
                     .unwrap_or_else(|e| panic!("{engine}: {e}"));
                 assert_eq!(
@@ -465,7 +465,7 @@ fn end_ports_are_added_and_removed() {
                 }
             }
         }
-        assert!(repaired >= 6, "{engine}: {repaired}");
+        assert!(rerouted >= 6, "{engine}: {rerouted}");
     }
 }
 
@@ -476,11 +476,11 @@ fn switch_order_keeps_one_root() {
         let old = Arc::new(fabric.build());
         let before = verified("updn", &old).unwrap();
         for i in 0..fabric.links.len() {
-            let less = fabric.without_link(i);
-            if !less.connected() {
+            let reduced = fabric.without_link(i);
+            if !reduced.connected() {
                 continue;
             }
-            let new = less.build();
+            let new = reduced.build();
             let previous = PreviousRouting::from_routing(&old, &before);
             let Some(after) =
                 reroute_within(&RoutingRequest::new(&new).with_previous(&previous), &ANY)
@@ -488,7 +488,7 @@ fn switch_order_keeps_one_root() {
                 continue;
             };
             let TreeConstraint::Ordered(order) = after.trees else {
-                panic!("no order any more");
+                panic!("no switch order");
             };
             let tops = new.switches().filter(|&s| {
                 let mut peers = new.links(s).iter().map(|l| l.peer);
@@ -509,13 +509,13 @@ fn reroutes_are_independent_of_thread_count() {
         let previous = PreviousRouting::from_routing(&old, &before);
         for link in [0, 100, 200] {
             let new = fabric.without_link(link).build();
-            let with = |threads: usize| {
+            let tables_with = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
                 pool.unwrap().install(|| {
                     reroute(&RoutingRequest::new(&new).with_previous(&previous)).map(|r| r.tables)
                 })
             };
-            assert_eq!(with(1), with(5));
+            assert_eq!(tables_with(1), tables_with(5));
         }
     }
 }

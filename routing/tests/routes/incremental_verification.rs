@@ -52,11 +52,11 @@ proptest! {
     /// Twelve changes of any kind: a link lost or restored and routed again with the installed tables, other engines,
     /// overwritten entries, other VLs, an end port added or removed. Each time the same proof or failure.
     #[test]
-    fn ledger_never_changes_results(n in 2usize..9, extra in 0usize..12, hosts in 0usize..14, seed: u64) {
+    fn incremental_results_equal_full_verification(n in 2usize..9, extra in 0usize..12, hosts in 0usize..14, seed: u64) {
         let complete = random(n, extra, hosts, seed);
         let mut fabric = complete.clone();
         let mut rng = Lcg(!seed);
-        let mut ledger = IncrementalVerifier::new();
+        let mut verifier = IncrementalVerifier::new();
         let mut topo = Arc::new(fabric.build());
         let mut vl_plan = VlPlan::single();
         let route = |topo: &Topology, engine: &str, previous: &PreviousRouting| {
@@ -67,9 +67,9 @@ proptest! {
         for _ in 0..12 {
             match rng.below(8) {
                 0..=2 if !fabric.links.is_empty() => {
-                    let less = fabric.without_link(rng.below(fabric.links.len()));
-                    if less.connected() {
-                        fabric = less;
+                    let reduced = fabric.without_link(rng.below(fabric.links.len()));
+                    if reduced.connected() {
+                        fabric = reduced;
                     }
                 }
                 3 => fabric.links.clone_from(&complete.links),
@@ -84,8 +84,8 @@ proptest! {
                 routing = route(&next, "updn", &PreviousRouting::from_tables_of(&routing));
                 topo = next;
             }
-            let cached_result = ledger.verify(&topo, &routing.tables, &vl_plan);
-            prop_assert_eq!(cached_result, verify(&topo, &routing.tables, &vl_plan));
+            let incremental_result = verifier.verify(&topo, &routing.tables, &vl_plan);
+            prop_assert_eq!(incremental_result, verify(&topo, &routing.tables, &vl_plan));
         }
     }
 }
@@ -97,20 +97,20 @@ const ANY: RerouteLimits = RerouteLimits {
     min_changed_entries: 0,
 };
 
-/// Loses links and hosts one after the other. Incremental reroutes and fresh routings are verified by one continued
-/// ledger. Returns the number of incremental reroutes.
+/// Loses links and hosts one after the other. Incremental reroutes and fresh routings are verified by one
+/// incremental verifier. Returns the number of incremental reroutes.
 fn lose_and_reroute(engine: &str, complete: &Fabric, losses: usize, seed: u64) -> usize {
     let mut fabric = complete.clone();
     let mut rng = Lcg(seed);
-    let mut ledger = IncrementalVerifier::new();
+    let mut verifier = IncrementalVerifier::new();
     let engine = engine_by_name(engine).unwrap();
     let mut topo = Arc::new(fabric.build());
     let Ok(mut routing) = engine.route(&RoutingRequest::new(&topo)) else {
         return 0;
     };
-    let mut repaired = 0;
+    let mut rerouted = 0;
     for _ in 0..losses {
-        let result = ledger.verify(&topo, &routing.tables, &routing.vl_plan);
+        let result = verifier.verify(&topo, &routing.tables, &routing.vl_plan);
         assert_eq!(
             result,
             verify(&topo, &routing.tables, &routing.vl_plan),
@@ -118,33 +118,33 @@ fn lose_and_reroute(engine: &str, complete: &Fabric, losses: usize, seed: u64) -
             engine.name()
         );
         // Continuing from a copy does not affect the original.
-        let before = ledger.clone();
-        let less = if rng.below(4) == 0 && fabric.hosts.len() > 1 {
-            let mut less = fabric.clone();
-            less.hosts.remove(rng.below(less.hosts.len()));
-            less
+        let before = verifier.clone();
+        let reduced = if rng.below(4) == 0 && fabric.hosts.len() > 1 {
+            let mut reduced = fabric.clone();
+            reduced.hosts.remove(rng.below(reduced.hosts.len()));
+            reduced
         } else if fabric.links.is_empty() {
             break;
         } else {
             fabric.without_link(rng.below(fabric.links.len()))
         };
-        if !less.connected() {
+        if !reduced.connected() {
             continue;
         }
-        let next = Arc::new(less.build());
+        let next = Arc::new(reduced.build());
         let previous = PreviousRouting::from_routing(&topo, &routing);
         let request = RoutingRequest::new(&next).with_previous(&previous);
         let after = reroute_within(&request, &ANY);
-        repaired += usize::from(after.is_some());
+        rerouted += usize::from(after.is_some());
         let Some(after) = after.or_else(|| engine.route(&request).ok()) else {
             break;
         };
         let mut other = before.clone();
         let _ = other.verify(&next, &routing.tables, &routing.vl_plan);
-        (fabric, topo, routing) = (less, next, after);
-        ledger = before;
+        (fabric, topo, routing) = (reduced, next, after);
+        verifier = before;
     }
-    repaired
+    rerouted
 }
 
 proptest! {
@@ -152,17 +152,17 @@ proptest! {
 
     /// Any connected multigraph, any engine, any number of VLs.
     #[test]
-    fn ledger_verifies_incremental_reroutes(
+    fn incremental_reroutes_are_verified_incrementally(
         n in 2usize..14, extra in 0usize..24, hosts in 0usize..16, engine in 0..ENGINE_NAMES.len(), seed: u64,
     ) {
         lose_and_reroute(ENGINE_NAMES[engine], &random(n, extra, hosts, seed), 8, !seed);
     }
 }
 
-/// Fabrics whose engines need VLs, and trees: most losses are handled by incremental reroute, so the ledger is
-/// continued.
+/// Fabrics whose engines need VLs, and trees: most losses are handled by incremental reroute, so verification
+/// is incremental.
 #[test]
-fn ledger_verifies_incremental_reroutes_of_vls_and_trees() {
+fn incremental_reroutes_of_vls_and_trees_are_verified_incrementally() {
     for (fabric, engines) in [
         (
             torus(&[4, 4], 2),
@@ -175,10 +175,10 @@ fn ledger_verifies_incremental_reroutes_of_vls_and_trees() {
         ),
         (dragonfly(5, 4, 2), &["dfsssp", "nue"]),
     ] {
-        let repaired: usize = engines
+        let rerouted: usize = engines
             .iter()
             .map(|e| lose_and_reroute(e, &fabric, 10, 5))
             .sum();
-        assert!(repaired > 3 * engines.len(), "{engines:?}: {repaired}");
+        assert!(rerouted > 3 * engines.len(), "{engines:?}: {rerouted}");
     }
 }

@@ -50,17 +50,17 @@ fn some_members(topo: &Topology, rng: &mut Lcg) -> Vec<Member> {
 }
 
 /// Checks that the ports form a tree that reaches all members and ends at switches of members only.
-fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
+fn assert_is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
     let ports: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
     let mut links = 0;
     let mut joined = petgraph::unionfind::UnionFind::<usize>::new(topo.num_switches());
     for (&s, set) in &ports {
-        let mut num_members = 0;
+        let mut own_links = 0;
         for port in set.iter() {
-            if let Some((peer, far)) = topo.neighbor(s, port) {
-                assert!(ports[&peer].contains(far), "a link with one end");
-                num_members += 1;
-                if (s, port) < (peer, far) {
+            if let Some((peer, peer_port)) = topo.neighbor(s, port) {
+                assert!(ports[&peer].contains(peer_port), "a link with one end");
+                own_links += 1;
+                if (s, port) < (peer, peer_port) {
                     links += 1;
                     assert!(joined.union(s.index(), peer.index()), "a loop");
                 }
@@ -72,8 +72,8 @@ fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
                 );
             }
         }
-        let inhabited = members.iter().any(|m| m.switch == s);
-        assert!(inhabited || num_members > 1, "a dead end without members");
+        let has_members = members.iter().any(|m| m.switch == s);
+        assert!(has_members || own_links > 1, "a dead end without members");
     }
     assert_eq!(links, tree.num_links());
     assert!(tree.unreachable.is_empty());
@@ -90,7 +90,7 @@ fn is_tree_of(topo: &Topology, tree: &MulticastTree, members: &[Member]) {
 type Node = (u32, u8, u8);
 
 /// All dependencies of the routes on their VLs, packet by packet.
-fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
+fn unicast_dependencies(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
     let mut dependencies = DiGraphMap::new();
     for d in topo.destinations() {
         for from in topo.switches() {
@@ -117,7 +117,7 @@ fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
 }
 
 /// All dependencies of packets on a tree, which arrive on any port and leave on all others.
-fn multicast(
+fn add_multicast_dependencies(
     topo: &Topology,
     routing: &Routing,
     tree: &MulticastTree,
@@ -126,10 +126,10 @@ fn multicast(
 ) {
     for (s, set) in tree.ports() {
         for input in set.iter() {
-            let Some((u, back)) = topo.neighbor(s, input) else {
+            let Some((u, peer_port)) = topo.neighbor(s, input) else {
                 continue;
             };
-            let inner = tree.ports_of(u).iter().filter(|&p| p != back);
+            let inner = tree.ports_of(u).iter().filter(|&p| p != peer_port);
             let outer = topo
                 .end_ports(u)
                 .iter()
@@ -137,7 +137,7 @@ fn multicast(
                 .chain([PortNum::ZERO]);
             let vls: BTreeSet<u8> = inner
                 .chain(outer)
-                .map(|from| routing.vl_plan.vl(u, from, back, sl))
+                .map(|from| routing.vl_plan.vl(u, from, peer_port, sl))
                 .collect();
             for out in set
                 .iter()
@@ -145,7 +145,11 @@ fn multicast(
             {
                 for &vl in &vls {
                     let next_vl = routing.vl_plan.vl(s, input, out, sl);
-                    dependencies.add_edge((u.0, back.raw(), vl), (s.0, out.raw(), next_vl), ());
+                    dependencies.add_edge(
+                        (u.0, peer_port.raw(), vl),
+                        (s.0, out.raw(), next_vl),
+                        (),
+                    );
                 }
             }
         }
@@ -161,36 +165,36 @@ fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
         assert_eq!(
             routing.trees,
             TreeConstraint::Search,
-            "{engine}: a promise without trees"
+            "{engine}: tree constraint without trees"
         );
         return false;
     };
     let mut rng = Lcg(seed);
-    let mut dependencies = unicast(topo, &routing);
+    let mut dependencies = unicast_dependencies(topo, &routing);
     for group in 0..10 {
         let mut members = some_members(topo, &mut rng);
         let mut tree = forest.tree(&members, group);
-        is_tree_of(topo, &tree, &members);
-        multicast(topo, &routing, &tree, forest.sl, &mut dependencies);
+        assert_is_tree_of(topo, &tree, &members);
+        add_multicast_dependencies(topo, &routing, &tree, forest.sl, &mut dependencies);
         for _ in 0..4 {
             if members.len() > 1 && rng.below(2) == 0 {
                 let removed = members.swap_remove(rng.below(members.len()));
                 forest.leave(&mut tree, removed.switch, removed.port);
             } else {
-                let come = some_members(topo, &mut rng)[0];
-                members.retain(|m| (m.switch, m.port) != (come.switch, come.port));
-                members.push(come);
+                let joining = some_members(topo, &mut rng)[0];
+                members.retain(|m| (m.switch, m.port) != (joining.switch, joining.port));
+                members.push(joining);
                 let before = tree.clone();
-                forest.join(&mut tree, &come, group);
+                forest.join(&mut tree, &joining, group);
                 for (s, ports) in before.ports() {
-                    let kept = ports.iter().all(|p| {
-                        tree.ports_of(s).contains(p) || (s, p) == (come.switch, come.port)
+                    let is_unchanged = ports.iter().all(|p| {
+                        tree.ports_of(s).contains(p) || (s, p) == (joining.switch, joining.port)
                     });
-                    assert!(kept, "the tree that was there changed");
+                    assert!(is_unchanged, "an existing branch changed");
                 }
             }
-            is_tree_of(topo, &tree, &members);
-            multicast(topo, &routing, &tree, forest.sl, &mut dependencies);
+            assert_is_tree_of(topo, &tree, &members);
+            add_multicast_dependencies(topo, &routing, &tree, forest.sl, &mut dependencies);
         }
     }
     assert!(
@@ -237,7 +241,7 @@ fn groups_on_regular_fabrics_are_deadlock_free() {
     }
 }
 
-/// Two leaves of a two-level tree: one spine between them, another one for another group.
+/// Members on three leaves of a two-level tree: one spine is the root, a different one for each group.
 #[test]
 fn tree_roots_are_central_and_alternate() {
     let topo = two_level(6, 3, 3, 1).build();
@@ -261,7 +265,7 @@ fn tree_roots_are_central_and_alternate() {
 
 /// One switch: no links, the ports of its members. One member, a send-only member, an invalid member.
 #[test]
-fn small_groups_and_invalid_members() {
+fn small_groups_and_invalid_members_are_handled() {
     let topo = three_level(2).build();
     let routing = verified("updn", &topo).unwrap();
     let forest = SpanningForest::new(&topo, &routing).unwrap();

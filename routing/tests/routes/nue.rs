@@ -35,7 +35,7 @@ fn verified(topo: &Topology, vls: u8) -> (Routing, Proof) {
     let routing = route(topo, vls);
     assert!(routing.vl_plan.vls <= vls);
     let proof = verify(topo, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"));
-    assert!(proof.reversible, "answers may use the SL of their request");
+    assert!(proof.reversible, "replies may use the SL of their request");
     (routing, proof)
 }
 
@@ -54,9 +54,9 @@ fn verified_by_oracle(topo: &Topology, vls: u8) -> (Routing, Proof) {
 fn degraded(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
     let mut rng = Lcg(seed);
     for _ in 0..(fabric.links.len() * percent).div_ceil(100) {
-        let less = fabric.without_link(rng.below(fabric.links.len()));
-        if less.connected() {
-            fabric = less;
+        let reduced = fabric.without_link(rng.below(fabric.links.len()));
+        if reduced.connected() {
+            fabric = reduced;
         }
     }
     fabric
@@ -101,11 +101,11 @@ proptest! {
     #[test]
     fn results_are_independent_of_threads(kind in 0usize..8, vls in 1u8..=8, seed: u64) {
         let topo = degraded(shape(kind, seed), 10, seed).build();
-        let on = |threads: usize| {
+        let route_with_threads = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| route(&topo, vls))
         };
-        let (one, four) = (on(1), on(4));
+        let (one, four) = (route_with_threads(1), route_with_threads(4));
         prop_assert_eq!(one.tables, four.tables);
         prop_assert_eq!(one.vl_plan, four.vl_plan);
     }
@@ -113,24 +113,24 @@ proptest! {
     /// Another order of discovery: the same table in every switch, the same SL for every path, the same tree.
     #[test]
     fn results_are_independent_of_discovery_order(
-        kind in 0usize..8, vls in 1u8..=6, seed: u64, turn in 1usize..9,
+        kind in 0usize..8, vls in 1u8..=6, seed: u64, shift in 1usize..9,
     ) {
         let fabric = degraded(shape(kind, seed), 10, seed);
         let topo = fabric.build();
         let n = topo.num_switches();
-        let moved = |s: SwitchIdx| SwitchIdx(((s.index() + turn) % n) as u32);
-        let turned = fabric.build_turned(turn);
-        let (original, renumbered) = (route(&topo, vls), route(&turned, vls));
+        let renumbered_switch = |s: SwitchIdx| SwitchIdx(((s.index() + shift) % n) as u32);
+        let renumbered_topo = fabric.build_renumbered(shift);
+        let (original, renumbered) = (route(&topo, vls), route(&renumbered_topo, vls));
         let up = |r: &Routing, s: SwitchIdx| match &r.trees {
             TreeConstraint::Within { up, .. } => up[s.index()],
             TreeConstraint::Search | TreeConstraint::Ordered(_) => panic!("nue has an escape tree"),
         };
         for s in topo.switches() {
-            prop_assert_eq!(&original.tables[s.index()], &renumbered.tables[moved(s).index()]);
-            prop_assert_eq!(up(&original, s), up(&renumbered, moved(s)));
+            prop_assert_eq!(&original.tables[s.index()], &renumbered.tables[renumbered_switch(s).index()]);
+            prop_assert_eq!(up(&original, s), up(&renumbered, renumbered_switch(s)));
             for d in topo.destinations() {
-                let to = turned.destinations().iter().find(|t| t.lid == d.lid).unwrap();
-                prop_assert_eq!(original.vl_plan.sl(s, d), renumbered.vl_plan.sl(moved(s), to));
+                let to = renumbered_topo.destinations().iter().find(|t| t.lid == d.lid).unwrap();
+                prop_assert_eq!(original.vl_plan.sl(s, d), renumbered.vl_plan.sl(renumbered_switch(s), to));
             }
         }
     }
@@ -181,7 +181,7 @@ proptest! {
     }
 }
 
-/// Complete trees: only shortest paths, one VL out of any number, minimum load of the busiest link.
+/// Complete trees: only shortest paths, one VL even if more are usable, minimum load of the busiest link.
 #[test]
 fn trees_need_one_vl_and_are_balanced() {
     for fabric in [
@@ -292,7 +292,7 @@ fn unchanged_fabric_keeps_table_allocations() {
     }
 }
 
-/// The configured order of LIDs changes which LID chooses first; the routing passes verification.
+/// The configured order of LIDs changes which LID is routed first; the routing passes verification.
 #[test]
 fn routing_order_changes_first_choice() {
     let topo = two_level(6, 4, 3, 1).build();
@@ -308,7 +308,7 @@ fn routing_order_changes_first_choice() {
     assert_ne!(hinted.tables, route(&topo, 1).tables);
 }
 
-/// No switches, one switch, switches without LIDs or hosts: all are routed; a partitioned fabric is refused.
+/// No switches, one switch, switches without LIDs or hosts: all are routed; a partitioned fabric is rejected.
 #[test]
 fn routes_small_and_irregular_fabrics() {
     assert!(route(&TopologyBuilder::new().build(), 4).tables.is_empty());

@@ -89,8 +89,8 @@ pub(crate) fn channels_crossed(
         used.push((switch, port, vl));
         input = topo.neighbor(s, p)?.1;
     }
-    let kept = to.port == PortNum::ZERO;
-    (kept || vl_plan.vl(to.switch, input, to.port, sl) < 15).then_some(used)
+    let ends_at_switch = to.port == PortNum::ZERO;
+    (ends_at_switch || vl_plan.vl(to.switch, input, to.port, sl) < 15).then_some(used)
 }
 
 /// Checks tables by following every packet on its VLs.
@@ -98,18 +98,18 @@ pub(crate) fn check_tables(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -
     check_with_sls(topo, tables, |from, to| vec![vl_plan.sl(from, to)], vl_plan)
 }
 
-/// Whether the tables also pass if the packets of a path use the SL of the reverse path, of any packets between the
-/// same two switches.
+/// Whether the tables also pass if packets use the SL of any path in the reverse direction between the same two
+/// switches.
 pub(crate) fn reversible(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> bool {
-    let both = |from: SwitchIdx, to: &Destination| {
+    let sls_of_both_directions = |from: SwitchIdx, to: &Destination| {
         let has_end_ports = !topo.end_ports(to.switch).is_empty();
-        let back = topo.destinations_on(from).iter();
-        let back = back.filter(|d| has_end_ports || d.port != PortNum::ZERO);
-        let mut sls: Vec<u8> = back.map(|d| vl_plan.sl(to.switch, d)).collect();
+        let replies = topo.destinations_on(from).iter();
+        let replies = replies.filter(|d| has_end_ports || d.port != PortNum::ZERO);
+        let mut sls: Vec<u8> = replies.map(|d| vl_plan.sl(to.switch, d)).collect();
         sls.push(vl_plan.sl(from, to));
         sls
     };
-    check_with_sls(topo, tables, both, vl_plan) == Verdict::Good
+    check_with_sls(topo, tables, sls_of_both_directions, vl_plan) == Verdict::Good
 }
 
 /// Channel dependency graph, if every packet arrives.
@@ -146,16 +146,16 @@ fn follow_all(
     let (mut lost, mut loops, mut dropped) = (false, false, false);
     for d in topo.destinations() {
         for from in topo.switches() {
-            let real = d.port != PortNum::ZERO || !topo.end_ports(from).is_empty();
+            let is_sent = d.port != PortNum::ZERO || !topo.end_ports(from).is_empty();
             let crossed = match follow(topo, tables, from, d.lid) {
-                Ok(crossed) if real => crossed,
+                Ok(crossed) if is_sent => crossed,
                 Err(Verdict::Loops) => {
                     loops = true;
                     continue;
                 }
                 Ok(_) => continue,
                 Err(_) => {
-                    lost |= real;
+                    lost |= is_sent;
                     continue;
                 }
             };

@@ -1,7 +1,7 @@
 //! Properties of every engine on random graphs: 2 to 200 switches, any number of VLs, links and whole switches lost,
 //! switches without LIDs, LID ranges.
 //!
-//! An engine either returns a routing on which verification and oracle agree, or refuses the graph with a documented
+//! An engine either returns a routing on which verification and oracle agree, or rejects the graph with a documented
 //! reason. Results do not depend on the number of threads or on the order of discovery. Engines added later are covered
 //! automatically.
 
@@ -21,7 +21,7 @@ use ferrosm_routing::{
 use proptest::prelude::*;
 
 /// Engines that route any connected graph on any number of VLs.
-const ANYTHING: [&str; 6] = ["updn", "dnup", "minhop", "sssp", "nue", "auto"];
+const UNIVERSAL_ENGINES: [&str; 6] = ["updn", "dnup", "minhop", "sssp", "nue", "auto"];
 /// Engines that do not prevent credit loops; verification decides.
 const MAY_DEADLOCK: [&str; 3] = ["minhop", "sssp", "dor"];
 /// Maximum number of switches for the oracle.
@@ -67,50 +67,52 @@ impl Case {
                 break;
             }
             let lost = rng.below(self.fabric.links.len());
-            let mut less = self.clone();
-            less.fabric.links.remove(lost);
-            less.vls.remove(lost);
-            if less.fabric.connected() {
-                self = less;
+            let mut reduced = self.clone();
+            reduced.fabric.links.remove(lost);
+            reduced.vls.remove(lost);
+            if reduced.fabric.connected() {
+                self = reduced;
             }
         }
         for _ in 0..switches {
             let removed = rng.below(self.fabric.ports.len());
-            let less = self.without_switch(removed);
-            if less.fabric.ports.len() > 1 && less.fabric.connected() {
-                self = less;
+            let reduced = self.without_switch(removed);
+            if reduced.fabric.ports.len() > 1 && reduced.fabric.connected() {
+                self = reduced;
             }
         }
         self
     }
 
     fn without_switch(&self, removed: usize) -> Self {
-        let moved = |s: usize| if s > removed { s - 1 } else { s };
-        let mut less = self.clone();
-        less.fabric.ports.remove(removed);
-        less.without_lid.remove(removed);
+        let renumbered_index = |s: usize| if s > removed { s - 1 } else { s };
+        let mut reduced = self.clone();
+        reduced.fabric.ports.remove(removed);
+        reduced.without_lid.remove(removed);
         let kept: Vec<usize> = (0..self.fabric.links.len())
             .filter(|&c| self.fabric.links[c].0.0 != removed && self.fabric.links[c].1.0 != removed)
             .collect();
-        less.vls = kept.iter().map(|&c| self.vls[c]).collect();
+        reduced.vls = kept.iter().map(|&c| self.vls[c]).collect();
         let link = |c: usize| {
             let ((a, p), (b, q)) = self.fabric.links[c];
-            ((moved(a), p), (moved(b), q))
+            ((renumbered_index(a), p), (renumbered_index(b), q))
         };
-        less.fabric.links = kept.iter().map(|&c| link(c)).collect();
+        reduced.fabric.links = kept.iter().map(|&c| link(c)).collect();
         let hosts = self.fabric.hosts.iter().filter(|host| host.0 != removed);
-        less.fabric.hosts = hosts.map(|&(s, p, lids)| (moved(s), p, lids)).collect();
-        less
+        reduced.fabric.hosts = hosts
+            .map(|&(s, p, lids)| (renumbered_index(s), p, lids))
+            .collect();
+        reduced
     }
 
-    /// The graph in another order of discovery: switch `s` becomes number `(s + turn) % n`. LIDs are unchanged.
-    fn build(&self, turn: usize) -> Topology {
+    /// The graph in another order of discovery: switch `s` becomes number `(s + shift) % n`. LIDs are unchanged.
+    fn build(&self, shift: usize) -> Topology {
         let n = self.fabric.ports.len();
-        let renumber = |s: usize| (s + turn) % n;
+        let renumber = |s: usize| (s + shift) % n;
         let port_at = |(s, p): (usize, u8)| (SwitchIdx(renumber(s) as u32), PortNum(p));
         let mut b = TopologyBuilder::new();
         for at in 0..n {
-            let s = (at + n - turn % n) % n;
+            let s = (at + n - shift % n) % n;
             let lid = if self.without_lid[s] {
                 Lid::NONE
             } else {
@@ -119,7 +121,7 @@ impl Case {
             b.switch(self.fabric.ports[s], lid);
         }
         for (&(x, y), &vls) in self.fabric.links.iter().zip(&self.vls) {
-            let (x, y) = if turn == 0 { (x, y) } else { (y, x) };
+            let (x, y) = if shift == 0 { (x, y) } else { (y, x) };
             b.link(port_at(x), port_at(y));
             b.vls(port_at(x), vls);
         }
@@ -157,31 +159,33 @@ fn route(engine: &str, topo: &Topology, usable_vls: u8) -> Result<Routing, Route
         .route(&RoutingRequest::new(topo).with_vls(usable_vls))
 }
 
-/// Whether a refusal of a connected graph is documented and useful for the operator.
-fn documented(engine: &str, error: &RouteError, usable_vls: u8) -> Result<(), String> {
-    let fine = match error {
+/// Checks that the rejection of a connected graph is documented and useful for the operator.
+fn check_rejection(engine: &str, error: &RouteError, usable_vls: u8) -> Result<(), String> {
+    let is_documented = match error {
         RouteError::Shape(_) | RouteError::Hint(_) => {
-            error.to_string().len() > 10 && !ANYTHING.contains(&engine)
+            error.to_string().len() > 10 && !UNIVERSAL_ENGINES.contains(&engine)
         }
         RouteError::TooFewVls { needed, usable } => {
-            *needed > usize::from(*usable) && *usable <= usable_vls && !ANYTHING.contains(&engine)
+            *needed > usize::from(*usable)
+                && *usable <= usable_vls
+                && !UNIVERSAL_ENGINES.contains(&engine)
         }
         RouteError::Disconnected { .. }
         | RouteError::PathTooLong
         | RouteError::Budget
         | RouteError::UnknownEngine(_) => false,
     };
-    if fine {
+    if is_documented {
         Ok(())
     } else {
-        Err(format!("{engine} refuses: {error}"))
+        Err(format!("{engine} rejects the graph: {error}"))
     }
 }
 
 fn check(engine: &str, topo: &Topology, usable_vls: u8) -> Result<(), String> {
     let routing = match route(engine, topo, usable_vls) {
         Ok(routing) => routing,
-        Err(error) => return documented(engine, &error, usable_vls),
+        Err(error) => return check_rejection(engine, &error, usable_vls),
     };
     if routing.vl_plan.vls > usable_vls.min(topo.common_vls()) || routing.vl_plan.vls == 0 {
         return Err(format!(
@@ -206,7 +210,7 @@ fn check(engine: &str, topo: &Topology, usable_vls: u8) -> Result<(), String> {
     match check_tables(topo, &routing.tables, &routing.vl_plan) {
         verdict if verdict == expected => Ok(()),
         verdict => Err(format!(
-            "{engine}: the proof says {:?}, the judge {verdict:?}",
+            "{engine}: verification: {:?}, oracle: {verdict:?}",
             proof.map(|_| ())
         )),
     }
@@ -215,7 +219,7 @@ fn check(engine: &str, topo: &Topology, usable_vls: u8) -> Result<(), String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any connected graph: routed with verification and oracle in agreement, or refused with a documented reason.
+    /// Any connected graph: routed with verification and oracle in agreement, or rejected with a documented reason.
     #[test]
     fn every_engine_routes_correctly_or_reports_reason(case in cases(200)) {
         let topo = case.build(0);
@@ -227,21 +231,21 @@ proptest! {
     }
 
     /// Another order of discovery: the same table in every switch, the same SL for every path, or the same kind of
-    /// refusal.
+    /// error.
     #[test]
-    fn engines_are_independent_of_discovery_order(case in cases(60), turn in 1usize..40) {
-        let (original, renumbered) = (case.build(0), case.build(turn));
+    fn engines_are_independent_of_discovery_order(case in cases(60), shift in 1usize..40) {
+        let (original, renumbered) = (case.build(0), case.build(shift));
         let n = original.num_switches();
-        let moved = |s: usize| (s + turn) % n;
+        let renumbered_index = |s: usize| (s + shift) % n;
         for engine in ENGINE_NAMES {
             match (route(engine, &original, case.usable_vls), route(engine, &renumbered, case.usable_vls)) {
                 (Ok(x), Ok(y)) => {
                     for s in 0..n {
-                        prop_assert_eq!(&x.tables[s], &y.tables[moved(s)], "{}: table of switch {}", engine, s);
+                        prop_assert_eq!(&x.tables[s], &y.tables[renumbered_index(s)], "{}: table of switch {}", engine, s);
                         for (d, e) in original.destinations().iter().map(|d| {
                             (d, renumbered.destinations().iter().find(|e| e.lid == d.lid).unwrap())
                         }) {
-                            let (a, b) = (SwitchIdx(s as u32), SwitchIdx(moved(s) as u32));
+                            let (a, b) = (SwitchIdx(s as u32), SwitchIdx(renumbered_index(s) as u32));
                             prop_assert_eq!(x.vl_plan.sl(a, d), y.vl_plan.sl(b, e), "{}: an SL", engine);
                         }
                     }
@@ -254,7 +258,7 @@ proptest! {
         }
     }
 
-    /// One, two and five workers: the same tables and SLs, or the same refusal.
+    /// One, two and five workers: the same tables and SLs, or the same error.
     #[test]
     fn engines_are_independent_of_thread_count(case in cases(120)) {
         let topo = case.build(0);
@@ -271,12 +275,12 @@ proptest! {
 
     /// Partitioned graphs: every engine reports the number of components.
     #[test]
-    fn every_engine_refuses_partitioned_graphs(n in 2usize..12, m in 1usize..12, seed: u64) {
+    fn every_engine_rejects_partitioned_graphs(n in 2usize..12, m in 1usize..12, seed: u64) {
         let (one, other) = (random(n, n, n, seed), random(m, m, m, !seed));
         let mut both = one;
-        let moved = |(s, p): (usize, u8)| (s + n, p);
+        let shifted = |(s, p): (usize, u8)| (s + n, p);
         both.ports.extend(&other.ports);
-        both.links.extend(other.links.iter().map(|&(x, y)| (moved(x), moved(y))));
+        both.links.extend(other.links.iter().map(|&(x, y)| (shifted(x), shifted(y))));
         both.hosts.extend(other.hosts.iter().map(|&(s, p, lids)| (s + n, p, lids)));
         let topo = both.build();
         for engine in ENGINE_NAMES {
@@ -286,9 +290,9 @@ proptest! {
 }
 
 /// Shapes that engines are made for, with any faults that leave them connected: the result is correct or a documented
-/// refusal.
+/// rejection.
 #[test]
-fn regular_shapes_with_faults_are_routed_correctly_or_refused() {
+fn regular_shapes_with_faults_are_routed_correctly_or_rejected() {
     let shapes = [
         ("ring", ring(9, 2)),
         ("grid", torus(&[4, 4], 2)),

@@ -34,17 +34,17 @@ fn quick(topo: &Topology, tables: &Tables) -> Quality {
 #[test]
 fn throttled_links_are_detected_and_weigh_more() {
     let mut b = TopologyBuilder::new();
-    let [fast, fast_too, slow] = [1, 2, 3].map(|lid| b.switch(6, Lid(lid)));
+    let [fast, other_fast, slow] = [1, 2, 3].map(|lid| b.switch(6, Lid(lid)));
     let p = PortNum;
-    b.link((fast, p(1)), (fast_too, p(1)));
-    b.link((fast, p(2)), (fast_too, p(2)));
-    b.link((fast_too, p(3)), (slow, p(1)));
-    for (s, lid) in [(fast, 4), (fast_too, 5), (slow, 6)] {
+    b.link((fast, p(1)), (other_fast, p(1)));
+    b.link((fast, p(2)), (other_fast, p(2)));
+    b.link((other_fast, p(3)), (slow, p(1)));
+    for (s, lid) in [(fast, 4), (other_fast, 5), (slow, 6)] {
         b.end_port((s, p(6)), Lid(lid), 1);
         b.rate((s, p(6)), if s == slow { 50_000 } else { 200_000 });
     }
     b.rate((fast, p(1)), 200_000);
-    b.rate((fast_too, p(2)), 200_000);
+    b.rate((other_fast, p(2)), 200_000);
     // The lower of two rates counts, 0 means unknown, and invalid ports are ignored.
     b.rate((fast, p(2)), 50_000);
     b.rate((fast, p(2)), 0);
@@ -53,12 +53,12 @@ fn throttled_links_are_detected_and_weigh_more() {
     b.rate((slow, p(1)), 50_000);
     let topo = b.build();
     assert_eq!(topo.rate(fast, p(1)), Some(200_000));
-    assert_eq!(topo.rate(fast_too, p(2)), Some(50_000));
+    assert_eq!(topo.rate(other_fast, p(2)), Some(50_000));
     assert_eq!(topo.rate(fast, p(3)), None);
     assert_eq!(topo.rate(fast, p(9)), None);
     let throttled = DegradedLink {
         a: (fast, p(2)),
-        b: (fast_too, p(2)),
+        b: (other_fast, p(2)),
         mbps: 50_000,
         supported_mbps: 200_000,
     };
@@ -97,13 +97,13 @@ fn figures_of_one_link_match_hand_count() {
     assert_eq!((q.max_hops(), q.mean_hops()), (1, 8.0 / 12.0));
     assert_eq!(q.all_to_all, 2);
     assert_eq!(q.sl_pairs, [12]);
-    let by_two = ShiftCongestion {
+    let expected_shift = ShiftCongestion {
         stages: 3,
         worst: 2,
         worst_by: 2,
         mean: 4.0 / 3.0,
     };
-    assert_eq!((q.shift, q.shift_by_leaf), (by_two, by_two));
+    assert_eq!((q.shift, q.shift_by_leaf), (expected_shift, expected_shift));
     // Both halves send over the link (half a link each), or no flows share a link.
     let b = q.bisection.unwrap();
     assert_eq!((b.min, b.max), (0.5, 1.0));
@@ -267,16 +267,16 @@ proptest! {
         let vl_plan = VlPlan::modulo(3, PathSl::BySwitches((0..n).map(sls).collect()));
         let effort = Effort { shifts_max: 1000, ..Effort::quick() };
         let q = measure(&topo, &tables, &vl_plan, &effort);
-        let mut ends: Vec<(Lid, SwitchIdx)> = topo
+        let mut end_ports: Vec<(Lid, SwitchIdx)> = topo
             .switches()
             .flat_map(|s| topo.end_ports(s).iter().map(move |e| (e.lid, s)))
             .collect();
-        ends.sort_unstable();
+        end_ports.sort_unstable();
         let mut through: BTreeMap<(u32, u8), Vec<(Lid, Lid)>> = BTreeMap::new();
         let (mut hops, mut shortest, mut by_sl) = (BTreeMap::new(), 0u64, [0u64; 3]);
         let distance = distances(&topo);
-        for &(a, from) in &ends {
-            for &(b, to) in ends.iter().filter(|e| e.0 != a) {
+        for &(a, from) in &end_ports {
+            for &(b, to) in end_ports.iter().filter(|e| e.0 != a) {
                 let path = follow(&topo, &tables, from, b).unwrap();
                 *hops.entry(path.len()).or_insert(0u64) += 1;
                 shortest += u64::from(distance[from.index()][to.index()]);
@@ -284,7 +284,7 @@ proptest! {
                 path.into_iter().for_each(|c| through.entry(c).or_default().push((a, b)));
             }
         }
-        prop_assert_eq!(q.hosts, ends.len());
+        prop_assert_eq!(q.hosts, end_ports.len());
         for (h, &count) in q.hop_histogram.iter().enumerate() {
             prop_assert_eq!(count, hops.get(&h).copied().unwrap_or(0));
         }
@@ -294,25 +294,25 @@ proptest! {
         let channels = topo.num_channels().max(1) as f64;
         prop_assert!((q.mean_load - total as f64 / channels).abs() < 1e-9);
         prop_assert!((q.least_load - shortest as f64 / channels).abs() < 1e-9);
-        let fewer_ends = |pairs: &Vec<(Lid, Lid)>| {
+        let lesser_end_count = |pairs: &Vec<(Lid, Lid)>| {
             let distinct = |end: fn(&(Lid, Lid)) -> Lid| pairs.iter().map(end).collect::<BTreeSet<_>>().len();
             distinct(|p| p.0).min(distinct(|p| p.1))
         };
-        prop_assert_eq!(q.all_to_all, through.values().map(fewer_ends).max().unwrap_or(0) as u64);
+        prop_assert_eq!(q.all_to_all, through.values().map(lesser_end_count).max().unwrap_or(0) as u64);
         for (sl, &pairs) in by_sl.iter().enumerate() {
             prop_assert_eq!(q.sl_pairs.get(sl).copied().unwrap_or(0), pairs);
         }
-        let stage = |by: usize| {
+        let stage = |distance: usize| {
             let mut flows: BTreeMap<(u32, u8), u32> = BTreeMap::new();
-            for (i, &(_, from)) in ends.iter().enumerate() {
-                let to = ends[(i + by) % ends.len()].0;
+            for (i, &(_, from)) in end_ports.iter().enumerate() {
+                let to = end_ports[(i + distance) % end_ports.len()].0;
                 for c in follow(&topo, &tables, from, to).unwrap() {
                     *flows.entry(c).or_default() += 1;
                 }
             }
             flows.values().copied().max().unwrap_or(0)
         };
-        let stages: Vec<u32> = (1..ends.len()).map(stage).collect();
+        let stages: Vec<u32> = (1..end_ports.len()).map(stage).collect();
         prop_assert_eq!(q.shift.stages, stages.len());
         prop_assert_eq!(q.shift.worst, stages.iter().copied().max().unwrap_or(0));
         let sum: u32 = stages.iter().sum();

@@ -12,7 +12,7 @@ use ferrosm_routing::{
 use proptest::prelude::*;
 
 /// Engines that route every connected graph without hints. The others have tests of their own.
-const EVERYWHERE: &[&str] = &["updn", "minhop", "sssp", "nue"];
+const UNIVERSAL_ENGINES: &[&str] = &["updn", "minhop", "sssp", "nue"];
 
 fn route(engine: &str, topo: &Topology, before: Option<&Routing>) -> Routing {
     let previous = before.map_or_else(PreviousRouting::none, PreviousRouting::from_tables_of);
@@ -22,7 +22,7 @@ fn route(engine: &str, topo: &Topology, before: Option<&Routing>) -> Routing {
         .unwrap()
 }
 
-fn moved(before: &Routing, after: &Routing) -> usize {
+fn moved_entries(before: &Routing, after: &Routing) -> usize {
     let pairs = before.tables.iter().zip(&after.tables);
     pairs
         .map(|(x, y)| {
@@ -35,7 +35,7 @@ fn moved(before: &Routing, after: &Routing) -> usize {
         .sum()
 }
 
-fn using(before: &Routing, (switch, port): (usize, u8)) -> usize {
+fn entries_over(before: &Routing, (switch, port): (usize, u8)) -> usize {
     before.tables[switch]
         .entries()
         .iter()
@@ -52,7 +52,7 @@ proptest! {
         n in 1usize..16, extra in 0usize..20, hosts in 0usize..20, seed: u64,
     ) {
         let topo = random(n, extra, hosts, seed).build();
-        for engine in EVERYWHERE {
+        for engine in UNIVERSAL_ENGINES {
             let before = route(engine, &topo, None);
             let after = route(engine, &topo, Some(&before));
             prop_assert!(before.tables.iter().zip(&after.tables).all(|(a, b)| Arc::ptr_eq(a, b)), "{}", engine);
@@ -65,12 +65,12 @@ proptest! {
         n in 3usize..16, extra in 2usize..20, hosts in 0usize..20, seed: u64, pick: usize,
     ) {
         let fabric = random(n, extra, hosts, seed);
-        let less = fabric.without_link(pick % fabric.links.len());
-        prop_assume!(less.connected());
-        let (full, less) = (fabric.build(), less.build());
+        let reduced = fabric.without_link(pick % fabric.links.len());
+        prop_assume!(reduced.connected());
+        let (full, reduced) = (fabric.build(), reduced.build());
         let before = route("updn", &full, None);
-        let during = route("updn", &less, Some(&before));
-        prop_assert!(verify(&less, &during.tables, &VlPlan::single()).is_ok());
+        let during = route("updn", &reduced, Some(&before));
+        prop_assert!(verify(&reduced, &during.tables, &VlPlan::single()).is_ok());
         prop_assert!(verify(&full, &route("updn", &full, Some(&during)).tables, &VlPlan::single()).is_ok());
     }
 }
@@ -80,35 +80,39 @@ proptest! {
 #[test]
 fn lost_link_moves_few_entries_and_restoring_it_moves_them_back() {
     // `nue` recomputes all paths; only incremental reroute keeps its entries after losses.
-    for (fabric, engine) in EVERYWHERE.iter().filter(|e| **e != "nue").flat_map(|e| {
-        [
-            (three_level(4), *e),
-            (two_level(12, 6, 6, 1).with_sharp(), *e),
-        ]
-    }) {
+    for (fabric, engine) in UNIVERSAL_ENGINES
+        .iter()
+        .filter(|e| **e != "nue")
+        .flat_map(|e| {
+            [
+                (three_level(4), *e),
+                (two_level(12, 6, 6, 1).with_sharp(), *e),
+            ]
+        })
+    {
         let topo = fabric.build();
         let before = route(engine, &topo, None);
-        let (mut moves, mut floors, mut worst) = (0, 0, 0);
+        let (mut moves, mut minimum_moves, mut worst) = (0, 0, 0);
         for (i, &(a, b)) in fabric.links.iter().enumerate() {
-            let less = fabric.without_link(i).build();
-            let after = route(engine, &less, Some(&before));
-            let floor = using(&before, a) + using(&before, b);
-            assert!(moved(&before, &after) >= floor);
-            worst = worst.max(moved(&before, &after) * 10 / floor.max(1));
-            moves += moved(&before, &after);
-            floors += floor;
+            let reduced = fabric.without_link(i).build();
+            let after = route(engine, &reduced, Some(&before));
+            let minimum = entries_over(&before, a) + entries_over(&before, b);
+            assert!(moved_entries(&before, &after) >= minimum);
+            worst = worst.max(moved_entries(&before, &after) * 10 / minimum.max(1));
+            moves += moved_entries(&before, &after);
+            minimum_moves += minimum;
             let again = route(engine, &topo, Some(&after));
             assert!(
                 again.tables == before.tables,
                 "{engine}: link {i} lost and restored"
             );
         }
-        println!("{engine}: {moves} / {floors}, worst {worst} / 10");
+        println!("{engine}: {moves} / {minimum_moves}, worst {worst} / 10");
         // If a lost link makes shortest paths to switch LIDs close a credit loop, `sssp` rebuilds these paths.
         let max = if engine == "sssp" { 8 } else { 5 };
         assert!(
-            2 * moves < max * floors,
-            "{engine}: {moves} moved, the floor is {floors}"
+            2 * moves < max * minimum_moves,
+            "{engine}: {moves} moved, the minimum is {minimum_moves}"
         );
     }
 }
@@ -119,13 +123,13 @@ fn lost_host_moves_no_other_lid() {
     let fabric = three_level(4);
     let full = fabric.build();
     let before = route("updn", &full, None);
-    let mut less = fabric;
+    let mut reduced = fabric;
     // The last in LID order, so that the builder assigns the same LIDs to all others.
-    less.hosts.pop();
-    let less = less.build();
-    let after = route("updn", &less, Some(&before));
-    for d in less.destinations() {
-        for s in less.switches() {
+    reduced.hosts.pop();
+    let reduced = reduced.build();
+    let after = route("updn", &reduced, Some(&before));
+    for d in reduced.destinations() {
+        for s in reduced.switches() {
             assert_eq!(
                 after.tables[s.index()].get(d.lid),
                 before.tables[s.index()].get(d.lid)
@@ -163,14 +167,14 @@ fn switch_order_survives_a_lost_link() {
         let all: usize = before.tables.iter().map(|t| t.entries().len()).sum();
         let (mut moves, mut links) = (0, 0);
         for i in 0..fabric.links.len() {
-            let less = fabric.without_link(i);
-            if !less.connected() {
+            let reduced = fabric.without_link(i);
+            if !reduced.connected() {
                 continue;
             }
-            let less = less.build();
-            let after = route("updn", &less, Some(&before));
-            assert!(verify(&less, &after.tables, &VlPlan::single()).is_ok());
-            moves += moved(&before, &after);
+            let reduced = reduced.build();
+            let after = route("updn", &reduced, Some(&before));
+            assert!(verify(&reduced, &after.tables, &VlPlan::single()).is_ok());
+            moves += moved_entries(&before, &after);
             links += 1;
         }
         let percent = moves * 100 / (links * all);

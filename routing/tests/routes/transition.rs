@@ -22,18 +22,18 @@ use proptest::prelude::*;
 
 /// Tables in which all packets follow one random spanning tree: no loop, no credit loop, and little in common with
 /// other tables.
-fn by_tree(topo: &Topology, seed: u64) -> Tables {
+fn tree_tables(topo: &Topology, seed: u64) -> Tables {
     let mut rng = Lcg(seed);
     let n = topo.num_switches();
     let mut up: Vec<Option<PortNum>> = vec![None; n];
-    let mut inside = vec![rng.below(n)];
-    while inside.len() < n {
-        let s = SwitchIdx(inside[rng.below(inside.len())] as u32);
+    let mut in_tree = vec![rng.below(n)];
+    while in_tree.len() < n {
+        let s = SwitchIdx(in_tree[rng.below(in_tree.len())] as u32);
         let links = topo.links(s);
         let link = links[rng.below(links.len())];
-        if !inside.contains(&link.peer.index()) {
+        if !in_tree.contains(&link.peer.index()) {
             up[link.peer.index()] = Some(link.peer_port);
-            inside.push(link.peer.index());
+            in_tree.push(link.peer.index());
         }
     }
     let mut tables: Vec<Lft> = vec![Lft::drop_all(topo.top_lid()); n];
@@ -47,8 +47,8 @@ fn by_tree(topo: &Topology, seed: u64) -> Tables {
         tables[d.switch.index()].set(d.lid, d.port);
         let mut at = d.switch;
         while let Some(port) = up[at.index()] {
-            let (parent, back) = topo.neighbor(at, port).unwrap();
-            tables[parent.index()].set(d.lid, back);
+            let (parent, parent_port) = topo.neighbor(at, port).unwrap();
+            tables[parent.index()].set(d.lid, parent_port);
             at = parent;
         }
     }
@@ -64,10 +64,10 @@ fn some_tables(topo: &Topology, kind: usize, seed: u64) -> Tables {
             return tables;
         }
     }
-    by_tree(topo, seed)
+    tree_tables(topo, seed)
 }
 
-/// Writes blocks in random order; returns what could go wrong at each moment.
+/// Writes blocks in random order; returns the first loop or credit loop of an intermediate state.
 fn write(
     topo: &Topology,
     state: &mut Tables,
@@ -148,7 +148,7 @@ proptest! {
     #[test]
     fn plans_are_safe_on_rings(n in 3usize..9, seed: u64) {
         let topo = ring(n, 1).build();
-        let (old, new) = (by_tree(&topo, seed), by_tree(&topo, seed ^ 5));
+        let (old, new) = (tree_tables(&topo, seed), tree_tables(&topo, seed ^ 5));
         let plan = plan(&topo, &known(&old), &new, &VlPlan::single());
         for order in 0..3 {
             follow(&topo, &old, &new, &plan, seed ^ order);
@@ -159,7 +159,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Old entries differ from verified ones at a few places; engines with one VL and with several. Plans with and
+    /// A few old entries differ from verified ones; engines with one VL and with several. Plans with and
     /// without the cached verification are equal.
     #[test]
     fn cached_state_changes_no_plan(
@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// Some LIDs were drained because of loops, and their new paths conflicted with mixed paths of others.
+/// The new paths of LIDs that are drained because of loops do not conflict with mixed paths of other LIDs.
 #[test]
 fn drained_lids_do_not_conflict_with_others() {
     let seed = 8_097_822_574_812_995_251;
@@ -222,7 +222,7 @@ fn every_kind_of_plan_occurs() {
             random(6, 4, 6, seed)
         };
         let topo = topo.build();
-        let (old, new) = (by_tree(&topo, seed), by_tree(&topo, seed + 100));
+        let (old, new) = (tree_tables(&topo, seed), tree_tables(&topo, seed + 100));
         match plan(&topo, &known(&old), &new, &VlPlan::single()) {
             Transition::AnyOrder => any += 1,
             Transition::Stages(_) => stages += 1,

@@ -1,5 +1,5 @@
-//! Installed multicast entries during an update of unicast tables. The entries to be removed are those that an
-//! independent check names, which builds the dependency graph of every moment; with the others no credit loop can form.
+//! Installed multicast entries during an update of unicast tables. The removed entries equal those of an independent check,
+//! which builds the dependency graph of every phase of the update; the remaining entries form no credit loop.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,10 +31,10 @@ const fn at(s: usize) -> SwitchIdx {
 }
 
 /// Union of two dependency graphs.
-fn both(a: &DependencyGraph, b: &DependencyGraph) -> DependencyGraph {
-    let mut union = a.clone();
-    union.extend(b.all_edges());
-    union
+fn union(a: &DependencyGraph, b: &DependencyGraph) -> DependencyGraph {
+    let mut graph = a.clone();
+    graph.extend(b.all_edges());
+    graph
 }
 
 /// Dependencies of a group's packets at one of its switches: packets that arrive over a tree link leave over all
@@ -55,9 +55,9 @@ fn group_dependencies_at(
         .filter(|p| p.0 <= topo.num_ports(s) && topo.neighbor(s, *p).is_some())
         .collect();
     for &input in &links {
-        let (u, back) = topo.neighbor(s, input).unwrap();
+        let (u, peer_port) = topo.neighbor(s, input).unwrap();
         for out in links.iter().filter(|out| **out != input) {
-            dependencies.add_edge((u.0, back.0, vl), (s.0, out.0, vl), ());
+            dependencies.add_edge((u.0, peer_port.0, vl), (s.0, out.0, vl), ());
         }
     }
     dependencies
@@ -66,7 +66,7 @@ fn group_dependencies_at(
 fn group_dependencies(topo: &Topology, vl_plan: &VlPlan, group: &GroupEntries) -> DependencyGraph {
     let parts = group.ports.iter();
     parts.fold(DependencyGraph::new(), |all, (s, _)| {
-        both(&all, &group_dependencies_at(topo, vl_plan, group, *s))
+        union(&all, &group_dependencies_at(topo, vl_plan, group, *s))
     })
 }
 
@@ -79,21 +79,21 @@ fn mixed_dependencies(
     let mut dependencies = DependencyGraph::new();
     for d in topo.destinations() {
         let vl = vl_plan.sl(at(0), d) % vl_plan.vls.max(1);
-        let leaves = |s: SwitchIdx| -> Vec<(SwitchIdx, PortNum)> {
+        let next_hops = |s: SwitchIdx| -> Vec<(SwitchIdx, PortNum)> {
             let ports = next(s.index(), d.lid).into_iter();
-            let real = ports.filter(|p| s != d.switch && topo.neighbor(s, *p).is_some());
-            real.map(|p| (s, p)).collect()
+            let links = ports.filter(|p| s != d.switch && topo.neighbor(s, *p).is_some());
+            links.map(|p| (s, p)).collect()
         };
         let sends = |s: &SwitchIdx| d.port != PortNum::ZERO || !topo.end_ports(*s).is_empty();
         let mut seen = BTreeSet::new();
-        let mut open: Vec<_> = topo.switches().filter(sends).flat_map(leaves).collect();
-        while let Some((s, p)) = open.pop() {
+        let mut pending: Vec<_> = topo.switches().filter(sends).flat_map(next_hops).collect();
+        while let Some((s, p)) = pending.pop() {
             if !seen.insert((s, p)) {
                 continue;
             }
-            for (t, q) in leaves(topo.neighbor(s, p).unwrap().0) {
+            for (t, q) in next_hops(topo.neighbor(s, p).unwrap().0) {
                 dependencies.add_edge((s.0, p.0, vl), (t.0, q.0, vl), ());
-                open.push((t, q));
+                pending.push((t, q));
             }
         }
     }
@@ -114,14 +114,14 @@ struct Case {
 impl Case {
     fn new(topo: Topology, old: &Tables, new: &Tables, vl_plan: VlPlan) -> Self {
         let old: Vec<Option<Arc<Lft>>> = old.iter().cloned().map(Some).collect();
-        let kept = RerouteCache::new();
-        let transition = plan_with(&topo, &old, new, &vl_plan, &kept);
+        let cache = RerouteCache::new();
+        let transition = plan_with(&topo, &old, new, &vl_plan, &cache);
         Self {
             topo: Arc::new(topo),
             old,
             new: new.clone(),
             vl_plan,
-            cache: kept,
+            cache,
             transition,
             groups: Vec::new(),
         }
@@ -162,8 +162,8 @@ impl Case {
         self.old[v].as_ref().unwrap_or(&self.new[v])
     }
 
-    /// Each moment of the update, with all entries that may be in use during it.
-    fn moments(&self) -> Vec<DependencyGraph> {
+    /// Dependencies of each phase of the update, with all entries that may be in use during it.
+    fn phases(&self) -> Vec<DependencyGraph> {
         let stages: &[Vec<(SwitchIdx, u16)>] = match &self.transition {
             Transition::Stages(stages) => stages,
             Transition::AnyOrder | Transition::Drain { .. } => &[],
@@ -173,14 +173,14 @@ impl Case {
             stages.iter().position(|blocks| blocks.contains(&block))
         };
         (0..stages.len().max(1))
-            .map(|now| {
+            .map(|current| {
                 mixed_dependencies(&self.topo, &self.vl_plan, |v, lid| {
                     let old_port = match &self.transition {
                         Transition::Drain { first, .. } => first[v].get(lid),
                         Transition::AnyOrder | Transition::Stages(_) => self.old_lft(v).get(lid),
                     };
                     let new_port = self.new[v].get(lid);
-                    match stage(v, lid).map(|stage| stage.cmp(&now)) {
+                    match stage(v, lid).map(|stage| stage.cmp(&current)) {
                         Some(core::cmp::Ordering::Less) => vec![new_port],
                         Some(core::cmp::Ordering::Greater) => vec![old_port],
                         Some(core::cmp::Ordering::Equal) | None => vec![old_port, new_port],
@@ -192,16 +192,16 @@ impl Case {
 
     /// One group after the other: all of its entries stay if possible, otherwise as many of its switches as possible.
     fn expected(&self) -> Vec<Vec<SwitchIdx>> {
-        let mut moments = self.moments();
-        let mut fits = |more: &DependencyGraph| {
-            let graphs: Vec<DependencyGraph> = moments.iter().map(|m| both(m, more)).collect();
+        let mut phases = self.phases();
+        let mut fits = |added: &DependencyGraph| {
+            let graphs: Vec<DependencyGraph> = phases.iter().map(|m| union(m, added)).collect();
             let free = !graphs.iter().any(is_cyclic_directed);
             if free {
-                moments = graphs;
+                phases = graphs;
             }
             free
         };
-        let mut go = Vec::new();
+        let mut to_clear = Vec::new();
         for group in &self.groups {
             let mut removed = Vec::new();
             if !fits(&group_dependencies(&self.topo, &self.vl_plan, group)) {
@@ -210,17 +210,17 @@ impl Case {
                 let switches = group.ports.iter().map(|p| p.0);
                 removed.extend(switches.filter(|s| !fits(&fits_alone(*s))));
             }
-            go.push(removed);
+            to_clear.push(removed);
         }
-        go
+        to_clear
     }
 
     /// Dependencies of the packets of the entries that stay.
-    fn stay(&self, go: &[Vec<SwitchIdx>]) -> DependencyGraph {
+    fn remaining_dependencies(&self, cleared: &[Vec<SwitchIdx>]) -> DependencyGraph {
         let mut graph = DependencyGraph::new();
-        for (group, go) in self.groups.iter().zip(go) {
-            for (s, _) in group.ports.iter().filter(|p| !go.contains(&p.0)) {
-                graph = both(
+        for (group, cleared) in self.groups.iter().zip(cleared) {
+            for (s, _) in group.ports.iter().filter(|p| !cleared.contains(&p.0)) {
+                graph = union(
                     &graph,
                     &group_dependencies_at(&self.topo, &self.vl_plan, group, *s),
                 );
@@ -242,13 +242,13 @@ impl Case {
         while !blocks.is_empty() {
             let (s, block) = blocks.swap_remove(rng.below(blocks.len()));
             write_block(&mut state[s], &to[s], block);
-            graph = both(&graph, &dependencies(&self.topo, state, &self.vl_plan));
+            graph = union(&graph, &dependencies(&self.topo, state, &self.vl_plan));
         }
         graph
     }
 
-    /// Follows the plan, and checks all entries in use between two pauses together with the groups that stay.
-    fn follow(&self, stay: &DependencyGraph, seed: u64) {
+    /// Follows the plan, and checks all entries in use during each step together with the groups that stay.
+    fn follow(&self, remaining: &DependencyGraph, seed: u64) {
         let mut rng = Lcg(seed);
         let mut state: Tables = (0..self.new.len())
             .map(|v| Arc::new(self.old_lft(v).clone()))
@@ -287,7 +287,7 @@ impl Case {
         for (to, blocks) in steps {
             let dependencies = self.write(&mut state, &to, &blocks, &mut rng);
             assert!(
-                !is_cyclic_directed(&both(&dependencies, stay)),
+                !is_cyclic_directed(&union(&dependencies, remaining)),
                 "{:?}",
                 self.transition
             );
@@ -297,7 +297,7 @@ impl Case {
 }
 
 /// Tables in which all packets follow one spanning tree.
-fn by_tree(topo: &Topology, up: &BTreeMap<usize, PortNum>) -> Tables {
+fn tree_tables(topo: &Topology, up: &BTreeMap<usize, PortNum>) -> Tables {
     let mut tables = vec![Lft::drop_all(topo.top_lid()); topo.num_switches()];
     for d in topo.destinations() {
         for (s, port) in up {
@@ -306,8 +306,8 @@ fn by_tree(topo: &Topology, up: &BTreeMap<usize, PortNum>) -> Tables {
         tables[d.switch.index()].set(d.lid, d.port);
         let mut from = d.switch;
         while let Some(port) = up.get(&from.index()) {
-            let (parent, back) = topo.neighbor(from, *port).unwrap();
-            tables[parent.index()].set(d.lid, back);
+            let (parent, peer_port) = topo.neighbor(from, *port).unwrap();
+            tables[parent.index()].set(d.lid, peer_port);
             from = parent;
         }
     }
@@ -318,25 +318,25 @@ fn by_tree(topo: &Topology, up: &BTreeMap<usize, PortNum>) -> Tables {
 fn some_tree(topo: &Topology, rng: &mut Lcg) -> BTreeMap<usize, PortNum> {
     let n = topo.num_switches();
     let mut up = BTreeMap::new();
-    let mut inside = vec![rng.below(n)];
-    while inside.len() < n {
-        let links = topo.links(at(inside[rng.below(inside.len())]));
+    let mut in_tree = vec![rng.below(n)];
+    while in_tree.len() < n {
+        let links = topo.links(at(in_tree[rng.below(in_tree.len())]));
         let link = links[rng.below(links.len())];
-        if !inside.contains(&link.peer.index()) {
+        if !in_tree.contains(&link.peer.index()) {
             up.insert(link.peer.index(), link.peer_port);
-            inside.push(link.peer.index());
+            in_tree.push(link.peer.index());
         }
     }
     up
 }
 
 /// A group whose packets use all links of a tree.
-fn over(topo: &Topology, up: &BTreeMap<usize, PortNum>, sl: u8) -> GroupEntries {
+fn group_over(topo: &Topology, up: &BTreeMap<usize, PortNum>, sl: u8) -> GroupEntries {
     let mut ports: BTreeMap<SwitchIdx, PortSet> = BTreeMap::new();
     for (s, port) in up {
-        let (parent, back) = topo.neighbor(at(*s), *port).unwrap();
+        let (parent, peer_port) = topo.neighbor(at(*s), *port).unwrap();
         ports.entry(at(*s)).or_default().insert(*port);
-        ports.entry(parent).or_default().insert(back);
+        ports.entry(parent).or_default().insert(peer_port);
     }
     GroupEntries {
         sl,
@@ -353,14 +353,14 @@ fn random_case(n: usize, extra: usize, seed: u64, vls: u8, groups: usize) -> Cas
         1 => VlPlan::single(),
         _ => VlPlan::modulo(vls, PathSl::ByLid(sls.collect())),
     };
-    let old = by_tree(&topo, &some_tree(&topo, &mut rng));
-    let new = by_tree(&topo, &some_tree(&topo, &mut rng));
+    let old = tree_tables(&topo, &some_tree(&topo, &mut rng));
+    let new = tree_tables(&topo, &some_tree(&topo, &mut rng));
     let mut case = Case::new(topo, &old, &new, vl_plan);
     let mut with_others = dependencies(&case.topo, &old, &case.vl_plan);
     for _ in 0..groups {
         let up = some_tree(&case.topo, &mut rng);
-        let group = over(&case.topo, &up, rng.below(usize::from(vls)) as u8);
-        let combined = both(
+        let group = group_over(&case.topo, &up, rng.below(usize::from(vls)) as u8);
+        let combined = union(
             &with_others,
             &group_dependencies(&case.topo, &case.vl_plan, &group),
         );
@@ -375,7 +375,7 @@ fn random_case(n: usize, extra: usize, seed: u64, vls: u8, groups: usize) -> Cas
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// The removed entries are those that the independent check names, with and without the cached verification.
+    /// The removed entries are those of the independent check, with and without the cached verification.
     #[test]
     fn removed_entries_are_those_that_close_credit_loops(
         n in 3usize..8, extra in 1usize..8, seed: u64, vls in 1u8..3, groups in 1usize..6,
@@ -386,15 +386,15 @@ proptest! {
         prop_assert_eq!(&case.removed_entries(&case.cached_result()), &expected);
     }
 
-    /// With the entries that stay no credit loop can form, in any order of writes within the plan.
+    /// With the entries that stay, no credit loop can form, in any order of writes within the plan.
     #[test]
     fn remaining_entries_form_no_credit_loop(
         n in 3usize..8, extra in 1usize..8, seed: u64, groups in 1usize..6,
     ) {
         let case = random_case(n, extra, seed, 1, groups);
-        let stay = case.stay(&case.removed_entries(&case.cache));
+        let remaining = case.remaining_dependencies(&case.removed_entries(&case.cache));
         for order in 0..2 {
-            case.follow(&stay, seed ^ order);
+            case.follow(&remaining, seed ^ order);
         }
     }
 }
@@ -406,26 +406,26 @@ fn to_next(topo: &Topology, s: usize) -> (usize, PortNum) {
     (s, link.port)
 }
 
-/// Three switches in a ring: a tree of all links but the one behind `turn`, so packets turn only there.
+/// Three switches in a ring: a tree of the two links of switch `turn`, so packets turn only there.
 fn turns_at(topo: &Topology, turn: usize) -> BTreeMap<usize, PortNum> {
-    // The two links at `turn`: from the previous switch, and to the next, named from the next one's side.
+    // The link from the previous switch to `turn`, and the link from the next switch to `turn`.
     let (before, next) = ((turn + 2) % 3, (turn + 1) % 3);
     let (_, out) = to_next(topo, turn);
-    let back = topo.neighbor(at(turn), out).unwrap().1;
-    BTreeMap::from([to_next(topo, before), (next, back)])
+    let peer_port = topo.neighbor(at(turn), out).unwrap().1;
+    BTreeMap::from([to_next(topo, before), (next, peer_port)])
 }
 
-/// Routes turn at switch 1 and later at switch 2, so nothing may turn at switch 0 meanwhile. The group that does loses
-/// only this entry; the one that turns where routes do stays.
+/// Routes turn at switch 1 and later at switch 2, so nothing may turn at switch 0 meanwhile. The group that turns
+/// there loses only this entry; the group that turns at switch 1 stays.
 fn triangle() -> Case {
     let topo = ring(3, 1).build();
     let (old, new) = (
-        by_tree(&topo, &turns_at(&topo, 1)),
-        by_tree(&topo, &turns_at(&topo, 2)),
+        tree_tables(&topo, &turns_at(&topo, 1)),
+        tree_tables(&topo, &turns_at(&topo, 2)),
     );
     let mut case = Case::new(topo, &old, &new, VlPlan::single());
     case.groups = [1, 0]
-        .map(|turn| over(&case.topo, &turns_at(&case.topo, turn), 0))
+        .map(|turn| group_over(&case.topo, &turns_at(&case.topo, turn), 0))
         .into();
     case
 }

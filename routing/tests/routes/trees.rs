@@ -74,15 +74,15 @@ fn sharp(mut fabric: Fabric) -> Fabric {
 fn without(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
     let mut rng = Lcg(seed);
     for _ in 0..fabric.links.len() * percent / 100 {
-        let less = fabric.without_link(rng.below(fabric.links.len()));
-        if less.connected() {
-            fabric = less;
+        let reduced = fabric.without_link(rng.below(fabric.links.len()));
+        if reduced.connected() {
+            fabric = reduced;
         }
     }
     fabric
 }
 
-/// The highest number of packets on a link, over all shifts of the hosts in the order of leaves, and over all pairs.
+/// The highest number of flows on a link, over all shifts of the hosts in the order of leaves, and over all pairs.
 fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
     let tree = detect_tree(topo);
     let hosts: Vec<(SwitchIdx, Lid)> = tree
@@ -95,19 +95,19 @@ fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
     let mut entries = vec![0; topo.num_switches() * 256];
     let mut worst = 0;
     for shift in 1..hosts.len() {
-        let mut now = vec![0; entries.len()];
+        let mut flows = vec![0; entries.len()];
         for (i, &(from, _)) in hosts.iter().enumerate() {
             let (to, lid) = hosts[(i + shift) % hosts.len()];
             let mut at = from;
             while at != to {
                 let port = tables[at.index()].get(lid);
                 let link = at.index() * 256 + port.index();
-                now[link] += 1;
+                flows[link] += 1;
                 entries[link] += 1;
                 at = topo.neighbor(at, port).unwrap().0;
             }
         }
-        worst = worst.max(now.into_iter().max().unwrap());
+        worst = worst.max(flows.into_iter().max().unwrap());
     }
     (worst, entries.into_iter().max().unwrap())
 }
@@ -169,14 +169,14 @@ proptest! {
     #[test]
     fn degraded_trees_are_routed(
         hosts in 1usize..4, m in prop::collection::vec(2usize..5, 1..3), w in prop::collection::vec(1usize..4, 2),
-        p in prop::collection::vec(1usize..3, 2), percent in 0usize..20, odd in 0usize..6, seed: u64,
+        p in prop::collection::vec(1usize..3, 2), percent in 0usize..20, changes in 0usize..6, seed: u64,
     ) {
         let levels = m.len();
         let mut children = vec![hosts];
         children.extend(&m);
         let mut fabric = without(pgft(&children, &w[..levels], &p[..levels]), percent, seed);
         let mut rng = Lcg(seed);
-        for _ in 0..odd {
+        for _ in 0..changes {
             let at = rng.below(fabric.ports.len());
             match rng.below(4) {
                 0 => fabric.host(at, 1 << rng.below(3)),
@@ -194,7 +194,7 @@ proptest! {
                 }
             }
         }
-        if odd % 2 == 1 {
+        if changes % 2 == 1 {
             fabric = fabric.with_sharp();
         }
         let topo = fabric.build();
@@ -237,8 +237,8 @@ fn tree_levels_survive_losses() {
                 three_level(6).with_sharp(),
             ] {
                 let complete = detect_tree(&fabric.build());
-                let less = without(fabric, percent, seed).build();
-                let tree = detect_tree(&less);
+                let reduced = without(fabric, percent, seed).build();
+                let tree = detect_tree(&reduced);
                 assert_eq!(tree.rank, complete.rank, "seed {seed}, {percent} %");
                 assert_eq!(tree.leaves, complete.leaves, "seed {seed}, {percent} %");
             }
@@ -260,11 +260,11 @@ fn degraded_trees_stay_balanced() {
         for seed in 1..4 {
             let topo = without(fabric.clone(), percent, seed).build();
             let hosts: usize = topo.switches().map(|s| topo.end_ports(s).len()).sum();
-            let must = |s: SwitchIdx| {
+            let min_load = |s: SwitchIdx| {
                 let own_end_ports = topo.end_ports(s).len();
                 (own_end_ports * (hosts - own_end_ports)).div_ceil(topo.links(s).len())
             };
-            let bound = topo.switches().map(must).max().unwrap();
+            let bound = topo.switches().map(min_load).max().unwrap();
             for engine in ["dmodc", "updn"] {
                 let routing = route(engine, &topo).unwrap();
                 verified(&topo, &routing);
@@ -292,9 +292,9 @@ fn ftree_accepts_a_lost_link() {
     }
 }
 
-/// Tori, rings, hypercubes, dragonflies and random graphs are refused with the reason.
+/// Tori, rings, hypercubes, dragonflies and random graphs are rejected with the reason.
 #[test]
-fn non_trees_are_refused() {
+fn non_trees_are_rejected() {
     for fabric in [
         ring(5, 2),
         torus(&[4, 4], 2),
@@ -305,22 +305,22 @@ fn non_trees_are_refused() {
     ] {
         let topo = fabric.build();
         for engine in ["dmodc", "ftree"] {
-            let RouteError::Shape(why) = route(engine, &topo).unwrap_err() else {
+            let RouteError::Shape(mismatch) = route(engine, &topo).unwrap_err() else {
                 panic!("another error");
             };
             assert!(
-                matches!(why, ShapeError::NotATree(TreeMismatch::Pairs { .. })),
-                "{why}"
+                matches!(mismatch, ShapeError::NotATree(TreeMismatch::Pairs { .. })),
+                "{mismatch}"
             );
         }
         verified(&topo, &route("dnup", &topo).unwrap());
     }
 }
 
-/// Like OpenSM, `ftree` refuses links within a level and larger link groups than elsewhere, unless roots are
+/// Like OpenSM, `ftree` rejects links within a level and larger link groups than elsewhere, unless roots are
 /// configured.
 #[test]
-fn ftree_refuses_impure_trees() {
+fn ftree_rejects_impure_trees() {
     let mut same_level = two_level(4, 4, 4, 1);
     same_level.ports = vec![40; 8];
     let mut thicker = same_level.clone();
@@ -348,7 +348,7 @@ fn ftree_refuses_impure_trees() {
     }
 }
 
-/// A list of compute ports that names no port of the fabric is ignored with a note; one that names hosts on leaves
+/// A list of compute ports that names no port of the fabric is ignored with a diagnostic; one that names hosts on leaves
 /// numbers them separately.
 #[test]
 fn compute_and_io_ports_are_numbered_separately() {
@@ -421,7 +421,7 @@ fn balance_hints_are_applied() {
         lids.map(|d| routing.tables[0].get(d.lid).raw())
             .collect::<Vec<u8>>()
     };
-    let both = |hints: &Hints| {
+    let sorted_uplinks = |hints: &Hints| {
         let routing = route_with_hints("updn", &topo, hints).unwrap();
         verified(&topo, &routing);
         let mut used = uplinks(&routing);
@@ -432,7 +432,7 @@ fn balance_hints_are_applied() {
         port_order: vec![(SwitchIdx(0), vec![PortNum(6), PortNum(5)])],
         ..Hints::default()
     };
-    assert_eq!(both(&ordered), [5, 5, 6, 6]);
+    assert_eq!(sorted_uplinks(&ordered), [5, 5, 6, 6]);
     let first = Hints {
         routing_order: vec![topo.end_ports(SwitchIdx(1))[3].lid],
         ..ordered
@@ -450,10 +450,10 @@ fn balance_hints_are_applied() {
             .collect(),
         ..Hints::default()
     };
-    assert_eq!(both(&free), [5, 5, 5, 5]);
+    assert_eq!(sorted_uplinks(&free), [5, 5, 5, 5]);
 }
 
-/// A ring of five with a link weight of four hops: `minhop` uses the other direction, for this direction of the link
+/// A ring of five with a link weight of six hops: `minhop` uses the other direction, for this direction of the link
 /// only.
 #[test]
 fn hop_weights_lengthen_paths() {
@@ -492,9 +492,9 @@ fn losses_move_few_entries_and_restoring_reverts_them() {
         };
         let (mut moved, mut used) = (0, 0);
         for (i, &((a, pa), (b, pb))) in fabric.links.iter().enumerate().step_by(5) {
-            let less = fabric.without_link(i).build();
-            let during = after(&less, &before);
-            verified(&less, &during);
+            let reduced = fabric.without_link(i).build();
+            let during = after(&reduced, &before);
+            verified(&reduced, &during);
             let entries = |x: &Tables, y: &Tables| -> usize {
                 let pairs = x.iter().zip(y);
                 pairs
@@ -556,12 +556,12 @@ fn aggregation_node_pairs_turn_at_all_leaves() {
     let complete = three_level(4).with_sharp();
     for (fabric, percent) in [(complete.clone(), 50), (without(complete, 3, 5), 80)] {
         let topo = fabric.build();
-        let one = engine_by_name("dmodc")
+        let single_vl = engine_by_name("dmodc")
             .unwrap()
             .route(&RoutingRequest::new(&topo).with_vls(1))
             .unwrap();
-        assert!(one.vl_plan.is_single());
-        let crowded = verified(&topo, &one);
+        assert!(single_vl.vl_plan.is_single());
+        let single_vl_proof = verified(&topo, &single_vl);
         let routing = route("dmodc", &topo).unwrap();
         assert_eq!(routing.vl_plan.vls, 3);
         let proof = verified(&topo, &routing);
@@ -570,10 +570,10 @@ fn aggregation_node_pairs_turn_at_all_leaves() {
             check_tables(&topo, &routing.tables, &routing.vl_plan),
             Verdict::Good
         );
-        println!("{} of {}", proof.max_load, crowded.max_load);
-        assert!(100 * proof.max_load < percent * crowded.max_load);
+        println!("{} of {}", proof.max_load, single_vl_proof.max_load);
+        assert!(100 * proof.max_load < percent * single_vl_proof.max_load);
     }
-    // A two-level tree has few of them compared with the hosts.
+    // A two-level tree has few such pairs compared with the hosts.
     let sparse = two_level(12, 4, 12, 1).with_sharp().build();
     assert!(route("dmodc", &sparse).unwrap().vl_plan.is_single());
 }

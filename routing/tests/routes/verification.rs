@@ -38,11 +38,11 @@ fn verdict(outcome: Result<(), &VerifyError>) -> Verdict {
         Err(f) if f.loops.count > 0 => Verdict::Loops,
         Err(f) if f.unreachable.count > 0 => Verdict::Unreachable,
         Err(f) if f.dropped.lids > 0 => {
-            assert!(!f.dropped.first.is_empty(), "nothing to show");
+            assert!(!f.dropped.first.is_empty(), "no example");
             Verdict::Dropped
         }
         Err(f) => {
-            assert!(f.cycle.is_some(), "a failure that says nothing");
+            assert!(f.cycle.is_some(), "an error without a reason");
             Verdict::CreditLoop
         }
     }
@@ -64,12 +64,12 @@ proptest! {
     #[test]
     fn verification_agrees_with_oracle(
         n in 1usize..12, extra in 0usize..16, hosts in 0usize..14, seed: u64,
-        minhop: bool, spoiled in 0usize..4,
+        minhop: bool, corrupted in 0usize..4,
     ) {
         let topo = random(n, extra, hosts, seed).build();
         let mut tables = tables(if minhop { "minhop" } else { "updn" }, &topo);
         let mut rng = Lcg(!seed);
-        for _ in 0..spoiled {
+        for _ in 0..corrupted {
             let s = rng.below(n);
             let port = [0, 0xFF, 1, 2, 3, 4, 5][rng.below(7)];
             corrupt(&mut tables, s, rng.below(usize::from(topo.top_lid().raw()) + 1) as u16, port);

@@ -59,10 +59,10 @@ fn random_tree(topo: &Topology, rng: &mut Lcg, sl: u8) -> TreePorts {
         let s = SwitchIdx(rng.below(n) as u32);
         let mut ports = sets[s.index()].iter();
         if let (Some(port), None) = (ports.next(), ports.next())
-            && let Some((peer, back)) = topo.neighbor(s, port)
+            && let Some((peer, peer_port)) = topo.neighbor(s, port)
         {
             sets[s.index()].remove(port);
-            sets[peer.index()].remove(back);
+            sets[peer.index()].remove(peer_port);
         }
     }
     let ports = topo.switches().zip(sets);
@@ -190,16 +190,16 @@ fn invalid_trees_are_rejected() {
         fault(tree(&[(0, &[1, 2]), (1, &[1])]), &one),
         TreeFault::DanglingPort { at, port }
     );
-    let nothing = TreeFault::DanglingPort {
+    let dangling = TreeFault::DanglingPort {
         at,
         port: PortNum(9),
     };
-    assert_eq!(fault(tree(&[(0, &[1, 9])]), &one), nothing);
-    let round = tree(&[(0, &[1, 2, 3]), (1, &[2, 3]), (2, &[2, 3]), (3, &[2, 3])]);
-    assert!(matches!(fault(round, &one), TreeFault::Cycle { .. }));
-    let apart = tree(&[(0, &[1, 2]), (1, &[1, 2]), (3, &[0])]);
+    assert_eq!(fault(tree(&[(0, &[1, 9])]), &one), dangling);
+    let cyclic = tree(&[(0, &[1, 2, 3]), (1, &[2, 3]), (2, &[2, 3]), (3, &[2, 3])]);
+    assert!(matches!(fault(cyclic, &one), TreeFault::Cycle { .. }));
+    let disconnected = tree(&[(0, &[1, 2]), (1, &[1, 2]), (3, &[0])]);
     assert_eq!(
-        fault(apart, &one),
+        fault(disconnected, &one),
         TreeFault::Disconnected { at: SwitchIdx(3) }
     );
     let behind = tree(&[(0, &[1, 2]), (1, &[1, 2]), (2, &[3]), (3, &[1, 2])]);
@@ -246,8 +246,8 @@ fn tree_with_forbidden_turn_needs_its_own_vl() {
             .map(|gap| verify_with_trees(&topo, &t, &vl_plan, &[chain(gap, sl)]).is_ok())
             .collect::<Vec<_>>()
     };
-    let on_one_lane = safe(0);
-    assert!(on_one_lane.contains(&false) && on_one_lane.contains(&true));
+    let on_vl_0 = safe(0);
+    assert!(on_vl_0.contains(&false) && on_vl_0.contains(&true));
     assert_eq!(safe(1), [true; 4]);
     // Two chains on the other VL that omit different links form a credit loop.
     assert!(verify_with_trees(&topo, &t, &vl_plan, &[chain(0, 1), chain(2, 1)]).is_err());

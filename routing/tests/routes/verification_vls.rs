@@ -31,10 +31,10 @@ fn verdict(failure: &VerifyError) -> Verdict {
     } else if failure.unreachable.count > 0 {
         Verdict::Unreachable
     } else if failure.dropped.lids > 0 {
-        assert!(!failure.dropped.first.is_empty(), "nothing to show");
+        assert!(!failure.dropped.first.is_empty(), "no example");
         Verdict::Dropped
     } else {
-        assert!(failure.cycle.is_some(), "a failure that says nothing");
+        assert!(failure.cycle.is_some(), "an error without a reason");
         Verdict::CreditLoop
     }
 }
@@ -296,7 +296,7 @@ fn verification_is_independent_of_thread_count() {
     }
 }
 
-/// A random SL and VL mapping of any kind. Invalid SLs and VLs occur only if `wrong` is not 0.
+/// A random SL and VL mapping of any kind. Invalid SLs and VLs occur only if `num_invalid` is not 0.
 fn random_vl_plan(topo: &Topology, rng: &mut Lcg, num_invalid: usize) -> VlPlan {
     let vls = 1 + rng.below(4) as u8;
     let sls = [1, 2, usize::from(vls), 16][rng.below(4)];
@@ -395,20 +395,20 @@ proptest! {
     #[test]
     fn verification_agrees_with_oracle_on_vls(
         n in 1usize..10, extra in 0usize..14, hosts in 0usize..14, seed: u64,
-        minhop: bool, spoiled in 0usize..2, wrong in 0usize..3, narrow in 0usize..8,
+        minhop: bool, corrupted in 0usize..2, invalid in 0usize..3, narrow in 0usize..8,
     ) {
         let fabric = random(n, extra, hosts, seed);
         let mut rng = Lcg(!seed);
         let topo = if narrow == 0 { narrowed(&fabric, 2) } else { fabric.build() };
         let mut tables = tables(if minhop { "minhop" } else { "updn" }, &topo);
-        let spoiled = if rng.below(3) == 0 { spoiled } else { 0 };
-        for _ in 0..spoiled {
+        let corrupted = if rng.below(3) == 0 { corrupted } else { 0 };
+        for _ in 0..corrupted {
             let (s, lid) = (rng.below(n), rng.below(usize::from(topo.top_lid().raw()) + 1));
             let mut lft = Lft::clone(&tables[s]);
             lft.set(Lid(lid as u16), PortNum([0, 0xFF, 1, 2, 3][rng.below(5)]));
             tables[s] = Arc::new(lft);
         }
-        let vl_plan = random_vl_plan(&topo, &mut rng, wrong / 2);
+        let vl_plan = random_vl_plan(&topo, &mut rng, invalid / 2);
         let verified_by_oracle = check_tables(&topo, &tables, &vl_plan);
         match verify(&topo, &tables, &vl_plan) {
             Ok(proof) => {

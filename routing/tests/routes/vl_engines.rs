@@ -21,7 +21,7 @@ use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
 use proptest::prelude::*;
 
-const WITH_LANES: [&str; 2] = ["dfsssp", "lash"];
+const VL_ENGINES: [&str; 2] = ["dfsssp", "lash"];
 
 fn route(engine: &str, topo: &Topology, vls: u8) -> Result<Routing, RouteError> {
     let request = RoutingRequest::new(topo).with_vls(vls);
@@ -47,12 +47,12 @@ fn check(topo: &Topology, routing: &Routing, vls: u8) {
     assert_eq!(
         reversible(topo, &routing.tables, &routing.vl_plan),
         !is_one_way,
-        "answers on the SL of their request"
+        "replies on the SL of their request"
     );
     match &routing.trees {
         TreeConstraint::Within { up, sl } => check_tree(topo, routing, up, *sl),
         TreeConstraint::Search => {}
-        TreeConstraint::Ordered(_) => panic!("there is no order"),
+        TreeConstraint::Ordered(_) => panic!("unexpected switch order"),
     }
 }
 
@@ -83,29 +83,29 @@ fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8
         }
     }
     for s in topo.switches() {
-        for &(input, from, out_there) in &links[s.index()] {
+        for &(input, from, peer_port) in &links[s.index()] {
             for &(output, ..) in links[s.index()].iter().filter(|c| c.0 != input) {
-                dependency_graph.add_edge((from.0, out_there.raw()), (s.0, output.raw()), ());
+                dependency_graph.add_edge((from.0, peer_port.raw()), (s.0, output.raw()), ());
             }
         }
     }
     assert!(
         toposort(&dependency_graph, None).is_ok(),
-        "tree and packets"
+        "the tree closes a credit loop with the packets"
     );
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Any connected multigraph, any number of VLs: routed correctly on at most that many, or refused with a larger
+    /// Any connected multigraph, any number of VLs: routed correctly on at most that many, or rejected with a larger
     /// number, on which routing succeeds.
     #[test]
     fn any_graph_is_routed_or_required_vls_are_reported(
         n in 2usize..30, extra in 0usize..50, hosts in 1usize..50, vls in 1u8..16, seed: u64,
     ) {
         let topo = random(n, extra, hosts, seed).build();
-        for engine in WITH_LANES {
+        for engine in VL_ENGINES {
             match route(engine, &topo, vls) {
                 Ok(routing) => check(&topo, &routing, vls),
                 Err(RouteError::TooFewVls { needed, usable }) => {
@@ -128,34 +128,35 @@ proptest! {
     /// One and three workers, another order of discovery: the same table in every switch, the same SL for every path.
     #[test]
     fn results_are_independent_of_threads_and_discovery_order(
-        n in 2usize..16, extra in 0usize..30, hosts in 1usize..30, seed: u64, turn in 1usize..15,
+        n in 2usize..16, extra in 0usize..30, hosts in 1usize..30, seed: u64, shift in 1usize..15,
     ) {
         let fabric = random(n, extra, hosts, seed);
         let topo = fabric.build();
-        let moved = |s: usize| (s + turn) % n;
-        let turned = fabric.build_turned(turn);
+        let renumbered_index = |s: usize| (s + shift) % n;
+        let renumbered_topo = fabric.build_renumbered(shift);
         for engine in ["sssp", "dfsssp", "lash"] {
-            let on = |threads: usize, topo: &Topology| {
+            let route_with_threads = |threads: usize, topo: &Topology| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| route(engine, topo, 15))
             };
-            let (one, three, renumbered) = (on(1, &topo), on(3, &topo), on(2, &turned));
+            let (one, three) = (route_with_threads(1, &topo), route_with_threads(3, &topo));
+            let renumbered = route_with_threads(2, &renumbered_topo);
             match (one, three, renumbered) {
-                (Ok(one), Ok(three), Ok(there)) => {
+                (Ok(one), Ok(three), Ok(other_order)) => {
                     prop_assert_eq!(&one.tables, &three.tables);
                     prop_assert_eq!(&one.vl_plan, &three.vl_plan);
                     prop_assert_eq!(&one.trees, &three.trees);
                     for s in 0..n {
-                        prop_assert_eq!(&one.tables[s], &there.tables[moved(s)]);
-                        for (d, e) in topo.destinations().iter().zip(turned.destinations()) {
-                            let (a, b) = (SwitchIdx(s as u32), SwitchIdx(moved(s) as u32));
-                            prop_assert_eq!(one.vl_plan.sl(a, d), there.vl_plan.sl(b, e));
+                        prop_assert_eq!(&one.tables[s], &other_order.tables[renumbered_index(s)]);
+                        for (d, e) in topo.destinations().iter().zip(renumbered_topo.destinations()) {
+                            let (a, b) = (SwitchIdx(s as u32), SwitchIdx(renumbered_index(s) as u32));
+                            prop_assert_eq!(one.vl_plan.sl(a, d), other_order.vl_plan.sl(b, e));
                         }
                     }
                 }
-                (one, three, there) => {
+                (one, three, other_order) => {
                     prop_assert_eq!(one.as_ref().err(), three.as_ref().err());
-                    prop_assert_eq!(one.err(), there.err());
+                    prop_assert_eq!(one.err(), other_order.err());
                 }
             }
         }
@@ -183,9 +184,9 @@ fn regular_fabrics_need_few_vls() {
         ("mesh of 5x5", mesh(5), 4, 1),
     ];
     for (name, fabric, dfsssp, lash) in cases {
-        let mut less = fabric.without_link(fabric.links.len() / 2);
-        if !less.connected() {
-            less = fabric.clone();
+        let mut reduced = fabric.without_link(fabric.links.len() / 2);
+        if !reduced.connected() {
+            reduced = fabric.clone();
         }
         for (engine, max_vls) in [("dfsssp", dfsssp), ("lash", lash)] {
             let topo = fabric.build();
@@ -200,7 +201,7 @@ fn regular_fabrics_need_few_vls() {
                 matches!(routing.trees, TreeConstraint::Within { sl: 0, .. }),
                 "{name}"
             );
-            let topo = less.build();
+            let topo = reduced.build();
             let (routing, _) = verified(engine, &topo, 8);
             check(&topo, &routing, 8);
         }
@@ -211,7 +212,7 @@ fn regular_fabrics_need_few_vls() {
 #[test]
 fn torus_6x6x6_fits_eight_vls() {
     let topo = torus(&[6, 6, 6], 1).build();
-    for engine in WITH_LANES {
+    for engine in VL_ENGINES {
         let (routing, proof) = verified(engine, &topo, 8);
         assert!(proof.reversible, "{engine}");
         assert!(matches!(routing.trees, TreeConstraint::Within { .. }));
@@ -241,12 +242,12 @@ fn trees_need_one_vl_and_have_optimal_balance() {
 
 /// A ring of five switches on one VL: shortest paths have a credit loop, and two VLs are required.
 #[test]
-fn too_few_vls_are_refused_with_the_required_number() {
+fn too_few_vls_are_rejected_with_the_required_number() {
     let topo = ring(5, 1).build();
-    for engine in WITH_LANES {
-        let refused = route(engine, &topo, 1).unwrap_err();
+    for engine in VL_ENGINES {
+        let error = route(engine, &topo, 1).unwrap_err();
         assert_eq!(
-            refused,
+            error,
             RouteError::TooFewVls {
                 needed: 2,
                 usable: 1
@@ -327,13 +328,13 @@ fn installed_shortest_paths_are_kept() {
         if !degraded.connected() {
             continue;
         }
-        let less = degraded.build();
+        let reduced = degraded.build();
         let old = PreviousRouting::from_tables_of(&first);
         let after = engine
-            .route(&RoutingRequest::new(&less).with_previous(&old))
+            .route(&RoutingRequest::new(&reduced).with_previous(&old))
             .unwrap();
-        assert_eq!(detours(&less, &after.tables), 0);
-        let hops = (oracle::distances(&topo), oracle::distances(&less));
+        assert_eq!(detours(&reduced, &after.tables), 0);
+        let hops = (oracle::distances(&topo), oracle::distances(&reduced));
         // Paths to switch LIDs, and of switches that no packet passes, change where they would close a credit loop.
         for d in topo.destinations().iter().filter(|d| d.port.0 != 0) {
             let mut passed = vec![false; topo.num_switches()];
@@ -342,30 +343,30 @@ fn installed_shortest_paths_are_kept() {
                 while !passed[at.index()] && at != d.switch {
                     passed[at.index()] = true;
                     let out = after.tables[at.index()].get(d.lid);
-                    at = less.neighbor(at, out).unwrap().0;
+                    at = reduced.neighbor(at, out).unwrap().0;
                 }
             }
             for s in topo.switches().filter(|s| passed[s.index()]) {
-                let (old_routing, new_routing) = (
+                let (old_port, new_port) = (
                     first.tables[s.index()].get(d.lid),
                     after.tables[s.index()].get(d.lid),
                 );
-                let Some((peer, _)) = less.neighbor(s, old_routing) else {
+                let Some((peer, _)) = reduced.neighbor(s, old_port) else {
                     continue;
                 };
                 let to = d.switch.index();
-                let still = hops.1[peer.index()][to] + 1 == hops.1[s.index()][to];
+                let is_shortest = hops.1[peer.index()][to] + 1 == hops.1[s.index()][to];
                 assert!(
-                    !still || old_routing == new_routing,
-                    "a route moved for nothing"
+                    !is_shortest || old_port == new_port,
+                    "a route moved without need"
                 );
             }
         }
-        let repaired = engine
+        let restored = engine
             .route(
                 &RoutingRequest::new(&topo).with_previous(&PreviousRouting::from_tables_of(&after)),
             )
             .unwrap();
-        assert_eq!(repaired.tables, first.tables);
+        assert_eq!(restored.tables, first.tables);
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Layers {
 }
 
 /// Contracts full dimensions: number of nodes, and the node of each vertex.
-pub(super) fn joined(g: &SimpleGraph, classes: &Classes) -> (usize, Vec<usize>) {
+pub(super) fn contract_full_dimensions(g: &SimpleGraph, classes: &Classes) -> (usize, Vec<usize>) {
     components(g, |e| classes.full[classes.by_edge[e]])
 }
 
@@ -110,11 +110,11 @@ fn dimensions(g: &SimpleGraph, classes: &Classes) -> Vec<Option<usize>> {
     }
 }
 
-/// Connected components over the edges for which `keep` is true, numbered by their lowest vertices.
-fn components(g: &SimpleGraph, is_in: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
+/// Connected components over the edges for which `is_included` is true, numbered by their lowest vertices.
+fn components(g: &SimpleGraph, is_included: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (e, &(a, b)) in g.edges.iter().enumerate() {
-        if is_in(e) {
+        if is_included(e) {
             sets.union(a, b);
         }
     }

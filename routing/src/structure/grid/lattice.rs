@@ -65,7 +65,7 @@ struct Growth<'a> {
     attempt: usize,
 }
 
-/// Places all nodes. `node_of`: node of each vertex. Each `attempt` has another start and other guesses.
+/// Places all nodes. `node_of`: node of each vertex. Each `attempt` uses a different start and different guesses.
 pub(super) fn grow(
     g: &SimpleGraph,
     nodes: usize,
@@ -143,7 +143,7 @@ pub(super) fn grow(
         for (dim, &class) in axes.iter().enumerate() {
             growth.assign_class(class, dim, 1);
         }
-        growth.place_switch(origin, vec![0; dims])?;
+        growth.place_node(origin, vec![0; dims])?;
         growth.run()?;
     }
     Ok(Lattice {
@@ -200,7 +200,7 @@ impl Growth<'_> {
         self.wrapped(position)
     }
 
-    fn place_switch(&mut self, v: usize, position: Vec<i32>) -> Result<(), GridMismatch> {
+    fn place_node(&mut self, v: usize, position: Vec<i32>) -> Result<(), GridMismatch> {
         self.placed[v] = true;
         self.at[v * self.dims..][..self.dims].copy_from_slice(&position);
         match self.node_at.insert(position, v) {
@@ -226,7 +226,7 @@ impl Growth<'_> {
         for v in 0..self.placed.len() {
             if self.placed[v] {
                 let position = self.wrapped(self.position(v).to_vec());
-                self.place_switch(v, position)?;
+                self.place_node(v, position)?;
             }
         }
         Ok(())
@@ -244,7 +244,7 @@ impl Growth<'_> {
                 };
                 let target = self.neighbour_position(v, dim, step.sign(sign));
                 if !self.placed[step.to] {
-                    self.place_switch(step.to, target)?;
+                    self.place_node(step.to, target)?;
                     stack.push(step.to);
                     progress = true;
                     continue;
@@ -252,8 +252,8 @@ impl Growth<'_> {
                 let differing = self.differing_dims(&target, step.to);
                 match differing[..] {
                     [] => {}
-                    [(dim, by)] if self.period[dim].is_none() => {
-                        self.close_ring(dim, by.abs())?;
+                    [(dim, offset)] if self.period[dim].is_none() => {
+                        self.close_ring(dim, offset.abs())?;
                         progress = true;
                     }
                     _ => {
@@ -267,23 +267,24 @@ impl Growth<'_> {
 
     /// Dimensions in which a position differs from that of a node.
     fn differing_dims(&self, from: &[i32], v: usize) -> Vec<(usize, i32)> {
-        let by = self
+        let coordinates = self
             .position(v)
             .iter()
             .zip(from)
             .zip(&self.period)
             .enumerate();
-        by.filter_map(|(dim, ((to, from), period))| {
-            let by = match period {
-                Some(n) => {
-                    let by = (to - from).rem_euclid(*n);
-                    if by > n / 2 { by - n } else { by }
-                }
-                None => to - from,
-            };
-            (by != 0).then_some((dim, by))
-        })
-        .collect()
+        coordinates
+            .filter_map(|(dim, ((to, from), period))| {
+                let offset = match period {
+                    Some(n) => {
+                        let offset = (to - from).rem_euclid(*n);
+                        if offset > n / 2 { offset - n } else { offset }
+                    }
+                    None => to - from,
+                };
+                (offset != 0).then_some((dim, offset))
+            })
+            .collect()
     }
 
     /// Assigns classes of which a link connects two placed nodes.
@@ -297,16 +298,20 @@ impl Growth<'_> {
             {
                 continue;
             }
-            let [(dim, by)] = self.differing_dims(self.position(step.from), step.to)[..] else {
+            let [(dim, offset)] = self.differing_dims(self.position(step.from), step.to)[..] else {
                 return Err(GridMismatch::LinkAcrossGrid);
             };
-            if by.abs() != 1 {
+            if offset.abs() != 1 {
                 if self.period[dim].is_some() {
                     return Err(GridMismatch::LinkAcrossRing);
                 }
-                self.close_ring(dim, by.abs() + 1)?;
+                self.close_ring(dim, offset.abs() + 1)?;
             }
-            let sign = if by.abs() == 1 { by } else { -by.signum() };
+            let sign = if offset.abs() == 1 {
+                offset
+            } else {
+                -offset.signum()
+            };
             self.assign_class(step.class, dim, step.sign(sign));
             progress = true;
         }
@@ -327,11 +332,11 @@ impl Growth<'_> {
                 continue;
             }
             let dim = remaining.trailing_zeros() as usize;
-            let taken = |sign| {
+            let is_occupied = |sign| {
                 self.node_at
                     .contains_key(&self.neighbour_position(step.from, dim, sign))
             };
-            let sign = match (taken(-1), taken(1)) {
+            let sign = match (is_occupied(-1), is_occupied(1)) {
                 (true, false) => 1,
                 (false, true) => -1,
                 _ => continue,
@@ -376,7 +381,7 @@ impl Growth<'_> {
         let Some((_, v, position)) = best else {
             return Ok(false);
         };
-        self.place_switch(v, position)?;
+        self.place_node(v, position)?;
         Ok(true)
     }
 

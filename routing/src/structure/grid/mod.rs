@@ -171,12 +171,12 @@ pub fn grid(topo: &Topology, hints: &Hints) -> Result<Grid, GridMismatch> {
         return Err(GridMismatch::Disconnected);
     }
     let classes = classes::Classes::new(&g)?;
-    let (nodes, node_of) = full::joined(&g, &classes);
+    let (nodes, node_of) = full::contract_full_dimensions(&g, &classes);
     let full = full::layers(&g, &classes);
     let attempt = |i| {
         let lattice = lattice::grow(&g, nodes, &node_of, &classes, i)?;
         let (dims, coords) = assemble(&g, &node_of, &lattice, &full)?;
-        checked(&g, dims, coords)
+        complete_and_check(&g, dims, coords)
     };
     let mut grid = attempt(0).or_else(|e| {
         (1..lattice::ATTEMPTS)
@@ -267,7 +267,7 @@ fn for_each_neighbour(dims: &[Dim], at: &[usize], mut visit: impl FnMut(&[usize]
 
 /// Completes coordinates that full dimensions left open, and checks the grid: one switch per position, links only between
 /// neighbours, not too much missing.
-fn checked(
+fn complete_and_check(
     g: &SimpleGraph,
     dims: Vec<Dim>,
     open: Vec<Option<usize>>,
@@ -276,11 +276,11 @@ fn checked(
     let positions: usize = dims.iter().map(|d| d.size).product();
     let mut at: Vec<Option<usize>> = vec![None; positions];
     let mut coords = vec![0; g.len() * width];
-    let mut waiting = Vec::new();
+    let mut remaining = Vec::new();
     for v in 0..g.len() {
         let known: Option<Vec<usize>> = open[v * width..][..width].iter().copied().collect();
         let Some(known) = known else {
-            waiting.push(v);
+            remaining.push(v);
             continue;
         };
         if at[position_index(&dims, &known)].replace(v).is_some() {
@@ -288,10 +288,10 @@ fn checked(
         }
         coords[v * width..][..width].copy_from_slice(&known);
     }
-    while !waiting.is_empty() {
-        let num_waiting = waiting.len();
+    while !remaining.is_empty() {
+        let before = remaining.len();
         let mut next = Vec::new();
-        for v in std::mem::take(&mut waiting) {
+        for v in std::mem::take(&mut remaining) {
             let placed: Vec<&[usize]> = g
                 .neighbours(v)
                 .iter()
@@ -316,10 +316,10 @@ fn checked(
                 None => next.push(v),
             }
         }
-        if next.len() == num_waiting {
+        if next.len() == before {
             return Err(GridMismatch::NoPosition);
         }
-        waiting = next;
+        remaining = next;
     }
     for &(a, b) in &g.edges {
         if !adjacent(
@@ -409,11 +409,11 @@ fn renumber(g: &SimpleGraph, grid: &mut Grid) {
             *x = new_number[*x];
         }
     }
-    index(grid);
+    index_switches(grid);
 }
 
 /// Computes `at` from `coords`.
-fn index(grid: &mut Grid) {
+fn index_switches(grid: &mut Grid) {
     grid.at.fill(None);
     let width = grid.dims.len();
     let count = grid.at.len() - grid.lost_switches;
@@ -473,5 +473,5 @@ fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
         .collect();
     grid.dims = order.iter().map(|&d| grid.dims[d]).collect();
     grid.coords = coords;
-    index(grid);
+    index_switches(grid);
 }

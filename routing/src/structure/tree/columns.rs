@@ -22,6 +22,7 @@ pub(super) struct Columns {
     pub(super) parallel_links: Vec<u32>,
 }
 
+/// Detects the columns of a tree with these levels.
 pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
     let n = graph.len();
     let top = rank.iter().copied().max().unwrap_or(0);
@@ -29,7 +30,7 @@ pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
     for &v in &graph.by_lid {
         by_rank[rank[v] as usize].push(v);
     }
-    let next_level = |v: usize, level: u32| {
+    let neighbours_at = |v: usize, level: u32| {
         let peers = graph.slots(v).iter().map(|s| s.peer);
         peers.filter(move |&p| rank[p] == level)
     };
@@ -48,7 +49,7 @@ pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
             let parents = groups_of[level as usize + 1] as usize;
             let mut children: Vec<Vec<usize>> = vec![Vec::new(); parents];
             for &v in &by_rank[level as usize] {
-                let mut parents: Vec<u32> = next_level(v, level + 1).map(|p| group[p]).collect();
+                let mut parents: Vec<u32> = neighbours_at(v, level + 1).map(|p| group[p]).collect();
                 parents.sort_unstable();
                 parents.dedup();
                 parents.iter().for_each(|&g| children[g as usize].push(v));
@@ -86,8 +87,8 @@ pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
     let mut parallel_links = vec![1; top as usize + 1];
     for level in 0..top {
         let groups = groups_of[level as usize + 1] as usize;
-        let (number, widest) = numbers(graph, &by_rank[level as usize], groups, |v| {
-            next_level(v, level + 1).map(|p| group[p]).collect()
+        let (number, widest) = number_groups(graph, &by_rank[level as usize], groups, |v| {
+            neighbours_at(v, level + 1).map(|p| group[p]).collect()
         });
         for &v in &by_rank[level as usize + 1] {
             column[v] = number[group[v] as usize];
@@ -109,42 +110,42 @@ pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
 }
 
 /// Numbers the parent groups among those that share children, and returns the usual number of groups that share children.
-fn numbers(
+fn number_groups(
     graph: &Graph,
     children: &[usize],
     groups: usize,
     parents: impl Fn(usize) -> Vec<u32>,
 ) -> (Vec<u32>, u32) {
     let mut seen = vec![0usize; groups];
-    let mut together: Vec<(u32, u32)> = Vec::new();
+    let mut shared_children: Vec<(u32, u32)> = Vec::new();
     for &v in children {
         let mut parents = parents(v);
         parents.sort_unstable();
         parents.dedup();
         parents.iter().for_each(|&g| seen[g as usize] += 1);
-        together.extend(parents.windows(2).map(|w| (w[0], w[1])));
+        shared_children.extend(parents.windows(2).map(|w| (w[0], w[1])));
     }
-    together.sort_unstable();
+    shared_children.sort_unstable();
     // Groups with few children for this level are irregular and get no destinations.
     let mut counts: Vec<usize> = seen.iter().copied().filter(|&c| c > 0).collect();
     counts.sort_unstable();
     let usual = counts.get(counts.len() / 2).copied().unwrap_or(0);
-    let counts_for = |g: usize| seen[g] > 0 && 4 * seen[g] >= usual;
+    let is_regular = |g: usize| seen[g] > 0 && 4 * seen[g] >= usual;
     let mut family = UnionFind::<usize>::new(graph.len().max(groups));
-    for equal in together.chunk_by(|a, b| a == b) {
+    for equal in shared_children.chunk_by(|a, b| a == b) {
         let (a, b) = (equal[0].0 as usize, equal[0].1 as usize);
-        if counts_for(a) && counts_for(b) && 4 * equal.len() >= seen[a].min(seen[b]) {
+        if is_regular(a) && is_regular(b) && 4 * equal.len() >= seen[a].min(seen[b]) {
             family.union(a, b);
         }
     }
     let mut next = vec![0u32; graph.len().max(groups)];
     let mut number = vec![NONE; groups];
-    for g in (0..groups).filter(|&g| counts_for(g)) {
+    for g in (0..groups).filter(|&g| is_regular(g)) {
         let family = family.find(g);
         number[g] = next[family];
         next[family] += 1;
     }
-    // A family of unusual size (such as a single different pod) does not decide.
+    // A family of unusual size (such as one irregular pod) does not determine the number of columns.
     let mut sizes: Vec<u32> = (0..groups)
         .filter(|&g| number[g] != NONE)
         .map(|g| next[family.find(g)])

@@ -25,7 +25,7 @@ pub(super) struct Ranks {
 /// Detects the levels. `weight`: number of compute end ports of each switch; `is_edge`: whether it is an edge switch.
 pub(super) fn detect(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Ranks {
     if is_acyclic(graph) {
-        return of_acyclic(graph, weight);
+        return detect_acyclic(graph, weight);
     }
     let n = graph.len();
     let mut rank = distances(graph, (0..n).filter(|&v| is_edge[v]));
@@ -40,11 +40,11 @@ pub(super) fn detect(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Ranks {
     let mut children: Vec<usize> = (0..n)
         .filter(|&v| {
             let slots = graph.slots(v);
-            let around: u128 = slots.iter().map(|s| u128::from(sum[s.peer])).sum();
+            let neighbour_sum: u128 = slots.iter().map(|s| u128::from(sum[s.peer])).sum();
             let count = slots.len() as u128;
             !is_edge[v]
                 && count > 0
-                && 2 * u128::from(sum[v]) * count >= 2 * around + u128::from(total) * count
+                && 2 * u128::from(sum[v]) * count >= 2 * neighbour_sum + u128::from(total) * count
         })
         .collect();
     children.sort_unstable_by_key(|&v| (sum[v], graph.lid_rank[v]));
@@ -58,8 +58,8 @@ pub(super) fn detect(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Ranks {
         };
         if let Some(parent_rank) = nearer().map(|p| rank[p]).min() {
             rank[v] = parent_rank.saturating_sub(1);
-            let out = nearer().map(|p| outside_hops[p]).min().unwrap_or(0);
-            outside_hops[v] = if parent_rank == 0 { out + 1 } else { out };
+            let hops = nearer().map(|p| outside_hops[p]).min().unwrap_or(0);
+            outside_hops[v] = if parent_rank == 0 { hops + 1 } else { hops };
         }
     }
     Ranks { rank, outside_hops }
@@ -101,12 +101,12 @@ fn distance_sums(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Vec<u64> {
     let n = graph.len();
     let mut sum = vec![0u64; n];
     let sources: Vec<usize> = (0..n).filter(|&v| is_edge[v]).collect();
-    let (mut visited, mut edge, mut next) = (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
+    let (mut visited, mut frontier, mut next) = (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
     for word in sources.chunks(64) {
         visited.fill(0);
-        edge.fill(0);
+        frontier.fill(0);
         for (bit, &v) in word.iter().enumerate() {
-            edge[v] |= 1 << bit;
+            frontier[v] |= 1 << bit;
             visited[v] |= 1 << bit;
         }
         let (mut hops, mut has_frontier) = (0u64, true);
@@ -114,7 +114,7 @@ fn distance_sums(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Vec<u64> {
             has_frontier = false;
             hops += 1;
             for v in 0..n {
-                next[v] = graph.slots(v).iter().fold(0, |m, s| m | edge[s.peer]) & !visited[v];
+                next[v] = graph.slots(v).iter().fold(0, |m, s| m | frontier[s.peer]) & !visited[v];
             }
             for v in 0..n {
                 visited[v] |= next[v];
@@ -125,7 +125,7 @@ fn distance_sums(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Vec<u64> {
                     bits &= bits - 1;
                 }
             }
-            std::mem::swap(&mut edge, &mut next);
+            std::mem::swap(&mut frontier, &mut next);
         }
     }
     sum
@@ -137,30 +137,30 @@ fn is_acyclic(graph: &Graph) -> bool {
 }
 
 /// Levels of an acyclic graph: the height of each switch below the central switch.
-fn of_acyclic(graph: &Graph, weight: &[u32]) -> Ranks {
+fn detect_acyclic(graph: &Graph, weight: &[u32]) -> Ranks {
     let n = graph.len();
     // Remove leaves until one switch remains; of the last two, the one with more end ports is below.
     let mut degree: Vec<usize> = (0..n).map(|v| graph.slots(v).len()).collect();
     let mut rank = vec![0u32; n];
-    let mut edge: BTreeSet<(u32, Reverse<u32>, usize)> = BTreeSet::new();
+    let mut frontier: BTreeSet<(u32, Reverse<u32>, usize)> = BTreeSet::new();
     let key = |v: usize, rank: u32| (rank, Reverse(weight[v]), graph.lid_rank[v]);
     for v in (0..n).filter(|&v| degree[v] <= 1) {
-        edge.insert(key(v, 0));
+        frontier.insert(key(v, 0));
     }
     let mut removed = vec![false; n];
-    while let Some((height, .., lid_rank)) = edge.pop_first() {
+    while let Some((height, .., lid_rank)) = frontier.pop_first() {
         let v = graph.by_lid[lid_rank];
         removed[v] = true;
         for slot in graph.slots(v) {
             let up = slot.peer;
             if !removed[up] {
                 if degree[up] <= 1 {
-                    edge.remove(&key(up, rank[up]));
+                    frontier.remove(&key(up, rank[up]));
                 }
                 rank[up] = rank[up].max(height + 1);
                 degree[up] -= 1;
                 if degree[up] <= 1 {
-                    edge.insert(key(up, rank[up]));
+                    frontier.insert(key(up, rank[up]));
                 }
             }
         }
