@@ -256,7 +256,7 @@ mod tests {
     fn requests_are_admitted_exactly_if_no_cycle_closes() {
         let index = mesh(6);
         let mut layer = VirtualLayer::new(&index);
-        let mut taken = DiGraphMap::<u32, ()>::new();
+        let mut admitted_graph = DiGraphMap::<u32, ()>::new();
         let mut rng = 5u64;
         let mut random_below = |n: u32| {
             rng = rng
@@ -276,26 +276,26 @@ mod tests {
                     )
                 })
                 .collect();
-            let mut extended = taken.clone();
+            let mut extended = admitted_graph.clone();
             for &(x, y) in &dependencies {
                 extended.add_edge(x, y, ());
             }
             let is_acyclic = toposort(&extended, None).is_ok();
             assert_eq!(layer.admit(&index, &dependencies), is_acyclic);
             if is_acyclic {
-                taken = extended;
+                admitted_graph = extended;
                 admitted += 1;
             } else {
                 rejected += 1;
             }
-            for (x, y, ()) in taken.all_edges() {
+            for (x, y, ()) in admitted_graph.all_edges() {
                 assert!(layer.contains(&index, (x, y)));
                 assert!(layer.position(x as usize) < layer.position(y as usize));
             }
         }
         assert!(admitted > 50 && rejected > 50, "{admitted} {rejected}");
         let mut dependencies = DependencySet::empty(&index);
-        for (x, y, ()) in taken.all_edges() {
+        for (x, y, ()) in admitted_graph.all_edges() {
             dependencies.insert(&index, (x, y));
         }
         assert!(VirtualLayer::from_dependencies(&index, dependencies.clone()).is_some());

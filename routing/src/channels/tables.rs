@@ -119,14 +119,14 @@ pub(crate) fn dependencies_of_lids(
 ) -> (DependencySet, Vec<Destination>) {
     let blocks: Vec<&[Destination]> = lids.chunk_by(|a, b| block_of(a) == block_of(b)).collect();
     // One set per worker instead of one per block, because sets are large.
-    let share = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
+    let chunk_size = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
     let end_ports: Vec<Vec<u8>> = topo
         .switches()
         .map(|s| topo.end_ports(s).iter().map(|e| e.port.raw()).collect())
         .collect();
     let none = || (DependencySet::empty(&channels), Vec::new());
     blocks
-        .par_chunks(share)
+        .par_chunks(chunk_size)
         .map(|blocks| {
             let mut walk = PacketWalk::new(channels, &end_ports);
             let (mut dependencies, mut looping) = none();

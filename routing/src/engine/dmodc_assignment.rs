@@ -252,8 +252,8 @@ fn rotations(graph: &Graph, tree: &DetectedTree) -> Vec<u32> {
             continue;
         }
         let level = tree.rank[v] as usize;
-        let wide = tree.arity.get(level + 1).copied().unwrap_or(1).max(1);
-        rotation[v] = next[level] % wide + next[level] / wide;
+        let width = tree.arity.get(level + 1).copied().unwrap_or(1).max(1);
+        rotation[v] = next[level] % width + next[level] / width;
         next[level] += 1;
     }
     rotation

@@ -212,9 +212,9 @@ fn symmetric_paths<C: HopCell>(
         down_up: Vec::new(),
         no_transit: Vec::new(),
     });
-    let mut dirty: Vec<usize> = (0..non_leaves.len()).collect();
+    let mut to_update: Vec<usize> = (0..non_leaves.len()).collect();
     for _ in 0..ROUNDS {
-        let new_paths: Vec<(usize, DestinationPaths<C>)> = dirty
+        let new_paths: Vec<(usize, DestinationPaths<C>)> = to_update
             .par_iter()
             .map(|&i| {
                 let unreached = &unreached_sets[i];
@@ -235,20 +235,20 @@ fn symmetric_paths<C: HopCell>(
             .collect();
         let mut next: Vec<usize> = Vec::new();
         for (i, paths) in new_paths {
-            let mut left = FixedBitSet::with_capacity(graph.len());
-            left.extend(paths.down_up.iter().map(|v| v.0));
-            for v in pending[i].difference(&left).collect::<Vec<_>>() {
-                let back = &mut pending[row[v]];
-                if back.contains(non_leaves[i]) {
-                    back.set(non_leaves[i], false);
+            let mut routed = FixedBitSet::with_capacity(graph.len());
+            routed.extend(paths.down_up.iter().map(|v| v.0));
+            for v in pending[i].difference(&routed).collect::<Vec<_>>() {
+                let reverse = &mut pending[row[v]];
+                if reverse.contains(non_leaves[i]) {
+                    reverse.set(non_leaves[i], false);
                     next.push(row[v]);
                 }
             }
             // A pair that was removed in this round for another destination stays removed.
-            if !left.is_subset(&pending[i]) {
+            if !routed.is_subset(&pending[i]) {
                 next.push(i);
             }
-            pending[i].intersect_with(&left);
+            pending[i].intersect_with(&routed);
             paths_by_dest[i] = paths;
         }
         if next.is_empty() {
@@ -257,7 +257,7 @@ fn symmetric_paths<C: HopCell>(
         }
         next.sort_unstable();
         next.dedup();
-        dirty = next;
+        to_update = next;
     }
     None
 }

@@ -79,14 +79,14 @@ pub(crate) fn relieve_overloaded_links<C: HopCell>(
     }
     order.iter_mut().for_each(|lids| lids.retain(&may_move));
     // Tolerate 25% above the unavoidable load.
-    let enough = unavoidable_load(topo, graph) * 5 / 4;
+    let tolerated_load = unavoidable_load(topo, graph) * 5 / 4;
     let mut busiest = load.iter().copied().max().unwrap_or(0);
     for _ in 0..ROUNDS {
-        if busiest <= enough {
+        if busiest <= tolerated_load {
             return Ok(());
         }
         let before = lfts.to_vec();
-        balance.route_batches(&order, lfts, &mut load, Some(enough), budget)?;
+        balance.route_batches(&order, lfts, &mut load, Some(tolerated_load), budget)?;
         let now = load.iter().copied().max().unwrap_or(0);
         if 10 * now > 9 * busiest {
             // The gain does not justify giving up the original pattern.
@@ -271,19 +271,19 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         }
     }
 
-    /// Routes all LIDs; with `enough`, only LIDs that cross links with a higher load.
+    /// Routes all LIDs; with `tolerated_load`, only LIDs that cross links with a higher load.
     fn route_batches(
         &self,
         order: &[Lids],
         lfts: &mut [Lft],
         load: &mut [u64],
-        enough: Option<u64>,
+        tolerated_load: Option<u64>,
         budget: &WorkBudget,
     ) -> Result<(), BudgetExceeded> {
         for batch in order.chunks((self.graph.len() / 128).clamp(1, 16)) {
             let routed: Vec<BatchResult> = batch
                 .par_iter()
-                .map(|lids| self.route(lids, lfts, load, enough))
+                .map(|lids| self.route(lids, lfts, load, tolerated_load))
                 .collect();
             let lids: usize = batch.iter().map(Vec::len).sum();
             budget.spend_len(COLUMN_UNITS * lids * self.graph.len())?;
@@ -382,19 +382,19 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         lids: &[Destination],
         lfts: &[Lft],
         before: &[u64],
-        enough: Option<u64>,
+        tolerated_load: Option<u64>,
     ) -> BatchResult {
         let mut routed = BatchResult::default();
         let Some(dest) = lids.first().map(|d| d.switch.index()) else {
             return routed;
         };
-        let mut outwards = self.outwards(dest, enough.is_none());
+        let mut outwards = self.outwards(dest, tolerated_load.is_none());
         let mut scratch = self.scratch(before);
         for d in lids {
             let host = d.port != PortNum::ZERO;
             scratch.chosen.fill((NONE, 0));
             scratch.estimate.fill(0);
-            if let Some(enough) = enough {
+            if let Some(tolerated_load) = tolerated_load {
                 if !host {
                     continue;
                 }
@@ -402,7 +402,9 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                 self.flows(&outwards.order, &mut scratch);
                 let over = |v: usize| {
                     let link = scratch.chosen[v].0;
-                    link != NONE && scratch.flow[v] > 0 && scratch.load[link as usize] > enough
+                    link != NONE
+                        && scratch.flow[v] > 0
+                        && scratch.load[link as usize] > tolerated_load
                 };
                 if !outwards.order.iter().any(|&v| over(v)) {
                     continue;
@@ -417,7 +419,13 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                 *estimate = (*estimate).max(u64::from(hosts));
             }
             let old_ports = scratch.chosen.clone();
-            self.choose_links(&outwards, dest, host, enough.unwrap_or(0), &mut scratch);
+            self.choose_links(
+                &outwards,
+                dest,
+                host,
+                tolerated_load.unwrap_or(0),
+                &mut scratch,
+            );
             if host {
                 self.flows(&outwards.order, &mut scratch);
                 self.add_load(&outwards.order, &mut scratch, true);
@@ -455,13 +463,13 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
     }
 
     /// Chooses a path for every switch, from the destination outwards. An installed path stays if no link on it
-    /// carries more than `enough`.
+    /// carries more than `tolerated_load`.
     fn choose_links(
         &self,
         outwards: &OutwardOrder,
         dest: usize,
         host: bool,
-        enough: u64,
+        tolerated_load: u64,
         scratch: &mut Scratch,
     ) {
         let mut estimated: Vec<(u32, u64)> = Vec::new();
@@ -487,7 +495,7 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                 (max, total)
             };
             let (old_port, to) = scratch.chosen[v];
-            if old_port != NONE && path_load(old_port as usize, to as usize).0 <= enough {
+            if old_port != NONE && path_load(old_port as usize, to as usize).0 <= tolerated_load {
                 // Keep the installed link.
             } else {
                 let slots = &outwards.legal[outwards.base[i]..outwards.base[i + 1]];
@@ -525,5 +533,5 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
     }
 }
 
-/// Maximum number of links that are evaluated on a path; longer paths are judged by their first links.
+/// Maximum number of links that are evaluated on a path; of longer paths, only the first links count.
 const WALK_MAX: usize = 8;

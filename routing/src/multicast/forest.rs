@@ -142,23 +142,23 @@ fn spanning_tree(topo: &Topology, root: SwitchIdx, depth_first: bool) -> Vec<Opt
             continue;
         }
         // (switch, index of its next link): breadth first expands the first entry, depth first the last.
-        let mut work = std::collections::VecDeque::from([(start, 0usize)]);
+        let mut pending = std::collections::VecDeque::from([(start, 0usize)]);
         while let Some((s, next)) = if depth_first {
-            work.pop_back()
+            pending.pop_back()
         } else {
-            work.pop_front()
+            pending.pop_front()
         } {
             let Some(link) = topo.links(s).get(next) else {
                 continue;
             };
             if depth_first {
-                work.push_back((s, next + 1));
+                pending.push_back((s, next + 1));
             } else {
-                work.push_front((s, next + 1));
+                pending.push_front((s, next + 1));
             }
             if !std::mem::replace(&mut visited[link.peer.index()], true) {
                 up[link.peer.index()] = Some(link.peer_port);
-                work.push_back((link.peer, 0));
+                pending.push_back((link.peer, 0));
             }
         }
     }

@@ -141,7 +141,7 @@ impl Attach<'_> {
             }
         }
         while let Some(Reverse((hops, _, v))) = heap.pop() {
-            // All switches with fewer hops are attached by now: one attempt per number of hops suffices.
+            // All switches with fewer hops are already attached: one attempt per number of hops suffices.
             if self.tried[v] == (self.column.lid_number(), stage, hops)
                 || self.column.state(v) != RouteState::Orphan
             {

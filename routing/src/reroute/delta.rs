@@ -9,11 +9,11 @@ use crate::topology::{Destination, Topology};
 pub(super) struct Delta {
     /// Both directions of the lost links: switch and port.
     pub(super) lost: Vec<(usize, u8)>,
-    /// LIDs no longer in use.
+    /// LIDs that the new graph does not use.
     pub(super) removed: Vec<Lid>,
     /// LIDs that are new, or were on another switch.
     pub(super) added: Vec<Destination>,
-    /// LIDs whose end port is now on another port of the same switch.
+    /// LIDs whose end port moved to another port of the same switch.
     pub(super) moved: Vec<Destination>,
 }
 
@@ -43,8 +43,8 @@ impl Delta {
                 delta.removed.push(removed.lid);
             }
             match before.next_if(|b| b.lid == d.lid) {
-                Some(was) if was == d => {}
-                Some(was) if was.switch == d.switch && both_end_ports(was, d) => {
+                Some(old_dest) if old_dest == d => {}
+                Some(old_dest) if old_dest.switch == d.switch && both_end_ports(old_dest, d) => {
                     delta.moved.push(*d);
                 }
                 Some(_) | None => delta.added.push(*d),

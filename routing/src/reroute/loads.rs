@@ -117,7 +117,7 @@ impl ChannelLoads {
             .unwrap_or(0)
     }
 
-    /// Mean load of all channels now.
+    /// Current mean load of all channels.
     pub(super) fn mean(&self, topo: &Topology) -> u64 {
         self.now.iter().sum::<u64>() / (topo.num_channels() as u64).max(1)
     }

@@ -369,14 +369,14 @@ impl Reroute<'_> {
             let orphans = self.orphans(job, &mut seen);
             // Load over the lost links: the end ports of all orphans.
             let load: u64 = orphans.iter().map(|&v| attach.weight(dest, v)).sum();
-            let share = load.div_ceil(job.tails.len().max(1) as u64);
+            let load_per_tail = load.div_ceil(job.tails.len().max(1) as u64);
             tails.clear();
             tails.extend(job.tails.iter().filter_map(|&(at, port)| {
                 let (to, _) = old.peer(at, port)?;
                 Some(Tail {
                     at,
                     to,
-                    load: share,
+                    load: load_per_tail,
                 })
             }));
             if !job.is_new && attach.attach_tails(dest, &tails) {

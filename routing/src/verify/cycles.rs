@@ -38,10 +38,10 @@ struct Component<'a> {
 impl Component<'_> {
     fn find_cycle(&self) -> Option<Vec<ChannelVl>> {
         let remaining = self.remaining_after_peeling();
-        let stuck: Vec<usize> = (0..self.nodes).filter(|&c| remaining[c]).collect();
-        let start = self.node_on_cycle(&stuck)?;
+        let remaining_nodes: Vec<usize> = (0..self.nodes).filter(|&c| remaining[c]).collect();
+        let start = self.node_on_cycle(&remaining_nodes)?;
         let cycle = std::iter::once(start)
-            .chain(stuck.iter().copied().take(TRIES_MAX))
+            .chain(remaining_nodes.iter().copied().take(TRIES_MAX))
             .filter_map(|c| self.shortest_cycle(c, &remaining))
             .min_by_key(Vec::len)?;
         let channel_vl = |node| {
@@ -81,13 +81,13 @@ impl Component<'_> {
     }
 
     /// A node on a cycle. Every remaining node depends on a remaining one, so following dependencies leads to a cycle.
-    fn node_on_cycle(&self, stuck: &[usize]) -> Option<usize> {
-        let mut c = *stuck.first()?;
+    fn node_on_cycle(&self, remaining_nodes: &[usize]) -> Option<usize> {
+        let mut c = *remaining_nodes.first()?;
         let mut next = vec![None; self.nodes];
-        for &c in stuck {
+        for &c in remaining_nodes {
             self.for_each_predecessor(c, |first| next[first] = next[first].or(Some(c)));
         }
-        for _ in stuck {
+        for _ in remaining_nodes {
             c = next[c]?;
         }
         Some(c)

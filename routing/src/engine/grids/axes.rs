@@ -105,13 +105,13 @@ pub(crate) fn frames(
 /// which dimensions belong together. Both ports of a ring lead along both of its dimensions, so port numbers decide if
 /// one pairing is clearly ahead; otherwise the switches of a ring are assumed to have adjacent LIDs.
 fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, RouteError> {
-    let (twos, other_dims): (Vec<usize>, Vec<usize>) =
+    let (dims_of_two, other_dims): (Vec<usize>, Vec<usize>) =
         (0..grid.dims.len()).partition(|&d| grid.dims[d].size == 2);
-    if twos.len().div_ceil(2) + other_dims.len() > AXES {
+    if dims_of_two.len().div_ceil(2) + other_dims.len() > AXES {
         let grid = Box::new(grid.clone());
         return Err(ShapeError::TooManyDimensions { max: AXES, grid }.into());
     }
-    let mut pairings = all_pairings(&twos, twos.len() % 2 == 1);
+    let mut pairings = all_pairings(&dims_of_two, dims_of_two.len() % 2 == 1);
     if pairings.len() > 1 {
         let ports = ports_along(topo, grid);
         let shared = |pairing: &[Dims]| -> usize {
@@ -240,8 +240,9 @@ fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteE
             },
             Dims::None => {
                 let spare: Vec<usize> = spare.collect();
-                let twos: Vec<usize> = spare.iter().copied().filter(|&d| size(d) == 2).collect();
-                let chosen = match (spare.iter().find(|&&d| size(d) == radix), &twos[..]) {
+                let dims_of_two: Vec<usize> =
+                    spare.iter().copied().filter(|&d| size(d) == 2).collect();
+                let chosen = match (spare.iter().find(|&&d| size(d) == radix), &dims_of_two[..]) {
                     (Some(&d), _) => Dims::One(d),
                     (None, [d, e, ..]) if radix == 4 => Dims::Two(*d, *e),
                     _ => return Err(torus_mismatch(grid, hint)),

@@ -39,11 +39,11 @@ const fn splits_opposite_pairs(size: usize) -> bool {
 /// The VL of packets between two positions of a ring, the same in both directions: 1 for paths that cross the dateline
 /// in the shorter direction. If both directions are equally long, every other pair crosses the dateline.
 ///
-/// In a ring that splits opposite pairs, one direction of such a pair crosses the dateline and the other does not. On
-/// each VL and in each direction, all dependencies come from shorter paths and from one opposite pair: those at the
-/// dateline from shorter paths on VL 1, the others from those on VL 0. A pair causes no dependency at its own two
-/// positions. So VL 0 may have the pairs with a position at the dateline (the first, upwards; the last, downwards),
-/// since the dependency there stays unused; VL 1 may have any one pair.
+/// In a ring that splits opposite pairs, both directions of such a pair go the same way round, so one of them crosses the
+/// dateline. Together they cause a dependency at every position but their own two. On VL 0, shorter paths cause no
+/// dependency at the dateline. An opposite pair with a position there (the first, upwards; the last, downwards) leaves
+/// that dependency unused, so VL 0 stays acyclic. On VL 1, shorter paths cause dependencies near the dateline only, so
+/// one opposite pair per direction is possible.
 pub(crate) fn crosses_dateline(size: usize, a: usize, b: usize) -> bool {
     let inner = 2 * a.abs_diff(b);
     if inner == size && splits_opposite_pairs(size) {

@@ -88,8 +88,9 @@ fn share_links(ports: &[u8], lids: &[(PortNum, Option<u8>)]) -> Vec<u8> {
         }
     };
     if keeps_ports {
-        let kept = lids.iter().filter(|(to, _)| *to != PortNum::ZERO);
-        kept.filter_map(|(_, installed)| *installed)
+        let host_lids = lids.iter().filter(|(to, _)| *to != PortNum::ZERO);
+        host_lids
+            .filter_map(|(_, installed)| *installed)
             .for_each(|p| count(&mut load, p));
     }
     lids.iter()

@@ -89,7 +89,7 @@ impl BalanceScope<'_> {
     pub(super) fn balance(&self, dests: &[usize]) -> Result<Vec<u8>, BudgetExceeded> {
         let net = self.net;
         let mut slots = vec![NO_SLOT; net.lids.len() * net.n];
-        let share: Vec<u64> = (0..net.channels.len())
+        let load_per_route: Vec<u64> = (0..net.channels.len())
             .map(|c| LOAD_SCALE / (net.ports(c).len() as u64).max(1))
             .collect();
         let mut weight = vec![0u64; net.channels.len()];
@@ -144,7 +144,7 @@ impl BalanceScope<'_> {
                 for &v in by_distance.iter().skip(1).rev() {
                     let v = v as usize;
                     let c = net.channel(v, row[v]);
-                    weight[c] += flow[v] * share[c];
+                    weight[c] += flow[v] * load_per_route[c];
                     flow[net.channels.head[c] as usize] += flow[v];
                 }
             }

@@ -136,7 +136,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         counted.filter(|c| *c.1).map(|c| *c.0).max().unwrap_or(0)
     }
 
-    /// Whether no further gain is worthwhile.
+    /// Whether the highest load is at most [`BALANCED_PERCENT`] of the mean.
     fn is_balanced(&self) -> bool {
         self.max_load() * 100 * self.links <= self.load.iter().sum::<u64>() * BALANCED_PERCENT
     }
