@@ -279,6 +279,9 @@ mod tests {
         bytes[16..18].copy_from_slice(&sa::id::PATH.0.to_be_bytes());
         let text = describe(&mad);
         assert!(text.starts_with("SubnAdm Set PathRecord, "), "{text}");
-        assert!(text.contains("status 0x0300 (class-specific status)"), "{text}");
+        assert!(
+            text.contains("status 0x0300 (class-specific status)"),
+            "{text}"
+        );
     }
 }

@@ -181,7 +181,7 @@ impl<R: Replication> Node<R> {
         );
     }
 
-    pub(crate) fn in_sync(&mut self, leader: u64) {
+    pub(crate) fn expect_in_sync(&mut self, leader: u64) {
         self.expect("in sync", |e| {
             *e == ReplicationEvent::InSync { guid: leader }
         });
