@@ -215,6 +215,8 @@ pub struct TreeFigures {
     levels: usize,
     leaves: usize,
     roots: usize,
+    /// Roots that are leaves as well.
+    root_leaves: usize,
     arity: Vec<u32>,
     level_links: usize,
     unconnected_pairs: u64,
@@ -228,6 +230,11 @@ impl TreeFigures {
             levels: tree.levels(),
             leaves: tree.leaves.len(),
             roots: tree.roots.len(),
+            root_leaves: tree
+                .roots
+                .iter()
+                .filter(|root| tree.leaves.contains(root))
+                .count(),
             arity: tree.arity[..tree.levels().saturating_sub(1)].to_vec(),
             level_links: tree.level_links,
             unconnected_pairs: tree.pairs.0.saturating_sub(tree.pairs.1),
@@ -250,6 +257,11 @@ pub struct RerouteSummary {
     pub changed_lids: usize,
 }
 
+/// `1 leaf`, `2 leaves`.
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
 fn join<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     items.join(", ")
@@ -264,8 +276,8 @@ impl Describe for Diagnostic {
         } = self
         {
             format!(
-                "{count} LIDs are attached elsewhere than in the file or missing from it; they use the routes of their \
-                 switches (first: LID {first} at {})",
+                "the file has no route for {count} LIDs, or has them at other switches; they use the routes of their switches \
+                 (first: LID {first} at {})",
                 label(*switch)
             )
         } else if let Self::Order { top, strategy } = self {
@@ -280,10 +292,10 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Structure(structure) => structure.fmt(f),
-            Self::Fallback => f.write_str("all engines earlier in the list failed"),
+            Self::Fallback => f.write_str("fallback: every configured engine failed"),
             Self::Compared { routings, best } => write!(
                 f,
-                "engines compared by routes over the busiest channel and mean flows over it in a shift: {}; best: {best}",
+                "engines compared (less is better): {}; selected: {best}",
                 join(routings)
             ),
             Self::Rerouted(summary) => summary.fmt(f),
@@ -291,10 +303,11 @@ impl fmt::Display for Diagnostic {
             Self::Dimensions(grid) => write!(f, "dimensions in routing order: {grid}"),
             Self::Datelines(rings) => write!(
                 f,
-                "two VLs with datelines prevent credit loops in {rings} ring dimensions"
+                "packets that pass the end of a ring change to a second VL, against credit loops ({})",
+                count(*rings, "ring dimension", "ring dimensions")
             ),
             Self::CutRings => f.write_str(
-                "no path crosses the first switch of a ring: paths are longer, fewer VLs are needed",
+                "no path passes through the first switch of a ring, against credit loops: fewer VLs are needed, some paths are longer",
             ),
             Self::Detours {
                 detours,
@@ -303,7 +316,8 @@ impl fmt::Display for Diagnostic {
                 vls,
             } => write!(
                 f,
-                "{detours} of {paths} paths between switches take detours; {pairs} switch pairs use {vls} additional VLs"
+                "{detours} of {paths} paths between switches take detours around missing links; {pairs} pairs of switches use {vls} \
+                 additional VLs"
             ),
             Self::MulticastSl(sl) => write!(f, "multicast uses SL {sl} on a separate VL"),
             Self::Axes(axes) => {
@@ -316,9 +330,9 @@ impl fmt::Display for Diagnostic {
                 f,
                 "one QoS level: two levels need {needed} data VLs, {usable} usable"
             ),
-            Self::NoSpanningTree => {
-                f.write_str("no spanning tree in dimension order is deadlock-free together with the routes")
-            }
+            Self::NoSpanningTree => f.write_str(
+                "no multicast tree in dimension order is free of deadlocks with the routes",
+            ),
             Self::MovedLids { .. } | Self::Order { .. } => {
                 f.write_str(&self.describe(&index_label))
             }
@@ -330,7 +344,7 @@ impl fmt::Display for Diagnostic {
             Self::DownUpPairs { pairs, vls } => {
                 write!(
                     f,
-                    "{pairs} pairs of switches above the leaves have no up/down path; they use down/up paths on "
+                    "{pairs} pairs of switches above the leaves have no path that goes up, then down; they use paths down, then up on "
                 )?;
                 match vls {
                     2 => f.write_str("SL 1"),
@@ -338,7 +352,11 @@ impl fmt::Display for Diagnostic {
                 }
             }
             Self::LowestLevel(switches) => {
-                write!(f, "{switches} edge switches form the lowest level")
+                write!(
+                    f,
+                    "ranked from the {} with hosts",
+                    count(*switches, "switch", "switches")
+                )
             }
             Self::LongerPaths {
                 hops,
@@ -348,19 +366,23 @@ impl fmt::Display for Diagnostic {
                 let percent = (hops - shortest) as f64 * 100.0 / *shortest as f64;
                 write!(
                     f,
-                    "paths between end ports are {percent:.2} % longer than shortest paths"
+                    "paths between hosts are {percent:.2} % longer on average than the shortest ones"
                 )?;
-                vls.map_or(Ok(()), |vls| write!(f, " with {vls} VLs"))
+                vls.map_or(Ok(()), |vls| {
+                    let usable = count(vls.into(), "VL is", "VLs are");
+                    write!(f, "; {usable} usable, more could shorten them")
+                })
             }
-            Self::OneVl => f.write_str("free of credit loops on one VL"),
-            Self::Vls(vls) => write!(f, "free of credit loops with {vls} VLs"),
+            Self::OneVl => f.write_str("shortest paths are free of credit loops on one VL"),
+            Self::Vls(vls) => write!(f, "{vls} VLs keep the paths free of credit loops"),
             Self::OneWaySls => f.write_str(
                 "too few VLs for replies on the SL of their request on all paths: clients must query the path of each \
                  direction",
             ),
             Self::PairVls(vls) => write!(
                 f,
-                "{vls} VLs, one for both directions between two switches"
+                "{} in use; both directions between two switches use the same one",
+                count((*vls).into(), "VL", "VLs")
             ),
         }
     }
@@ -369,7 +391,9 @@ impl fmt::Display for Diagnostic {
 impl fmt::Display for Structure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TablesInFile => f.write_str("forwarding tables are read from a file"),
+            Self::TablesInFile => {
+                f.write_str("fabric structure not examined: forwarding tables are read from a file")
+            }
             Self::DescribedTorus(grid) => {
                 write!(f, "a file describes a torus; the fabric is a {grid}")
             }
@@ -377,18 +401,19 @@ impl fmt::Display for Structure {
                 is_regular,
                 figures,
             } => {
+                f.write_str("fabric structure: ")?;
                 f.write_str(if *is_regular { "" } else { "irregular " })?;
                 figures.fmt(f)
             }
-            Self::Grid(grid) => grid.fmt(f),
-            Self::Dragonfly(dragonfly) => dragonfly.fmt(f),
+            Self::Grid(grid) => write!(f, "fabric structure: {grid}"),
+            Self::Dragonfly(dragonfly) => write!(f, "fabric structure: {dragonfly}"),
             Self::Unknown {
                 tree,
                 grid,
                 dragonfly,
             } => write!(
                 f,
-                "unknown structure (tree: {tree}; grid: {grid}; dragonfly: {dragonfly})"
+                "fabric structure unknown (no tree: {tree}; no grid: {grid}; no dragonfly: {dragonfly})"
             ),
         }
     }
@@ -402,7 +427,11 @@ impl fmt::Display for RoutingFigures {
             shift,
             vls,
         } = self;
-        write!(f, "{engine} {max_load} and {shift:.2} ({vls} VLs)")
+        write!(
+            f,
+            "{engine} {max_load} routes and {shift:.2} simultaneous flows on the busiest link with {}",
+            count((*vls).into(), "VL", "VLs")
+        )
     }
 }
 
@@ -410,23 +439,33 @@ impl fmt::Display for TreeFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}-level fat tree, {} roots, {} leaves",
-            self.levels, self.roots, self.leaves
+            "{}-level fat tree, {}, {}",
+            self.levels,
+            count(self.roots, "root switch", "root switches"),
+            count(self.leaves, "leaf switch", "leaf switches")
         )?;
-        if !self.arity.is_empty() {
-            write!(f, "; redundancy per level: {}", join(&self.arity))?;
-        }
-        if self.level_links > 0 {
+        if self.root_leaves > 0 {
             write!(
                 f,
-                "; {} links between switches of one level",
-                self.level_links
+                " ({} both)",
+                count(self.root_leaves, "switch is", "switches are")
             )?;
+        }
+        if !self.arity.is_empty() {
+            write!(
+                f,
+                "; upper switches to choose from, from the leaves up: {}",
+                join(&self.arity)
+            )?;
+        }
+        if self.level_links > 0 {
+            let links = count(self.level_links, "link", "links");
+            write!(f, "; {links} between switches of one level")?;
         }
         if self.unconnected_pairs > 0 {
             write!(
                 f,
-                "; {} pairs of end ports have no up/down path in it",
+                "; {} pairs of hosts have no path that goes up, then down",
                 self.unconnected_pairs
             )?;
         }
@@ -445,8 +484,15 @@ impl fmt::Display for RerouteSummary {
         } = self;
         write!(
             f,
-            "incremental reroute: {lost_links} links lost, {removed_lids} LIDs removed, {added_lids} added; {changed_entries} LFT \
-             entries changed for {changed_lids} LIDs"
-        )
+            "incremental reroute: {} lost, {} removed, {added_lids} added; {} changed",
+            count(*lost_links, "link", "links"),
+            count(*removed_lids, "LID", "LIDs"),
+            count(*changed_entries, "LFT entry", "LFT entries"),
+        )?;
+        // Entries of removed LIDs change for no LID.
+        match changed_lids {
+            0 => Ok(()),
+            n => write!(f, " for {}", count(*n, "LID", "LIDs")),
+        }
     }
 }

@@ -39,14 +39,14 @@ pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
     out
 }
 
-/// VLs that the routing uses, and whether responses may use the SL of their request.
+/// VLs that the routing uses, and whether replies may use the SL of their request.
 #[must_use]
 pub fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
     let used = selected.proof.vls_used.max(1);
     let responses = if selected.proof.reversible {
-        "responses may use the SL of their request"
+        "replies may use the SL of their request"
     } else {
-        "responses must use the SL of their own path"
+        "replies must use the SL of their own path"
     };
     let planned = selected.routing().vl_plan.vls;
     let noun = if used == 1 { "VL" } else { "VLs" };
@@ -134,7 +134,7 @@ mod tests {
         let text = render(&routed, &[trace]);
         assert!(text.starts_with("Routed by updn.\n"), "{text}");
         assert!(
-            text.contains("It uses 1 data VL of 8; responses may use"),
+            text.contains("It uses 1 data VL of 8; replies may use"),
             "{text}"
         );
         assert!(text.contains("Rejected engines:\n  minhop: "), "{text}");

@@ -28,7 +28,7 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
         row(
             "not routed",
             format!(
-                "{} of other components",
+                "{} not connected with the others",
                 count(routed.nodes_outside, "node", "nodes")
             ),
         );
@@ -74,9 +74,9 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
 fn add_proof(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, String)) {
     let proof = &selected.proof;
     let responses = if proof.reversible {
-        "responses may use the SL of their request"
+        "replies may use the SL of their request"
     } else {
-        "responses must use the SL of their own path"
+        "replies must use the SL of their own path"
     };
     row(
         "VLs",
@@ -84,15 +84,15 @@ fn add_proof(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, 
     );
     row(
         "routes",
-        format!("{} from switch to LID, all reach it", proof.pairs),
+        format!("{} from a switch to a LID, all reach it", proof.pairs),
     );
     row("unreachable", "none".to_owned());
     row("loops", "none".to_owned());
     row(
         "credit loops",
         format!(
-            "none in {} dependencies of {} channels",
-            proof.dependencies, proof.channels
+            "none ({} dependencies between links checked)",
+            proof.dependencies
         ),
     );
     row(
@@ -110,7 +110,7 @@ fn add_proof(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, 
         .filter(|(_, n)| **n > 0);
     let pairs: Vec<String> = pairs.map(|(hops, n)| format!("{n} with {hops}")).collect();
     row(
-        "end port pairs",
+        "pairs of hosts",
         if pairs.is_empty() {
             "none".to_owned()
         } else {
@@ -120,7 +120,7 @@ fn add_proof(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, 
     row(
         "balance",
         format!(
-            "busiest channel {} routes, mean {:.1}",
+            "busiest link {} routes, mean {:.1} (equal is best)",
             proof.max_load, proof.mean_load
         ),
     );
@@ -131,9 +131,9 @@ fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
     let used = selected.proof.vls_used.max(1);
     let planned = selected.routing().vl_plan.vls;
     if planned > used {
-        format!("{used} carry routes, SLtoVL tables for {planned} of {allowed}")
+        format!("{used} carry routes, {planned} in SLtoVL tables, {allowed} usable")
     } else {
-        format!("{used} of {allowed}")
+        format!("{used} used, {allowed} usable")
     }
 }
 
@@ -143,7 +143,10 @@ fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
     }
     row(
         "",
-        format!("lower bound for any routing {:.1}", quality.least_load),
+        format!(
+            "no routing can have fewer than {:.1} on the busiest link",
+            quality.least_load
+        ),
     );
     // With equal link rates, it is the same number.
     if let Some(weighted) = quality.max_load_by_rate
@@ -151,14 +154,14 @@ fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
     {
         row(
             "",
-            format!("weighted by link rate: {weighted:.1} routes on the busiest channel"),
+            format!("weighted by link rate: {weighted:.1} routes on the busiest link"),
         );
     }
     if let Some(b) = quality.bisection {
         row(
             "bisection",
             format!(
-                "{:.0} % of a link per pair across a random bisection ({:.0} to {:.0})",
+                "one random half of the hosts sends to the other: {:.0} % of the link rate each on average ({:.0} % to {:.0} %)",
                 100.0 * b.mean,
                 100.0 * b.min,
                 100.0 * b.max
@@ -166,18 +169,22 @@ fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
         );
     }
     let shift = |s: ShiftCongestion| match s.worst {
-        0 | 1 => format!("no contention in {}", count(s.stages, "shift", "shifts")),
+        0 | 1 => format!(
+            "no link is shared in any of {} (ideal)",
+            count(s.stages, "shift", "shifts")
+        ),
         worst => format!(
-            "{worst} flows on a channel at worst, {:.1} on average",
+            "at worst {worst} flows share a link, {:.1} on average (1 is ideal)",
             s.mean
         ),
     };
-    row("shift by LID", shift(quality.shift));
-    row("shift by leaf", shift(quality.shift_by_leaf));
+    // Every host sends to the host that is a fixed number of places further.
+    row("shift, LID order", shift(quality.shift));
+    row("shift, leaf order", shift(quality.shift_by_leaf));
     row(
-        "permutation",
+        "random pairs",
         format!(
-            "{} flows on the busiest channel of a random permutation",
+            "{} flows share the busiest link if every host sends to one other",
             quality.random_permutation
         ),
     );

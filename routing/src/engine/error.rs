@@ -14,7 +14,7 @@ use crate::topology::SwitchIdx;
 pub enum RouteError {
     /// Some switches cannot reach the others.
     #[error(
-        "the fabric is partitioned: {components} groups of switches without a link between them"
+        "the fabric is disconnected: {components} groups of switches without a link between them"
     )]
     Disconnected {
         /// Number of connected components.
@@ -49,7 +49,7 @@ pub enum RouteError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ShapeError {
     /// The fabric is not a tree.
-    #[error(transparent)]
+    #[error("not a tree: {0}")]
     NotATree(#[from] TreeMismatch),
     /// The number of levels is out of range.
     #[error("{levels} levels of switches: a fat tree has {min} to {max}")]
@@ -201,7 +201,7 @@ impl RouteError {
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Disconnected { .. } => "partitioned",
+            Self::Disconnected { .. } => "disconnected",
             Self::PathTooLong => "path-too-long",
             Self::Shape(_) => "shape",
             Self::Hint(_) => "hint",

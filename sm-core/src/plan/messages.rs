@@ -95,12 +95,12 @@ impl fmt::Display for EngineMessage {
         match self {
             Self::AdoptionRejected(why) => why.fmt(f),
             Self::EngineRejected(why) => why.fmt(f),
-            Self::InstalledLftsAdopted { cleared_lfts: 0 } => f.write_str("installed LFTs adopted"),
+            Self::InstalledLftsAdopted { cleared_lfts: 0 } => f.write_str("the routes installed in the switches are verified and stay in use"),
             Self::InstalledLftsAdopted { cleared_lfts } => write!(
                 f,
-                "installed LFTs adopted; entries of removed LIDs cleared in {cleared_lfts} tables"
+                "the routes installed in the switches are verified and stay in use; entries of removed LIDs are cleared in {cleared_lfts} tables"
             ),
-            Self::PersistedRoutingContinued => f.write_str("persisted routing continued"),
+            Self::PersistedRoutingContinued => f.write_str("the saved routes of the previous run or master stay in use, rerouted around links lost since"),
             Self::Hint(warning) => warning.fmt(f),
             Self::Engine(diagnostic) => diagnostic.fmt(f),
             Self::StagedUpdate { stages } => write!(

@@ -1,7 +1,7 @@
 //! Messages and rejected engines, as members of other documents.
 //!
 //! ```json
-//! { "kind": "structure", "text": "3-level fat tree, 4 roots, 8 leaves" }
+//! { "kind": "structure", "text": "fabric structure: 3-level fat tree, 4 root switches, 8 leaf switches" }
 //! { "engine": "minhop", "kind": "verification", "reason": "credit loop of 5 channels: …" }
 //! ```
 //!
@@ -13,7 +13,7 @@
 //! | engine message: decisions | `structure`, `fallback`, `engines-compared`, `incremental-reroute`, `dimensions`, `datelines`, `cut-rings`, `detours`, `multicast-sl`, `axes`, `one-qos-level`, `no-spanning-tree`, `moved-lids`, `tree`, `unused-port-list`, `down-up-pairs`, `lowest-level`, `switch-order`, `longer-paths`, `one-vl`, `vls`, `one-way-sls`, `pair-vls` |
 //! | warning, or engine message | `absent-guids`, `root-not-a-switch`, `no-such-port`, `lids-moved`, `lids-taken`, `sl-clashes` |
 //! | warning | `disconnected-components` |
-//! | rejected engine | `partitioned`, `path-too-long`, `shape`, `hint`, `too-few-vls`, `budget`, `unknown-engine`, `verification`, `irreversible` |
+//! | rejected engine | `disconnected`, `path-too-long`, `shape`, `hint`, `too-few-vls`, `budget`, `unknown-engine`, `verification`, `irreversible` |
 
 use core::fmt::Display;
 

@@ -13,8 +13,8 @@ pub enum TreeMismatch {
     Disconnected,
     /// Too few pairs of end ports have an up/down path.
     #[error(
-        "not a tree: only {:.0} % of the pairs of end ports have an up/down path over {levels} levels of switches, \
-         {level_links} of {links} links connect switches of one level",
+        "between only {:.0} % of the pairs of hosts leads a path up, then down ({levels} levels of switches; {level_links} of {links} \
+         links connect switches of one level)",
         *.connected as f64 * 100.0 / *.pairs as f64
     )]
     Pairs {
