@@ -39,7 +39,10 @@ fn write_with_mode(
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(dir)
         // tempfile's errors contain the random temporary path, which would make repeated failures look different in the log.
-        .map_err(|error| io::Error::from(error.kind()))?;
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::new(error.kind(), "directory does not exist"),
+            kind => kind.into(),
+        })?;
     // For the same reason, write through the plain file.
     let (file, temporary) = temporary.into_parts();
     let mut out = BufWriter::with_capacity(1 << 16, file);
@@ -74,7 +77,7 @@ mod tests {
     fn errors_do_not_name_the_temporary_file() {
         let dir = TempDir::new("atomic-nowhere");
         let error = write(&dir.path().join("none/x"), |_| Ok(())).unwrap_err();
-        assert_eq!(error.to_string(), "entity not found");
+        assert_eq!(error.to_string(), "directory does not exist");
     }
 
     #[test]

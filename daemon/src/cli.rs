@@ -44,15 +44,17 @@ pub struct Cli {
 pub enum CliCommand {
     /// Run the subnet manager on a local port.
     ///
-    /// SIGHUP reloads the configuration, SIGUSR2 recomputes all routes, SIGTERM and SIGINT hand over and exit.
+    /// SIGHUP reloads the configuration, SIGUSR2 recomputes all routes, SIGTERM and SIGINT hand over and exit. Without --ca and
+    /// --port-guid it serves the port of the configuration file, otherwise the only port with a link; if several have one, it exits with
+    /// status 78.
     Run(Box<RunArgs>),
     /// Run the subnet manager on a simulated fabric within this process; needs no hardware.
     #[cfg(feature = "simulator")]
     Demo(DemoArgs),
-    /// Serve a simulated fabric to libibumad programs.
+    /// Serve a simulated fabric to libibumad programs, which `ferrosm attach` runs.
     #[cfg(feature = "simulator")]
     Sim(SimArgs),
-    /// Run a libibumad program (OpenSM, saquery, ibnetdiscover, ...) on a simulated fabric.
+    /// Run a libibumad program (OpenSM, saquery, `ferrosm run`, ...) on a simulated fabric.
     #[cfg(feature = "simulator")]
     Attach(AttachArgs),
     /// Control and query a simulated fabric.
@@ -70,7 +72,10 @@ pub enum CliCommand {
     Explain(ExplainArgs),
     /// Replay a recording of `run --record` or `demo --record` and compare all outputs.
     Replay(ReplayArgs),
-    /// Have the running service sweep the whole fabric; nodes that do not respond are removed from it.
+    /// Have the running service sweep the whole fabric, and print the problems found (exit status 1).
+    ///
+    /// A full sweep removes switches and hosts that do not respond from the routes, also a hung switch that still forwards, with all
+    /// hosts behind it. Light sweeps leave them in.
     Sweep(SweepArgs),
     /// Have the running service hand over mastership to another SM and become standby.
     ///
@@ -92,7 +97,8 @@ pub enum CliCommand {
 /// The local port: the only one with a link if none is named. If several have one, `run` exits with status 78.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PortArgs {
-    /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, the only port with a link is used.
+    /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, the port of the configuration file, otherwise the
+    /// only one with a link.
     #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
     pub ca: Option<String>,
     /// Port of the adapter; 0 (the management port of a switch) selects the only one with a link.
@@ -151,7 +157,7 @@ pub struct SmArgs {
     /// Directory of persisted state, instead of files.state-dir (/var/lib/ferrosm).
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Write OpenSM-format dumps to this directory after each clean sweep.
+    /// Write OpenSM-format dumps to this directory after each sweep without problems.
     #[arg(long, value_name = "DIR")]
     pub dump_dir: Option<PathBuf>,
     /// Write every MAD to this file for Wireshark.
@@ -213,7 +219,7 @@ pub struct TopologyArgs {
     /// The local port to discover from.
     #[command(flatten)]
     pub port: PortArgs,
-    /// Fabric file (ibnetdiscover format) or generated fabric, instead of the live one.
+    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet) or generated fabric, instead of the live one.
     #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["ca", "port", "port_guid"])]
     #[cfg_attr(not(feature = "simulator"), arg(hide = true, value_parser = needs_simulator))]
     pub from: Option<String>,
@@ -317,10 +323,7 @@ impl CliCommand {
 /// Rejects the argument of a build without the readers of fabric files.
 #[cfg(not(feature = "simulator"))]
 fn needs_simulator(_: &str) -> Result<String, String> {
-    Err(
-        "cannot read fabric files: this ferrosm was built without the feature `simulator`"
-            .to_owned(),
-    )
+    Err("cannot read fabric files: this ferrosm was built without the simulator".to_owned())
 }
 
 impl RunArgs {

@@ -12,7 +12,14 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // If standard error is closed, the exit status still reports the failure.
-            let _ = writeln!(std::io::stderr(), "ferrosm: {failure}");
+            for line in failure.to_string().lines() {
+                let prefix = if line.starts_with(' ') {
+                    ""
+                } else {
+                    "ferrosm: "
+                };
+                let _ = writeln!(std::io::stderr(), "{prefix}{line}");
+            }
             failure.exit_code()
         }
     }

@@ -354,7 +354,7 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
 fn failure(error: impl Into<anyhow::Error>) -> Failure {
     Failure::with_hint(
         format!("cannot start replication: {:#}", error.into()),
-        "See [replication] in the configuration, and docs/replication.md for certificates.",
+        "Check the keys of [replication] and the certificates that they name.",
     )
 }
 

@@ -163,7 +163,7 @@ impl StateFileParser {
     }
 
     fn parse_lids(&mut self, line: &str, number: usize) -> ParsedRecords {
-        let [port, first, last] = split_words(line)?;
+        let [port, first, last] = split_words(line, ["port GUID", "first LID", "last LID"])?;
         let (port, first, last) = (guid(port)?, parse_hex(first)?, parse_hex(last)?);
         let to_lid = |n: u64| u16::try_from(n).map_err(|_| format!("invalid LID {n:#x}"));
         let (first, last) = (to_lid(first)?, to_lid(last)?);
@@ -188,14 +188,14 @@ impl StateFileParser {
     }
 
     fn parse_m_key(&mut self, line: &str) -> ParsedRecords {
-        let [port, key] = split_words(line)?;
+        let [port, key] = split_words(line, ["port GUID", "M_Key"])?;
         let m_key = MKey::new(parse_hex(key)?);
         let port = guid(port)?;
         Ok(vec![Record::MKey { port, m_key }])
     }
 
     fn parse_neighbour(&mut self, line: &str) -> ParsedRecords {
-        let [of, to] = split_words(line)?;
+        let [of, to] = split_words(line, ["port", "neighbour port"])?;
         let parse_location = |text: &str| {
             let (port, number) = text
                 .split_once(':')
@@ -405,12 +405,15 @@ impl StateFileParser {
     }
 }
 
-fn split_words<const N: usize>(line: &str) -> Result<[&str; N], String> {
+fn split_words<'l, const N: usize>(
+    line: &'l str,
+    names: [&str; N],
+) -> Result<[&'l str; N], String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let num_words = words.len();
     words
         .try_into()
-        .map_err(|_| format!("{num_words} fields, expected {N}"))
+        .map_err(|_| format!("{num_words} words, expected {N}: {}", names.join(", ")))
 }
 
 fn parse_hex(text: &str) -> Result<u64, String> {
@@ -575,7 +578,10 @@ data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x
     #[test]
     fn errors_are_reported_with_file_and_line() {
         for (line, message) in [
-            ("0x1 0x4", "2 fields, expected 3"),
+            (
+                "0x1 0x4",
+                "2 words, expected 3: port GUID, first LID, last LID",
+            ),
             ("1 0x4 0x4", "invalid number `1`: expected 0x and digits"),
             ("0x0 0x4 0x4", "invalid GUID 0"),
             (

@@ -9,16 +9,17 @@ use crate::control_socket::{WAIT_DEFAULT, WAIT_MAX};
 /// The service that a command is for.
 #[derive(Debug, Clone, Args)]
 pub struct ServiceArgs {
-    /// State directory of the service; that of the configuration file if not given.
+    /// State directory of the service [default: files.state-dir of the configuration file].
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Configuration file of the service.
+    /// Configuration file of the service [default: /etc/ferrosm.toml]. It is read for its state directory, so it must be valid; use
+    /// --state-dir otherwise.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
     /// Fabric of a configuration file with several.
     #[arg(long, value_name = "NAME", conflicts_with = "state_dir")]
     pub fabric: Option<String>,
-    /// Seconds to wait for the result.
+    /// Seconds to wait for the result; the command continues after that, and its result is in the log of the service.
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT_DEFAULT, value_parser = clap::value_parser!(u64).range(..=WAIT_MAX))]
     pub wait_s: u64,
 }

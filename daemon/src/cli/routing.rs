@@ -13,10 +13,11 @@ pub struct OfflineArgs {
     /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as fat-tree:8.
     #[arg(long, value_name = "FILE|SPEC")]
     pub from: String,
-    /// In a disconnected fabric, route the component of this port: a name, NAME/PORT or GUID [default: the component with most end ports].
+    /// If the fabric is disconnected, route the part with this port: a name, NAME/PORT or GUID [default: the part with most hosts].
     #[arg(long, value_name = "PORT")]
     pub node: Option<String>,
-    /// Routing engines in the order of trial; `auto` selects by topology, `no_fallback` disables the fallback engines.
+    /// Routing engines in the order of trial: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp,
+    /// dmodc, nue, file; `no_fallback` disables the fallback engines.
     #[arg(
         long,
         value_name = "LIST",
@@ -30,16 +31,15 @@ pub struct OfflineArgs {
     /// Data VLs that an engine may use [default: as many as the links have].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=15))]
     pub vls: Option<u8>,
-    /// OpenSM input files.
+    /// Files in OpenSM's formats.
     #[command(flatten)]
     pub files: FileArgs,
 }
 
 /// OpenSM input files.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "OpenSM input files")]
 pub struct FileArgs {
-    /// Root switches.
+    /// Node GUIDs of the root switches. This and the files below have OpenSM's formats.
     #[arg(long, value_name = "FILE")]
     pub root_guid_file: Option<PathBuf>,
     /// Ports of compute nodes.
@@ -100,7 +100,7 @@ pub struct ExplainArgs {
     /// Source: name, GUID or LID of a node or port.
     #[arg(value_name = "SRC", requires = "to")]
     pub source: Option<String>,
-    /// Destination.
+    /// Destination. Without SRC and DST, only the choice of the engine is explained.
     #[arg(value_name = "DST")]
     pub to: Option<String>,
     /// Print JSON.

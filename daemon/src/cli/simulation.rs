@@ -7,6 +7,29 @@ use clap::Args;
 
 use super::SmArgs;
 
+const FABRIC_HELP: &str = "Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as \
+                           fat-tree:8 (--help lists all shapes)";
+
+const FABRIC_LONG_HELP: &str = "\
+Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric; H is the number of hosts of each edge switch:
+  fat-tree:K                               3 levels of switches with K ports
+  fat-tree2:RADIX,LEAVES,HOSTS             2 levels
+  xgft:M1,M2../W1,W2..  pgft:M../W../P..   children, parents (and parallel links) of a switch by level
+  rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]]
+  torus:X,Y,Z[,H]  mesh:X,Y,Z[,H]  hyperx:A,B[,H]  ring:SWITCHES[,H]
+  dragonfly:A,G,H,P                        A switches in each of G groups, H global links and P hosts of a switch
+  dragonfly+:GROUPS,LEAVES,SPINES,GLOBAL-LINKS,HOSTS
+  slim-fly:Q[,H]  random:SWITCHES,LINKS-PER-SWITCH,HOSTS,SEED  star:HOSTS  back-to-back
+Options follow after a semicolon, such as `fat-tree:8;drop=0.1;seed=2`:
+  drop=F         remove the fraction F (0 to 1) of the links between switches
+  parallel=N     N links instead of each link between switches
+  planes=N       N copies of all switches; host port n is in plane n
+  islands=N      N unconnected copies
+  spine-hosts=N  N more hosts, on switches without hosts
+  routers=N  dual-port (one more port per host)  sharp (an aggregation node in every switch)
+  loopbacks=N (links from a switch to itself)  plugs=N (ports that are connected to themselves)
+  speed=NAME  mixed-speeds  shuffle (random order of GUIDs)  seed=N";
+
 /// Flags of `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct DemoArgs {
@@ -14,13 +37,8 @@ pub struct DemoArgs {
     #[arg(
         value_name = "SPEC|FILE",
         default_value = "fat-tree:8",
-        help = "Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric: fat-tree:K, \
-                fat-tree2:RADIX,LEAVES,HOSTS, xgft:M1,M2../W1,W2.., pgft:M../W../P.., \
-                rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]], torus:X,Y,Z[,H], mesh:..., hyperx:A,B[,H], \
-                dragonfly:A,G,H,P, dragonfly+:G,L,S,H,P, slim-fly:Q[,H], random:N,R,H,SEED, ring:N[,H], star:H, \
-                back-to-back; then options: ;sharp ;planes=N ;drop=F ;parallel=N ;spine-hosts=N ;loopbacks=N \
-                ;plugs=N ;routers=N ;dual-port ;mixed-speeds ;speed=NAME ;islands=N ;shuffle ;seed=N \
-                (docs/topologies.md)"
+        help = FABRIC_HELP,
+        long_help = FABRIC_LONG_HELP
     )]
     pub fabric: String,
     /// Common flags.
@@ -42,14 +60,14 @@ pub struct SimArgs {
     /// Fabric file or generated fabric.
     #[arg(
         value_name = "FILE|SPEC",
-        help = "Fabric file (of ibnetdiscover or ibsim), or generated fabric such as fat-tree:8: \
-                see `ferrosm demo --help`"
+        help = FABRIC_HELP,
+        long_help = FABRIC_LONG_HELP
     )]
     pub fabric: String,
     /// Socket to listen on.
     #[command(flatten)]
     pub socket: SocketArgs,
-    /// Timed events and faults, in the scenario language (docs/scenario.md).
+    /// Timed events and faults: lines such as `at 2s cut leaf-0[1]`. `ferrosm sim-ctl help` lists the statements.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
     /// Seed of random losses, delays and corruption.

@@ -67,7 +67,8 @@ fn library() -> Result<PathBuf, Failure> {
     Err(Failure::with_hint(
         format!("library {} does not exist", missing.display()),
         format!(
-            "Build it with `cargo build --release -p ferrosm-attach`, into the directory of this program, or set {} to its path.",
+            "Install {} (crate ferrosm-attach) in the directory of this program, or set {} to its path.",
+            paths::LIBRARY,
             paths::LIBRARY_ENV
         ),
     ))

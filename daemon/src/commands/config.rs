@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::{ConfigArgs, ConfigCommand};
-use crate::config::{self, ConfigSource, DEFAULT_PATH};
+use crate::config::{self, ConfigSource, DEFAULT_PATH, Settings};
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, table};
 
 /// Runs the command.
 ///
@@ -27,8 +27,11 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
                 1 => "no errors, 1 warning".to_owned(),
                 count => format!("no errors, {count} warnings"),
             };
-            let warnings = warnings.concat();
-            output::print(&format!("{warnings}{}: {count}\n", path.display()))
+            let mut text = format!("{}{}: {count}\n", warnings.concat(), path.display());
+            for (source, settings) in &resolved {
+                text.push_str(&summary(source, settings));
+            }
+            output::print(&text)
         }
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
         ConfigCommand::Print { file, fabric, .. } => {
@@ -36,6 +39,29 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
             output::print(&config::effective(&settings.raw))
         }
     }
+}
+
+/// What an SM with these settings would do, on one line.
+fn summary(source: &ConfigSource, settings: &Settings) -> String {
+    let fabric = source
+        .fabric()
+        .map_or_else(String::new, |name| format!("fabric {name}: "));
+    let port = match (&settings.port.guid, &settings.port.ca, settings.port.number) {
+        (Some(guid), ..) => format!("port GUID {guid}"),
+        (None, Some(ca), Some(port)) => format!("{ca} port {port}"),
+        (None, Some(ca), None) => format!("the port of {ca} with a link"),
+        (None, None, _) => "the only port with a link".to_owned(),
+    };
+    let state_dir = settings.state_dir.as_ref().map_or_else(
+        || "nothing persisted".to_owned(),
+        |dir| format!("state directory {}", dir.display()),
+    );
+    let partitions = settings.sm.partitions.list().len();
+    format!(
+        "  {fabric}SM priority {} on {port}, {}, {state_dir}\n",
+        settings.sm.priority,
+        table::count(partitions, "partition", "partitions"),
+    )
 }
 
 /// The fabrics of the given file; without one, those of [`DEFAULT_PATH`] if it exists, otherwise one fabric with default settings.

@@ -36,10 +36,9 @@ fn paths(
 ) -> Result<Vec<trace::Trace>, Failure> {
     let find = |text: &str| {
         trace::find(&routed.view, text).map_err(|e| {
-            Failure::with_hint(
-                e,
-                "`ferrosm topology --from` lists names, `route --dump-dir` writes LIDs.",
-            )
+            Failure::Usage(format!(
+                "{e}\n  `ferrosm topology --from` lists names, `route --dump-dir` writes LIDs."
+            ))
         })
     };
     let (from, to) = (find(from)?, find(to)?);

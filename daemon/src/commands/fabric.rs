@@ -76,8 +76,8 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
         "fat-tree:8;sharp".clone_into(&mut example);
     }
     format!(
-        "{message}\n  A fabric is a file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet) or a shape such as {example}: see \
-         docs/topologies.md."
+        "{message}\n  A fabric is a file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet) or a shape such as {example}: \
+         `ferrosm demo --help` lists them."
     )
 }
 
@@ -90,7 +90,7 @@ fn parse_file(path: &Path, bytes: &[u8]) -> Result<FabricSpec, ibnet::ReadErrors
         warn!(file = %path.display(), %warning, "fabric file warning");
     }
     if reading.warnings_omitted > 0 {
-        warn!(file = %path.display(), suppressed = reading.warnings_omitted, "fabric file warnings suppressed");
+        warn!(file = %path.display(), suppressed = reading.warnings_omitted, "further fabric file warnings");
     }
     Ok(reading.spec)
 }

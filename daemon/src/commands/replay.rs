@@ -39,7 +39,7 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
     if result.is_ok() {
         let _written = writeln!(
             text,
-            "{} entries replayed until {:?}, all outputs are the same",
+            "{} inputs replayed, the last at {:?} after the start; all outputs are those recorded",
             replay.entries(),
             replay.now()
         );

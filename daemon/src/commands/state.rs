@@ -198,7 +198,7 @@ fn import(
     if existing > 0 && !replace {
         return Err(Failure::with_hint(
             format!(
-                "{} of the same kinds would be replaced",
+                "the state directory already has {} of the kinds in this import",
                 table::count(existing, "record", "records")
             ),
             "Use --replace to replace them; save them with `ferrosm state export`.",

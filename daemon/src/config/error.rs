@@ -56,6 +56,15 @@ impl ConfigErrors {
         self.errors.push(error);
     }
 
+    /// Adds the key that names the file to errors of whole input files.
+    pub(super) fn name_keys<'k>(&mut self, key_of: impl Fn(&Path) -> Option<&'k str>) {
+        for error in self.errors.iter_mut().filter(|e| e.at.is_none()) {
+            if let Some(key) = error.file.as_deref().and_then(&key_of) {
+                error.message.push_str(&format!(" (named by {key})"));
+            }
+        }
+    }
+
     /// These errors, followed by others.
     pub(crate) fn and(mut self, further: Self) -> Self {
         self.errors.extend(further.errors);
@@ -120,7 +129,7 @@ impl fmt::Display for ConfigError {
 impl core::error::Error for ConfigErrors {}
 
 /// Line and column, both from 1, the column in characters.
-fn line_column(text: &str, offset: usize) -> (usize, usize) {
+pub(super) fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |i| i + 1);
     (

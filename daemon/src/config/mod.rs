@@ -42,8 +42,14 @@ pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
 /// # Errors
 /// All errors of the file.
 pub fn read(path: &Path) -> Result<Vec<ConfigSource>, ConfigErrors> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| ConfigErrors::single(path, format!("cannot read it: {e}")))?;
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        let message = if e.kind() == std::io::ErrorKind::InvalidData {
+            "not a text file: its contents are not valid UTF-8".to_owned()
+        } else {
+            format!("cannot read file: {e}")
+        };
+        ConfigErrors::single(path, message)
+    })?;
     ConfigSource::parse(path, &text)
 }
 
@@ -178,9 +184,14 @@ impl ConfigSource {
         let files = settings::input_files(&raw.routing, dir.unwrap_or_else(|| Path::new("")));
         let hints = files.read().map_err(ConfigErrors::from);
         let dir = dir.unwrap_or_else(|| Path::new(""));
-        let partitions = partitions::read_partitions(&raw, self.path(), dir);
+        let entry_position = |n: usize| {
+            let span = parse::partition_span(&self.text, self.fabric(), n)?;
+            Some(error::line_column(&self.text, span.start))
+        };
+        let partitions = partitions::read_partitions(&raw, self.path(), dir, entry_position);
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
         let path_inputs = path_inputs::read_path_inputs(&raw, dir, list);
+        let file_keys = print::entries(&raw);
         let resolved = settings::resolve(raw).map_err(|key_errors| {
             let located_errors = key_errors
                 .iter()
@@ -201,6 +212,14 @@ impl ConfigSource {
             errors.into_iter().for_each(|e| hint_errors.push(e));
             Default::default()
         });
+        hint_errors.name_keys(|file| {
+            let names_file = |(_, value): &&(String, String)| {
+                let name = value.trim_matches('"');
+                !name.is_empty() && dir.join(name) == file
+            };
+            let key = file_keys.iter().find(names_file);
+            key.map(|(key, _)| key.as_str())
+        });
         match resolved {
             Ok(mut settings) if hint_errors.is_empty() => {
                 settings.sm.hints = Arc::new(hints);
@@ -211,6 +230,10 @@ impl ConfigSource {
                 settings.replication =
                     replication::settings(keys, settings.sm.subnet_prefix.0, dir);
                 settings.warnings = warnings;
+                for (key, message) in settings::ineffective_keys(&settings.raw) {
+                    let located = self.key_error(key, message);
+                    settings.warnings.extend_from_slice(located.errors());
+                }
                 settings.warnings.extend(path_inputs.warnings);
                 Ok(settings)
             }

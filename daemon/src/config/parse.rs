@@ -30,9 +30,20 @@ pub struct Parsed {
 /// All errors of the text; `path` is the file name in messages.
 pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
     let (document, syntax_errors) = DeTable::parse_recoverable(text);
+    if !syntax_errors.is_empty() && is_opensm_configuration(text) {
+        let message = "this is an OpenSM configuration; ferrosm reads TOML: `ferrosm config print --default` lists its keys";
+        return Err(ConfigErrors::single(path, message.to_owned()));
+    }
     let mut errors: Vec<KeyError> = syntax_errors
         .iter()
-        .map(|e| (e.span(), e.message().to_owned()))
+        .map(|e| {
+            let line = e.span().map_or("", |span| line_at(text, span.start));
+            let message = match line.trim_end().strip_suffix('=') {
+                Some(key) => format!("{}: missing value after `=`", key.trim()),
+                None => e.message().to_owned(),
+            };
+            (e.span(), message)
+        })
         .collect();
     // After a syntax error, errors in the recovered rest may be misleading.
     if !errors.is_empty() {
@@ -59,6 +70,42 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
         parsed.push(Parsed { fabric: None, raw });
     }
     Ok(parsed)
+}
+
+/// Whether a text has keys of OpenSM's configuration: a name and a value without `=`.
+fn is_opensm_configuration(text: &str) -> bool {
+    let first_word = |line: &str| line.split_once(' ').map(|(word, _)| word.to_owned());
+    let words: Vec<String> = text.lines().filter_map(first_word).collect();
+    [
+        "sm_priority",
+        "subnet_prefix",
+        "routing_engine",
+        "m_key",
+        "guid",
+    ]
+    .iter()
+    .filter(|key| words.iter().any(|word| word == *key))
+    .count()
+        >= 2
+}
+
+/// The line of a text that contains an offset.
+fn line_at(text: &str, offset: usize) -> &str {
+    let (before, after) = text.split_at_checked(offset).unwrap_or((text, ""));
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let end = after.find('\n').map_or(text.len(), |at| offset + at);
+    text.get(start..end).unwrap_or_default()
+}
+
+/// Position of the n-th `[[partition]]` of a fabric in a valid text.
+pub(super) fn partition_span(text: &str, fabric: Option<&str>, n: usize) -> Option<Range<usize>> {
+    let mut common = DeTable::parse(text).ok()?.into_inner();
+    let fabrics = fabrics::take_fabrics(&mut common, &mut Vec::new());
+    let own = fabrics.iter().find(|(name, _)| Some(&**name) == fabric);
+    let entries = own
+        .and_then(|(_, table)| table.get("partition"))
+        .or_else(|| common.get("partition"))?;
+    Some(entries.get_ref().as_array()?.get(n)?.span())
 }
 
 /// Parses the keys of a document; invalid entries are removed and reported in `errors`.
@@ -176,6 +223,13 @@ fn remove_within(
 /// The message of serde, with suggestions.
 fn explain(message: &str, removed: &Removed) -> String {
     if !removed.is_unknown {
+        let message = match message.strip_suffix(", expected a sequence") {
+            Some(found) => match found.strip_prefix("invalid type: string ") {
+                Some(text) => format!("expected a list, such as [{text}]"),
+                None => format!("{found}, expected a list in brackets"),
+            },
+            None => message.to_owned(),
+        };
         return format!("{}: {message}", removed.key);
     }
     let keys = print::keys();
@@ -302,9 +356,29 @@ mod tests {
     }
 
     #[test]
-    fn syntax_error_has_a_position() {
+    fn missing_value_is_reported_at_its_key() {
         let text = errors("[sm]\npriority = \n");
         assert!(text.starts_with("f.toml:2:"), "{text}");
+        assert!(
+            text.ends_with(": priority: missing value after `=`"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn opensm_configuration_is_recognized() {
+        let text = errors("# OpenSM\nguid 0x0000000000000000\nsm_priority 3\n");
+        assert!(
+            text.starts_with("f.toml: this is an OpenSM configuration"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn text_instead_of_a_list_is_shown_as_a_list() {
+        let text = errors("[routing]\nengines = \"ftree\"\n");
+        let expected = "f.toml:2:11: routing.engines: expected a list, such as [\"ftree\"]";
+        assert_eq!(text, expected);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for PKeyText {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_any(Scalar {
             expected: "a number, such as 0x8001 or \"0x8001\"",
-            from_number: Some(|v| Some(Self(v.to_string()))),
+            from_number: Some(|v| Some(Self(format!("{v:#06x}")))),
             from_text: Some(|v| Some(Self(v.to_owned()))),
         })
     }

@@ -13,18 +13,19 @@ use super::raw::RawConfig;
 /// Partitions, and warnings about probable mistakes.
 pub(super) type PartitionsAndWarnings = (Partitions, Vec<ConfigError>);
 
-/// Reads the partitions of a configuration; file names are relative to `dir`.
+/// Reads the partitions of a configuration; file names are relative to `dir`. `entry_position` is the position of a `[[partition]]`.
 pub(super) fn read_partitions(
     raw: &RawConfig,
     path: Option<&Path>,
     dir: &Path,
+    entry_position: impl Fn(usize) -> Option<(usize, usize)>,
 ) -> Result<PartitionsAndWarnings, Vec<ConfigError>> {
     let settings = &raw.partitions;
     let file = (!settings.file.is_empty()).then(|| dir.join(&settings.file));
-    let config_error = |message: String| {
+    let config_error = |at: Option<(usize, usize)>, message: String| {
         vec![ConfigError {
             file: path.map(Path::to_owned),
-            at: None,
+            at,
             message,
         }]
     };
@@ -32,6 +33,7 @@ pub(super) fn read_partitions(
         (None, []) => return Ok((Partitions::default(), Vec::new())),
         (Some(_), [_, ..]) => {
             return Err(config_error(
+                entry_position(0),
                 "partitions.file and [[partition]] are mutually exclusive".to_owned(),
             ));
         }
@@ -43,11 +45,8 @@ pub(super) fn read_partitions(
                 match entry.partition() {
                     Ok(partition) => list.push(partition),
                     Err(messages) => errors.extend(messages.into_iter().flat_map(|message| {
-                        config_error(format!(
-                            "[[partition]] {} ({}): {message}",
-                            i + 1,
-                            entry.name
-                        ))
+                        let message = format!("[[partition]] {}: {message}", entry.name);
+                        config_error(entry_position(i), message)
                     })),
                 }
             }
@@ -143,7 +142,11 @@ impl PartitionEntry {
 }
 
 fn messages(list: Vec<InputError>) -> Vec<String> {
-    list.into_iter().map(|w| w.message).collect()
+    // Entries have no terminators.
+    let texts = list.into_iter().map(|w| w.message);
+    texts
+        .map(|text| text.replace(" (missing `;`?)", ""))
+        .collect()
 }
 
 #[cfg(test)]
@@ -198,7 +201,9 @@ mod tests {
             file_error.contains("bad:1:5: invalid member `x`"),
             "{file_error}"
         );
-        assert!(error("[partitions]\nfile = \"none\"\n").contains("none: cannot read file"));
+        let missing = error("[partitions]\nfile = \"none\"\n");
+        assert!(missing.contains("none: cannot read file"), "{missing}");
+        assert!(missing.ends_with("(named by partitions.file)"), "{missing}");
         let combined_error = error(&format!(
             "{}\n",
             TOML.replace("enforce", "file = \"warned\"\nenforce")
@@ -209,7 +214,7 @@ mod tests {
         );
         let entry = error("[[partition]]\nname = \"a\"\npkey = 0x8000\n");
         assert!(
-            entry.contains("[[partition]] 1 (a): invalid P_Key `32768`"),
+            entry.contains("f.toml:1:1: [[partition]] a: invalid P_Key `0x8000`"),
             "{entry}"
         );
         let abbreviated = error("[[partition]]\nname = \"a\"\npkey = 1\nmembers = [\"A\"]\n");

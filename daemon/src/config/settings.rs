@@ -205,6 +205,25 @@ pub(super) fn input_files(keys: &RoutingKeys, dir: &Path) -> RoutingInputFiles {
     }
 }
 
+/// Keys that have no effect, or the opposite one, because of others.
+pub(super) fn ineffective_keys(raw: &RawConfig) -> Vec<(&'static str, &'static str)> {
+    let sm = &raw.sm;
+    let mut found = Vec::new();
+    if (1..sm.priority.get()).contains(&sm.master_priority.get()) {
+        found.push((
+            "sm.master-priority",
+            "no effect, because it is lower than sm.priority",
+        ));
+    }
+    if sm.peer_poll_interval.0 > sm.poll_interval.0 {
+        found.push((
+            "sm.peer-poll-interval",
+            "SMs in sm.peers are polled less often than others, because it is longer than sm.poll-interval",
+        ));
+    }
+    found
+}
+
 fn in_range(d: Duration, low: Duration, high: Duration) -> bool {
     (low..=high).contains(&d)
 }
@@ -299,6 +318,16 @@ mod tests {
             "f.toml:2:22: subnet.m-key-protect-bits: has no effect without subnet.m-key: set that key, or 0 here\n\
              f.toml:5:28: sweep.max-outstanding-per-node: must not exceed sweep.max-outstanding"
         );
+    }
+
+    #[test]
+    fn keys_without_effect_are_warned_about() {
+        let text = "[sm]\npriority = 5\nmaster-priority = 3\npeer-poll-interval = \"20s\"\n";
+        let source = ConfigSource::single(Path::new("f.toml"), text.to_owned()).unwrap();
+        let warnings = source.resolve(|_| {}).unwrap().warnings;
+        let positions: Vec<_> = warnings.iter().map(|w| w.at).collect();
+        assert_eq!(positions, [Some((3, 19)), Some((4, 22))]);
+        assert_eq!(ineffective_keys(&RawConfig::default()), []);
     }
 
     /// Names are relative to the directory of the file; errors of keys and of input files are reported together.

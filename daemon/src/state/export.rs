@@ -241,7 +241,13 @@ pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
             continue;
         }
         let error = |message: String| (number, message);
-        let line: ExportLine = serde_json::from_str(line).map_err(|e| error(e.to_string()))?;
+        let line: ExportLine = serde_json::from_str(line).map_err(|e| {
+            error(match expected {
+                None => "not a file of `ferrosm state export`, nor named like a file of OpenSM"
+                    .to_owned(),
+                Some(_) => e.to_string(),
+            })
+        })?;
         match (&line, expected) {
             (ExportLine::FerrosmState { version, .. }, _) if *version != VERSION => {
                 return Err(error(format!("version {version} instead of {VERSION}")));

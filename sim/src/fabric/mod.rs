@@ -70,13 +70,13 @@ pub enum SpecError {
     #[error("node {0} is not a CA, switch or router")]
     UnknownKind(NodeIdx),
     /// The port does not exist.
-    #[error("port {}[{}] does not exist", .0.node, .0.port)]
+    #[error("node number {} has no port {}", .0.node, .0.port)]
     NoSuchPort(PortAt),
     /// The port has a cable, a program or an SM.
-    #[error("port {}[{}] is in use", .0.node, .0.port)]
+    #[error("port {} of node number {} is in use", .0.port, .0.node)]
     PortInUse(PortAt),
     /// The port has no cable.
-    #[error("port {}[{}] has no cable", .0.node, .0.port)]
+    #[error("port {} of node number {} has no cable", .0.port, .0.node)]
     NoCable(PortAt),
 }
 

@@ -13,7 +13,8 @@ use ferrosm_sim::ibnet;
 use ferrosm_sim::net::Net;
 use ferrosm_sim::oracle::{self, Expectations};
 use ferrosm_sim::scenario::{
-    self, NodeNames, Query, ScenarioCommand, ScenarioTarget, Script, ScriptClock, Statement,
+    self, NodeNames, Query, ScenarioCommand, ScenarioError, ScenarioTarget, Script, ScriptClock,
+    Statement,
 };
 use ferrosm_sim::spec::PortAt;
 
@@ -68,7 +69,9 @@ fn execute(engine: &mut SimulatorEngine, line: &str, now: Instant) -> Result<Str
         "lids" => return Ok(lids(engine.net.fabric())),
         _ => {}
     }
-    let parsed = Statement::parse(line).map_err(|e| e.to_string())?;
+    // A statement has one line, whose number only the client knows.
+    let in_line = |e: ScenarioError| format!("column {}: {}", e.column, e.problem);
+    let parsed = Statement::parse(line).map_err(in_line)?;
     let Some(statement) = parsed else {
         return Ok(String::new());
     };
@@ -80,7 +83,7 @@ fn execute(engine: &mut SimulatorEngine, line: &str, now: Instant) -> Result<Str
     let names = NodeNames::of(fabric);
     let plan = statement
         .plan(&names, fabric, &mut ScriptClock::new(now))
-        .map_err(|e| e.to_string())?;
+        .map_err(in_line)?;
     for (at, action) in plan {
         if at > now {
             engine.net.schedule(at, action);
@@ -94,8 +97,15 @@ fn execute(engine: &mut SimulatorEngine, line: &str, now: Instant) -> Result<Str
 fn run_query(engine: &SimulatorEngine, query: &Query) -> Result<String, String> {
     match query {
         Query::Help => Ok(scenario::help()
-            + "\nOnly here:\n  judge       verdict of the oracle on the tables in the devices\n  topology    the fabric as loaded, as a file\n"
-            + "  smps        SMPs that reached agents so far, by attribute\n  lids        GUID, base LID and LMC of every end port, from the devices\n"),
+            + "\nOnly here:\n  judge       checks of the tables in the devices: reachability, loops, credit loops, P_Keys\n"
+            + "  topology    the fabric as loaded, as a file\n"
+            + "  smps        SMPs that reached agents so far, by attribute\n"
+            + "  lids        GUID, base LID and LMC of every end port, from the devices\n"
+            + "\nWords:\n  NODE        name, GUID, or index from 0; names with blanks or a leading digit in quotes: \"host 1\"\n"
+            + "  PORT        NODE[PORT NUMBER], such as leaf-0-0[1]\n"
+            + "  CABLE       PORT: both directions of its link; `into PORT`, `out-of PORT`: one direction\n"
+            + "  PLACE       all (default), NODE or CABLE\n  TIME        such as 100ms, 1.5s, 2min\n  CHANCE      such as 20%\n"
+            + "  KIND        data, status, tid, attribute, modifier or any\n"),
         Query::Status => Ok(status(engine)),
         Query::Clients => Ok(clients(engine)),
         Query::Links => Ok(links(engine.net.fabric())),

@@ -217,6 +217,17 @@ impl PartitionsParser {
                 number
             }
         };
+        let other = self.partitions.iter().find(|p| p.name == name);
+        let other_number = other.map(|p| p.number).or_else(|| {
+            let is_default = name == "Default" && number != DEFAULT_PARTITION;
+            is_default.then_some(DEFAULT_PARTITION)
+        });
+        if let Some(other) = other_number {
+            let message = format!(
+                "`{name}` is also the name of partition {other:#06x}: these are two partitions"
+            );
+            self.warnings.push(at.error(message));
+        }
         self.partitions.push(Partition {
             name: if name.is_empty() {
                 format!("{number:#06x}")
