@@ -17,6 +17,8 @@ use crate::output::{self, json, table};
 
 const DEMO: &str =
     "`ferrosm demo` runs the same subnet manager on a simulated fabric, without hardware.";
+const LOAD_DRIVER: &str =
+    "With an InfiniBand adapter, load its driver and ib_umad: `modprobe mlx5_ib ib_umad`.";
 const LIST: &str = "`ferrosm ports` lists the ports of this host.";
 const NAME_ONE: &str = "Name the port to serve: --ca NAME --port N, or --port-guid GUID; in the configuration port.ca and port.number, or \
                         port.guid. A [[fabric]] for each port serves both.";
@@ -30,10 +32,10 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     let choice = umad::choose_port(&ports, &PortSelection::default());
     let chosen = choice.as_ref().ok().copied();
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
-    #[cfg(feature = "verbs")]
-    let devices = crate::verbs::devices()
-        .map_err(|e| Failure::runtime(format!("verbs cannot list the devices: {e}")))?;
     if args.json {
+        #[cfg(feature = "verbs")]
+        let devices = crate::verbs::devices()
+            .map_err(|e| Failure::runtime(format!("verbs cannot list the devices: {e}")))?;
         return output::print(&json::pretty(&json::ports::Document {
             schema: json::SCHEMA,
             ports: rows,
@@ -42,12 +44,10 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
         }));
     }
     let mut text = if rows.is_empty() {
-        "This host has no RDMA device.\n".to_owned()
+        format!("This host has no RDMA device. {LOAD_DRIVER}\n")
     } else {
         render(&rows)
     };
-    #[cfg(feature = "verbs")]
-    text.push_str(&crate::verbs::render(&devices));
     if matches!(choice, Err(PortChoiceError::Ambiguous { .. })) {
         text.push_str(&format!(
             "Several ports have a link; `ferrosm run` does not choose between them. {NAME_ONE}\n"
@@ -167,8 +167,10 @@ pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
 #[must_use]
 pub fn selection_failure(error: &PortChoiceError) -> Failure {
     let hint = match error {
-        PortChoiceError::NoDevice => DEMO.to_owned(),
-        PortChoiceError::NoMatch { .. } => LIST.to_owned(),
+        PortChoiceError::NoDevice => format!("{LOAD_DRIVER} {DEMO}"),
+        PortChoiceError::NoMatch { .. } => {
+            format!("{LIST} Correct the name or GUID, or load the driver of the adapter.")
+        }
         PortChoiceError::NoneUsable { skipped, .. } => {
             let down = skipped
                 .iter()
@@ -176,7 +178,7 @@ pub fn selection_failure(error: &PortChoiceError) -> Failure {
             if down {
                 format!("Connect a cable, or check why the link does not train. {DEMO}")
             } else {
-                DEMO.to_owned()
+                LIST.to_owned()
             }
         }
         PortChoiceError::Ambiguous { .. } => {
@@ -278,8 +280,8 @@ fn describe_failure(
         }
         UmadError::Register { source, .. } => {
             return Failure::with_hint(
-                format!("{error} ({source})"),
-                "Stop the program that manages the port.",
+                format!("{error}: {source}"),
+                "Another subnet manager may use the port: stop it (opensm, ferrosm), or choose another port.",
             );
         }
         UmadError::Open { source, port } | UmadError::IsSm { source, port } => (source, port),

@@ -5,11 +5,9 @@
 
 mod sys;
 
-use core::fmt::Write;
 use std::io;
 
 use ferrosm_core::LocalPortEvent;
-use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::{NodeGuid, PortNum, SystemImageGuid};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -69,81 +67,6 @@ pub struct VerbsPort {
 /// The devices cannot be listed. A host without RDMA devices is not an error.
 pub fn devices() -> io::Result<Vec<VerbsDevice>> {
     sys::devices()
-}
-
-/// Renders the devices like `ibv_devinfo`.
-#[must_use]
-pub fn render(devices: &[VerbsDevice]) -> String {
-    let mut text = String::new();
-    for device in devices {
-        // Writing to a string cannot fail.
-        let _ = write_device(device, &mut text);
-    }
-    if devices.is_empty() {
-        text.push_str("No verbs device on this host.\n");
-    }
-    text
-}
-
-fn write_device(d: &VerbsDevice, out: &mut String) -> core::fmt::Result {
-    writeln!(out, "hca_id: {}", d.name)?;
-    let mut line = |name: &str, value: String| writeln!(out, "  {name:<28}{value}");
-    line("fw_ver:", d.fw_ver.clone())?;
-    line("node_guid:", format_guid(d.node_guid.0))?;
-    line("sys_image_guid:", format_guid(d.sys_image_guid.0))?;
-    line("vendor_id:", format!("{:#06x}", d.vendor_id))?;
-    line("vendor_part_id:", d.vendor_part_id.to_string())?;
-    line("hw_ver:", format!("{:#x}", d.hw_ver))?;
-    line("phys_port_cnt:", d.phys_port_cnt.to_string())?;
-    for (name, value) in &d.limits {
-        line(&format!("{name}:"), value.to_string())?;
-    }
-    for port in &d.ports {
-        let mut line = |name: &str, value: String| writeln!(out, "      {name:<24}{value}");
-        line("port:", port.port.to_string())?;
-        line("state:", state_name(port.state))?;
-        line("max_mtu:", mtu_name(port.max_mtu))?;
-        line("active_mtu:", mtu_name(port.active_mtu))?;
-        line("sm_lid:", port.sm_lid.to_string())?;
-        line("port_lid:", port.lid.to_string())?;
-        line("port_lmc:", format!("{:#04x}", port.lmc))?;
-        line("link_layer:", link_layer_name(port.link_layer).to_owned())?;
-    }
-    Ok(())
-}
-
-fn format_guid(guid: u64) -> String {
-    let h = format!("{guid:016x}");
-    [&h[..4], &h[4..8], &h[8..12], &h[12..]].join(":")
-}
-
-fn state_name(code: u32) -> String {
-    let word = match code {
-        1 => "PORT_DOWN",
-        2 => "PORT_INIT",
-        3 => "PORT_ARMED",
-        4 => "PORT_ACTIVE",
-        5 => "PORT_ACTIVE_DEFER",
-        _ => "invalid state",
-    };
-    debug_assert_eq!(PortState::Active.0, 4);
-    format!("{word} ({code})")
-}
-
-fn mtu_name(code: u32) -> String {
-    match code {
-        1..=5 => format!("{} ({code})", 128u32 << code),
-        _ => format!("invalid MTU ({code})"),
-    }
-}
-
-const fn link_layer_name(code: u8) -> &'static str {
-    match code {
-        // Old kernels report 0 and support only InfiniBand.
-        0 | 1 => "InfiniBand",
-        2 => "Ethernet",
-        _ => "Unknown",
-    }
 }
 
 /// An asynchronous event.
@@ -218,58 +141,6 @@ pub fn watch(ca: &str, port: PortNum, control: mpsc::Sender<Control>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn device() -> VerbsDevice {
-        VerbsDevice {
-            name: "mlx5_0".to_owned(),
-            fw_ver: "20.31.1014".to_owned(),
-            node_guid: NodeGuid(0x0c42_a103_00a0_b1c2),
-            sys_image_guid: SystemImageGuid(0x0c42_a103_00a0_b1c2),
-            vendor_id: 0x02c9,
-            vendor_part_id: 4123,
-            hw_ver: 0,
-            phys_port_cnt: 1,
-            limits: vec![("max_qp", 262_144)],
-            ports: vec![VerbsPort {
-                port: 1,
-                state: 4,
-                max_mtu: 5,
-                active_mtu: 4,
-                sm_lid: 1,
-                lid: 7,
-                lmc: 0,
-                link_layer: 1,
-            }],
-        }
-    }
-
-    #[test]
-    fn device_is_rendered_like_ibv_devinfo() {
-        let text = render(&[device()]);
-        let values: Vec<(&str, &str)> = text
-            .lines()
-            .filter_map(|l| l.trim().split_once(':'))
-            .map(|(name, value)| (name, value.trim()))
-            .collect();
-        for expected in [
-            ("hca_id", "mlx5_0"),
-            ("node_guid", "0c42:a103:00a0:b1c2"),
-            ("vendor_id", "0x02c9"),
-            ("max_qp", "262144"),
-            ("state", "PORT_ACTIVE (4)"),
-            ("max_mtu", "4096 (5)"),
-            ("active_mtu", "2048 (4)"),
-            ("port_lmc", "0x00"),
-            ("link_layer", "InfiniBand"),
-        ] {
-            assert!(values.contains(&expected), "{expected:?} is not in\n{text}");
-        }
-    }
-
-    #[test]
-    fn missing_device_is_reported() {
-        assert_eq!(render(&[]), "No verbs device on this host.\n");
-    }
 
     /// Events of queues and of other ports are ignored.
     #[test]

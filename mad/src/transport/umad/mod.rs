@@ -87,7 +87,8 @@ impl fmt::Display for UmadError {
             Self::Register { port, class, .. } => {
                 write!(
                     f,
-                    "cannot register management class {class} on {port} (another SM may be running)"
+                    "cannot receive MADs of management class {:#04x} on {port}",
+                    class.0
                 )
             }
             Self::AlreadySm { port } => write!(f, "another SM on this host uses {port}"),
