@@ -39,9 +39,13 @@ fn write_with_mode(
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(dir)
         // tempfile's errors contain the random temporary path, which would make repeated failures look different in the log.
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => io::Error::new(error.kind(), "directory does not exist"),
-            kind => kind.into(),
+        .map_err(|error| {
+            let kind = error.kind();
+            if kind == io::ErrorKind::NotFound {
+                io::Error::new(kind, "directory does not exist")
+            } else {
+                kind.into()
+            }
         })?;
     // For the same reason, write through the plain file.
     let (file, temporary) = temporary.into_parts();

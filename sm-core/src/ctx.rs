@@ -41,6 +41,10 @@ pub(crate) struct Effects {
     pub(crate) next_switches: BTreeSet<NodeIdx>,
     /// Ports to read again by the next local sweep, if one is requested.
     pub(crate) next_ports: BTreeSet<PortRef>,
+    /// Nodes that were added to the fabric.
+    pub(crate) added_nodes: Vec<NodeIdx>,
+    /// Links that were added to the fabric.
+    pub(crate) added_links: Vec<(PortRef, PortRef)>,
     /// Nodes that were removed from the fabric.
     pub(crate) removed_nodes: Vec<NodeIdx>,
     /// Something that routes depend on has changed.
@@ -71,6 +75,8 @@ impl Effects {
             reread_ports,
             next_switches,
             next_ports,
+            added_nodes,
+            added_links,
             removed_nodes,
             routing_stale,
             local_sweep,
@@ -90,6 +96,8 @@ impl Effects {
             && reread_ports.is_empty()
             && next_switches.is_empty()
             && next_ports.is_empty()
+            && added_nodes.is_empty()
+            && added_links.is_empty()
             && removed_nodes.is_empty()
             && reregister_sent.is_empty()
             && reregister_failed.is_empty()

@@ -1,20 +1,23 @@
 //! What a [`crate::SubnetManager`] reports to the operator. Events are data; `Display` formats them as one line.
 
 mod about_sm;
+mod key_violation;
 mod notice;
 
 use core::fmt;
 
 use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::{NodeGuid, PortGuid};
+use ferrosm_mad::ids::PortGuid;
 
 use crate::election::{self, RoleChangeReason};
 use crate::location::{Location, NodeName, PortName};
 use crate::plan::failure::RoutingFailure;
+use crate::plan::partitions::absent_members::{self, AbsentMember};
 use crate::report::{Phase, Problem, SweepReport};
 use crate::sa::registry::multicast::MlidExhaustion;
 
 pub use about_sm::{AboutSm, SmLocation};
+pub use key_violation::KeyViolation;
 pub use notice::{Notice, ViewMismatch, WriteFailure};
 
 /// Whether outputs wait for durable state.
@@ -32,11 +35,11 @@ impl fmt::Display for DurabilityEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::RepliesUnprotected => {
-                "SA registrations not durable in time, replies sent early: clients may have to register again after a restart or takeover"
+                "SA registrations not saved in time, replies sent anyway: clients may have to register again after a restart or takeover"
             }
-            Self::RepliesProtected => "SA replies wait for durable state again",
+            Self::RepliesProtected => "SA registrations are saved before the reply again",
             Self::WritesUnprotected => {
-                "records of SLtoVL tables and M_Keys not durable in time, devices written early: a successor may not have them"
+                "records of SLtoVL tables and M_Keys not saved in time, devices written anyway: the next master may not know them"
             }
         })
     }
@@ -81,6 +84,8 @@ pub enum Event {
     ProblemFound(Problem),
     /// The SM's own port is down or the local node does not respond. The SM waits until the port is up.
     LocalPortUnusable(NoLinkReason),
+    /// The SM's own port can be used again.
+    LocalPortUsable(PortName),
     /// The SMInfo state of this SM changed.
     RoleChanged {
         /// The new state.
@@ -94,6 +99,8 @@ pub enum Event {
         number: u16,
         /// Its source.
         location: Location,
+        /// Traps 256 to 259: the packet that was dropped.
+        violation: Option<KeyViolation>,
     },
     /// Every engine rejected the fabric; the installed tables stay in force.
     RoutingFailed(RoutingFailure),
@@ -114,8 +121,10 @@ pub enum Event {
     Durability(DurabilityEvent),
     /// All MLIDs are in use.
     MlidsExhausted(MlidExhaustion),
+    /// Configured members of partitions are no ports of the subnet, and were not reported since they were last in it.
+    PartitionMembersAbsent(Vec<AbsentMember>),
     /// A node was discovered after the first sweep.
-    NodeAdded(NodeGuid),
+    NodeAdded(NodeName),
     /// A node was removed from the subnet.
     NodeRemoved(NodeName),
     /// A link came up between two ports.
@@ -135,9 +144,17 @@ impl fmt::Display for Event {
             ),
             Self::ProblemFound(problem) => write!(f, "problem found: {problem}"),
             Self::LocalPortUnusable(why) => write!(f, "local port unusable: {why}"),
+            Self::LocalPortUsable(port) => write!(f, "local port usable: {port}"),
             Self::RoleChanged { state, why } => write!(f, "role changed to {state}: {why}"),
-            Self::TrapReceived { number, location } => {
-                write!(f, "trap {number} received from {location}")
+            Self::TrapReceived {
+                number,
+                location,
+                violation,
+            } => {
+                write!(f, "trap {number} received from {location}")?;
+                violation
+                    .as_ref()
+                    .map_or(Ok(()), |packet| write!(f, ": {packet}"))
             }
             Self::RoutingFailed(why) => write!(f, "routing failed: {why}"),
             Self::Notice(what) => what.fmt(f),
@@ -156,6 +173,11 @@ impl fmt::Display for Event {
             Self::Stopped { .. } => f.write_str("stopped: was not master"),
             Self::Durability(event) => event.fmt(f),
             Self::MlidsExhausted(of) => write!(f, "{of}"),
+            Self::PartitionMembersAbsent(members) => write!(
+                f,
+                "partition members not in the subnet: {}",
+                absent_members::describe(members)
+            ),
             Self::NodeAdded(n) => write!(f, "node added: {n}"),
             Self::NodeRemoved(n) => write!(f, "node removed: {n}"),
             Self::LinkUp(a, b) => write!(f, "link up: {a} - {b}"),

@@ -24,7 +24,7 @@ impl fmt::Display for NodeName {
     }
 }
 
-/// A port: `"description" (GUID) port 3`.
+/// A port: `"description" (GUID) port 3`; port 0 stands for the switch itself and is named like its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortName {
     /// Its node; `None` if the node was removed.
@@ -35,9 +35,10 @@ pub struct PortName {
 
 impl fmt::Display for PortName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.node {
-            Some(node) => write!(f, "{node} port {}", self.port),
-            None => write!(f, "removed node, port {}", self.port),
+        match (&self.node, self.port) {
+            (Some(node), PortNum::ZERO) => node.fmt(f),
+            (Some(node), port) => write!(f, "{node} port {port}"),
+            (None, port) => write!(f, "removed node, port {port}"),
         }
     }
 }

@@ -29,14 +29,16 @@ impl fmt::Display for QuarantineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DuplicateNodeGuid(g) => {
-                write!(f, "duplicate node GUID {g}")
+                write!(f, "another device has the same node GUID {g}")
             }
             Self::DuplicatePortGuid(g) => {
-                write!(f, "duplicate port GUID {g}")
+                write!(f, "another port has the same port GUID {g}")
             }
             Self::Implausible(what) => write!(f, "invalid response: {what}"),
-            Self::NoResponse => f.write_str("no response"),
-            Self::PathTooLong => f.write_str("more than 63 hops away"),
+            Self::NoResponse => f.write_str(
+                "the device behind this port does not respond; queried again in every light sweep",
+            ),
+            Self::PathTooLong => f.write_str("more than 63 hops from the SM"),
         }
     }
 }
@@ -126,7 +128,7 @@ impl ProblemKind {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Quarantined(_) => "quarantined",
+            Self::Quarantined(_) => "excluded",
             Self::NoResponse { .. } => "no-response",
             Self::MKeyRejected => "m-key-rejected",
             Self::SetRejected { .. } => "set-rejected",
@@ -149,7 +151,7 @@ impl fmt::Display for ProblemKind {
             ferrosm_mad::attr::id::name(*a).map_or_else(|| a.to_string(), str::to_owned)
         };
         match self {
-            Self::Quarantined(why) => write!(f, "quarantined: {why}"),
+            Self::Quarantined(why) => write!(f, "excluded from the subnet: {why}"),
             Self::NoResponse { attr } => write!(f, "no response to {}", name(attr)),
             Self::MKeyRejected => f.write_str(
                 "M_Key rejected: another SM or program changed it (import its M_Key, or reset the device)",
@@ -158,7 +160,7 @@ impl fmt::Display for ProblemKind {
                 write!(f, "Set({}) rejected: {status}", name(attr))
             }
             Self::NoLid => f.write_str("no LID available"),
-            Self::NotActive(state) => write!(f, "link not active: {state}"),
+            Self::NotActive(state) => write!(f, "link not active: port state {state}"),
             Self::LidConflict(lid) => {
                 write!(f, "LID {lid} belongs to another port; new LID assigned")
             }
@@ -176,7 +178,7 @@ impl fmt::Display for ProblemKind {
             ),
             Self::PKeysNotEnforced { needed, capacity } => write!(
                 f,
-                "P_Keys not enforced: the end port has {needed}, the table holds {capacity}"
+                "P_Keys not enforced: the end port behind it has {needed}, the table of this port has room for {capacity}"
             ),
         }
     }
@@ -304,7 +306,13 @@ impl SweepReport {
     /// Whether every port found is up, addressed and routed.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        !self.failed && !self.problems.iter().any(|p| p.kind.is_severe())
+        !self.failed && self.num_severe() == 0
+    }
+
+    /// Number of problems because of which a port is not up, addressed or routed.
+    #[must_use]
+    pub fn num_severe(&self) -> usize {
+        self.problems.iter().filter(|p| p.kind.is_severe()).count()
     }
 
     /// All SMPs sent.

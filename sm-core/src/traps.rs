@@ -17,6 +17,7 @@ use ferrosm_mad::smp;
 use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
+use crate::event::KeyViolation;
 use crate::io::Event;
 use crate::keys::reported_key;
 use crate::location::Location;
@@ -152,6 +153,7 @@ impl TrapMonitor {
             location: at.map_or(Location::Lid(lid), |p| {
                 Location::Port(ctx.fabric.port_name(p))
             }),
+            violation: KeyViolation::of_trap(&notice),
         });
         let is_storm = self.is_storm(number.0, lid, port, ctx.now);
         let Some(at) = at else {

@@ -12,7 +12,7 @@ use crate::output;
 /// Runs `sweep`.
 ///
 /// # Errors
-/// If no service runs, it is not master, or no full sweep is complete in time.
+/// If no service runs, it is not master, no full sweep is complete in time, or the subnet is not fully up.
 pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let command = if args.reroute {
         ClientCommand::Reroute
@@ -101,6 +101,9 @@ const fn advice(command: ClientCommand, reason: Reason) -> &'static str {
         }
         Reason::NotHandedOver => {
             "Check the priority and the state of the other SMs, then run the command again."
+        }
+        Reason::NotFullyUp => {
+            "The other ports are configured; resolve the problems, then run the command again."
         }
         Reason::Superseded | Reason::Busy => "Run the command again.",
         Reason::Stopping => "",

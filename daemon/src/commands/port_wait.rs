@@ -90,7 +90,7 @@ pub async fn wait_for_port(choice: &PortChoice, limits: WaitLimits) -> Result<Lo
         if !waited {
             warn!(
                 reason = failure.to_log_line(),
-                limit_s = limit.as_secs(),
+                exit_after_s = limit.as_secs(),
                 "waiting for local port"
             );
             waited = true;

@@ -167,6 +167,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         metrics,
         bar: terminal.bar(),
         log,
+        engine: "",
     };
     let result = runtime.block_on(async {
         let (control, control_inbox) = mpsc::channel(16);
@@ -213,7 +214,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         end_state.map_err(|e| {
             Failure::with_hint(
                 format!("the port failed: {e}: {}", e.source),
-                "Was the device removed or its driver restarted?",
+                "The device was removed or its driver restarted, or its firmware failed: see `dmesg`, then start ferrosm again.",
             )
         })?
     });
@@ -288,6 +289,8 @@ struct ServiceShell {
     metrics: ServiceMetrics,
     bar: SweepBar,
     log: log::Handle,
+    /// The engine of the last routed sweep; empty before it.
+    engine: &'static str,
 }
 
 /// The result of a service.
@@ -302,6 +305,7 @@ impl Shell for ServiceShell {
         match &event {
             Event::SweepCompleted(report) => {
                 self.bar.clear();
+                self.log_engine_change(report.engine);
                 if let (Some(capture), Some(local)) = (&self.capture, sm.subnet().local()) {
                     capture.set_local_lid(sm.subnet().lid(local));
                 }
@@ -350,6 +354,7 @@ impl Shell for ServiceShell {
             }
             Event::Durability(_)
             | Event::LocalPortUnusable(_)
+            | Event::LocalPortUsable(_)
             | Event::ProblemFound(_)
             | Event::RoutingFailed(_)
             | Event::RoleChanged { .. }
@@ -359,6 +364,7 @@ impl Shell for ServiceShell {
             | Event::HandoverFailed(_)
             | Event::Alarm(_)
             | Event::MlidsExhausted(_)
+            | Event::PartitionMembersAbsent(_)
             | Event::NodeAdded(_)
             | Event::NodeRemoved(_)
             | Event::LinkUp(..)
@@ -435,6 +441,17 @@ impl Shell for ServiceShell {
 }
 
 impl ServiceShell {
+    /// Logs that another engine than after the last sweep routes the fabric.
+    fn log_engine_change(&mut self, engine: &'static str) {
+        if engine.is_empty() {
+            return;
+        }
+        let last = core::mem::replace(&mut self.engine, engine);
+        if last != engine && !last.is_empty() {
+            info!(from = last, to = engine, "routing engine changed");
+        }
+    }
+
     /// Applies new settings, and logs what changed.
     fn adopt(&mut self, mut settings: Settings) -> Reload {
         let changes = config::changes(&self.running, &settings.raw);
@@ -547,16 +564,11 @@ fn once_result(report: &SweepReport, role: SmState) -> Result<(), Failure> {
     if report.is_clean() {
         return Ok(());
     }
-    let severe = report
-        .problems
-        .iter()
-        .filter(|p| p.kind.is_severe())
-        .count();
     Err(Failure::with_hint(
         format!(
             "the subnet is not fully up: {}",
-            output::table::count(severe, "problem", "problems")
+            output::table::count(report.num_severe(), "problem", "problems")
         ),
-        report::problems(report).join("\n  "),
+        report::problem_lines(&report.problems).join("\n  "),
     ))
 }

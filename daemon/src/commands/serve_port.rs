@@ -94,7 +94,8 @@ pub(super) fn serve_one(
     let window_limit = sender.window_limit();
     let administration = if sender.is_simulated() {
         // `umad2sim` delivers messages to the wrong descriptor, and truncates replies to 256 bytes.
-        info!("SA disabled under umad2sim");
+        let effect = "hosts get no path records and cannot join multicast groups";
+        info!(effect, "SA disabled under umad2sim");
         None
     } else {
         let (sender, receiver) =

@@ -122,6 +122,7 @@ impl Shell for DiscoveryShell {
             ))),
             Event::PhaseStarted(_)
             | Event::ProblemFound(_)
+            | Event::LocalPortUsable(_)
             | Event::RoleChanged { .. }
             | Event::TrapReceived { .. }
             | Event::RoutingFailed(_)
@@ -131,6 +132,7 @@ impl Shell for DiscoveryShell {
             | Event::Stopped { .. }
             | Event::Durability(_)
             | Event::MlidsExhausted(_)
+            | Event::PartitionMembersAbsent(_)
             | Event::NodeAdded(_)
             | Event::NodeRemoved(_)
             | Event::LinkUp(..)

@@ -21,6 +21,8 @@ use core::time::Duration;
 use ferrosm_core::{Command, CommandFailure, CommandOutcome};
 use serde::{Deserialize, Serialize};
 
+use crate::output::report::problem_lines;
+
 /// Name of the socket in the state directory.
 pub const SOCKET_NAME: &str = "control";
 /// Longest request, in bytes.
@@ -116,6 +118,8 @@ pub enum Reason {
     Stopping,
     /// Too many commands or clients.
     Busy,
+    /// The sweep is complete, and some port is not up, addressed or routed.
+    NotFullyUp,
     /// The command did not end in time, and is still in progress.
     Timeout,
     /// The request is not valid.
@@ -134,11 +138,7 @@ impl ControlReply {
 impl From<Result<CommandOutcome, CommandFailure>> for ControlReply {
     fn from(result: Result<CommandOutcome, CommandFailure>) -> Self {
         let failure = match result {
-            Ok(outcome) => {
-                return Self::Complete {
-                    message: outcome.to_string(),
-                };
-            }
+            Ok(outcome) => return outcome.into(),
             Err(failure) => failure,
         };
         let reason = match &failure {
@@ -156,6 +156,23 @@ impl From<Result<CommandOutcome, CommandFailure>> for ControlReply {
     }
 }
 
+impl From<CommandOutcome> for ControlReply {
+    fn from(outcome: CommandOutcome) -> Self {
+        let mut message = outcome.to_string();
+        let CommandOutcome::Swept { problems, .. } = &outcome else {
+            return Self::Complete { message };
+        };
+        for line in problem_lines(problems) {
+            message.push_str(&format!("\n  {line}"));
+        }
+        if problems.iter().any(|p| p.kind.is_severe()) {
+            Self::failed(Reason::NotFullyUp, message)
+        } else {
+            Self::Complete { message }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
@@ -163,7 +180,8 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 
-    use ferrosm_core::CommandOutcome;
+    use ferrosm_core::report::{Problem, ProblemKind};
+    use ferrosm_core::{CommandOutcome, Location};
     use tokio::sync::mpsc;
 
     use super::client::{self, ClientError};
@@ -194,7 +212,7 @@ mod tests {
                         Command::Sweep => {
                             let outcome = CommandOutcome::Swept {
                                 number: 2,
-                                problems: 0,
+                                problems: Vec::new(),
                             };
                             let _ = request.result.send(Ok(outcome));
                         }
@@ -257,6 +275,30 @@ mod tests {
         assert_eq!(complete, ControlReply::Complete { message });
         assert_eq!(reason(&dropped), Some(Reason::Stopping));
         assert_eq!(reason(&late), Some(Reason::Timeout));
+    }
+
+    #[test]
+    fn problems_of_a_sweep_are_listed_and_notes_are_no_failure() {
+        let swept = |kind| {
+            ControlReply::from(CommandOutcome::Swept {
+                number: 3,
+                problems: vec![Problem {
+                    location: Location::LocalNode,
+                    kind,
+                }],
+            })
+        };
+        let message = "sweep 3 complete, 1 problem\n  problem: local node: no LID available";
+        assert_eq!(
+            swept(ProblemKind::NoLid),
+            ControlReply::failed(Reason::NotFullyUp, message)
+        );
+        let message = "sweep 3 complete, 1 note\n  note: local node: loopback link; not routed";
+        let message = message.to_owned();
+        assert_eq!(
+            swept(ProblemKind::Loopback),
+            ControlReply::Complete { message }
+        );
     }
 
     #[test]

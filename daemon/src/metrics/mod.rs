@@ -45,12 +45,13 @@ const NODES: [&str; 3] = ["switch", "ca", "router"];
 const SEVERITIES: [&str; 2] = ["problem", "note"];
 
 /// Label values of events. Each series exists with 0 before the first event.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "alarm",
     "link-down",
     "link-up",
     "problem-found",
     "no-link",
+    "partition-members-absent",
     "node-added",
     "node-removed",
     "handover-failed",
@@ -362,6 +363,7 @@ const fn event_label(event: &Event) -> Option<&'static str> {
         Event::HandoverFailed(_) => "handover-failed",
         Event::Alarm(_) => "alarm",
         Event::MlidsExhausted(_) => "mlids-exhausted",
+        Event::PartitionMembersAbsent(_) => "partition-members-absent",
         Event::NodeAdded(_) => "node-added",
         Event::NodeRemoved(_) => "node-removed",
         Event::LinkUp(..) => "link-up",
@@ -371,6 +373,7 @@ const fn event_label(event: &Event) -> Option<&'static str> {
         | Event::Durability(_)
         | Event::SweepCompleted(_)
         | Event::RoleChanged { .. }
+        | Event::LocalPortUsable(_)
         | Event::TrapReceived { .. }
         | Event::Stopped { .. } => return None,
     })
@@ -453,7 +456,8 @@ mod tests {
             Event::HandoverFailed(about_sm),
             Event::Alarm(about_sm),
             Event::MlidsExhausted(MlidExhaustion::Shared { count: 1 }),
-            Event::NodeAdded(node.guid),
+            Event::PartitionMembersAbsent(Vec::new()),
+            Event::NodeAdded(node),
             Event::NodeRemoved(node),
             Event::LinkUp(port, port),
             Event::LinkDown(port, port),
@@ -516,7 +520,12 @@ mod tests {
             .start_service(MetricsSource::default());
         for number in [128, 4000, 4001] {
             let location = Location::LocalNode;
-            fabric.event(&Event::TrapReceived { number, location }, SmState::Master);
+            let trap = Event::TrapReceived {
+                number,
+                location,
+                violation: None,
+            };
+            fabric.event(&trap, SmState::Master);
         }
         assert_eq!(
             lines(&metrics, "traps_total"),

@@ -134,7 +134,8 @@ async fn bind(listen: SocketAddr, retry_interval: Duration) -> TcpListener {
             Err(e) => {
                 if !core::mem::replace(&mut is_logged, true) {
                     let retry_s = retry_interval.as_secs();
-                    warn!(error = e.to_string(), %listen, retry_s, "cannot bind metrics listener");
+                    let effect = "no metrics until it succeeds";
+                    warn!(error = e.to_string(), %listen, retry_s, effect, "cannot bind metrics listener");
                 }
                 tokio::time::sleep(retry_interval).await;
             }

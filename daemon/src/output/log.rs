@@ -5,6 +5,7 @@
 
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::event::{AboutSm, Notice, SmLocation};
+use ferrosm_core::plan::partitions::absent_members;
 use ferrosm_core::report::Phase;
 use ferrosm_core::{DurabilityEvent, Event, SweepReport};
 use ferrosm_mad::attr::SmState;
@@ -67,13 +68,19 @@ pub fn event(event: &Event, role: SmState) {
                 "problem found"
             );
         }
-        Event::LocalPortUnusable(why) => warn!(reason = why.to_string(), "no link"),
+        Event::LocalPortUnusable(why) => warn!(reason = why.to_string(), "local port unusable"),
+        Event::LocalPortUsable(port) => info!(%port, "local port usable"),
         Event::RoleChanged { state, why } => {
             info!(role = %state, reason = why.to_string(), "role changed")
         }
-        Event::TrapReceived { number, location } => {
+        Event::TrapReceived {
+            number,
+            location,
+            violation,
+        } => {
             let about = trap_name(*number);
-            info!(number, about, source = %location, "trap received")
+            let packet = violation.as_ref().map(tracing::field::display);
+            info!(number, about, source = %location, packet, "trap received")
         }
         Event::RoutingFailed(why) => {
             error!(reason = why.to_string(), "routing failed")
@@ -92,13 +99,15 @@ pub fn event(event: &Event, role: SmState) {
         // This SM was not master.
         Event::Stopped { .. } => {}
         Event::Durability(DurabilityEvent::RepliesProtected) => {
-            info!("SA replies wait for durable state again");
+            info!("SA registrations saved before the reply again");
         }
         Event::Durability(DurabilityEvent::RepliesUnprotected) => {
-            warn!("SA registrations not durable in time");
+            let effect = "replies sent anyway: clients may have to register again after a restart or takeover";
+            warn!(effect, "SA registrations not saved in time");
         }
         Event::Durability(DurabilityEvent::WritesUnprotected) => {
-            warn!("records of SLtoVL tables and M_Keys not durable in time");
+            let effect = "devices are written anyway: the next master may not know their SLtoVL tables and M_Keys";
+            warn!(effect, "device settings not saved in time");
         }
         Event::MlidsExhausted(MlidExhaustion::Shared { count }) => {
             warn!(mlids = count, "MLIDs exhausted");
@@ -106,6 +115,11 @@ pub fn event(event: &Event, role: SmState) {
         Event::MlidsExhausted(MlidExhaustion::Rejected { count }) => {
             warn!(mlids = count, "multicast group rejected");
         }
+        Event::PartitionMembersAbsent(members) => warn!(
+            count = members.len(),
+            members = absent_members::describe(members),
+            "partition members not in the subnet"
+        ),
         Event::NodeAdded(node) => info!(node = node.to_string(), "node added"),
         Event::NodeRemoved(node) => warn!(node = node.to_string(), "node removed"),
         Event::LinkUp(a, b) => info!(link = %format_args!("{a} - {b}"), "link up"),
@@ -155,6 +169,9 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
         ElectionNotice::ManagedSubnetRefused => error!(reason, "takeover refused"),
         ElectionNotice::IgnoredSmGone(sm) => info!(%sm, "ignored SM gone"),
         ElectionNotice::SecondMaster(sm) => warn!(%sm, port, peer, "second master found"),
+        ElectionNotice::MasterPollMissed { master, limit } => {
+            warn!(sm = %master, port, peer, takeover_after_polls = limit, "master did not respond");
+        }
         ElectionNotice::HandoverNotTaken(_)
         | ElectionNotice::SuccessorNotReady(_)
         | ElectionNotice::NoSuccessor => warn!(reason = about.to_string(), "handover failed"),
@@ -170,12 +187,29 @@ fn notice(notice: &Notice) {
         Notice::ProcessStalled => info!("role re-verified after stall"),
         Notice::ReplicaTimedOut => warn!("replica not loaded in time"),
         Notice::ReplicaUnavailable => warn!("replica unavailable"),
-        Notice::RestoredViewUsed { age } => info!(age_s = age.as_secs(), "restored view used"),
-        Notice::RestoredViewRejected(reason) => {
-            info!(reason = reason.to_string(), "restored view rejected")
+        Notice::RestoredViewUsed { age } => {
+            let until = "the first sweep is complete";
+            info!(
+                age_s = age.as_secs(),
+                until, "SA replies from saved topology"
+            );
         }
-        Notice::RestoredViewWithdrawn => info!("restored view withdrawn"),
-        Notice::EndPortsMoved { count } => info!(count, "end ports removed from restored view"),
+        Notice::RestoredViewRejected(reason) => {
+            let effect = "the SA replies when the first sweep is complete";
+            info!(
+                reason = reason.to_string(),
+                effect, "saved topology rejected"
+            );
+        }
+        Notice::RestoredViewWithdrawn => {
+            let reason = "too many ports have other LIDs than saved";
+            let effect = "the SA replies when the first sweep is complete";
+            info!(reason, effect, "saved topology withdrawn");
+        }
+        Notice::EndPortsMoved { count } => {
+            let reason = "absent, or another LID than saved";
+            info!(count, reason, "ports removed from saved topology");
+        }
         Notice::GroupParametersChanged { hosts } => info!(hosts, "group parameters changed"),
         Notice::AliasGuidsRejected {
             port,
@@ -183,16 +217,28 @@ fn notice(notice: &Notice) {
             failure,
         } => warn!(%port, block, reason = failure.to_string(), "alias GUIDs rejected"),
         Notice::LinkMoved(port) => info!(%port, "link moved"),
-        Notice::InconsistencyFound => info!("inconsistency found"),
-        Notice::ChangesFound { switches, ports } => info!(switches, ports, "changes found"),
+        Notice::InconsistencyFound => {
+            let effect = "the whole fabric is swept";
+            info!(effect, "contradictory responses received");
+        }
+        Notice::ChangesFound { switches, ports } => {
+            info!(switches, ports, "local sweep of changed parts scheduled");
+        }
     }
 }
 
 fn sweep(r: &SweepReport, role: SmState) {
+    let severe = r.num_severe();
+    let engine = Some(r.engine).filter(|engine| !engine.is_empty());
     info!(
         sweep = r.number,
-        local = r.local,
-        clean = r.is_clean(),
+        scope = if r.local {
+            "changed parts"
+        } else {
+            "whole fabric"
+        },
+        problems = severe,
+        notes = r.problems.len() - severe,
         %role,
         switches = r.switches,
         cas = r.cas,
@@ -201,7 +247,7 @@ fn sweep(r: &SweepReport, role: SmState) {
         lids = r.lids,
         top_lid = r.top_lid.0,
         lids_changed = r.lids_changed,
-        engine = r.engine,
+        engine,
         max_hops = r.proof.as_ref().map(|p| p.max_hops),
         lft_blocks_written = r.lft_blocks_written,
         smps_sent = r.smps_sent(),
@@ -212,12 +258,12 @@ fn sweep(r: &SweepReport, role: SmState) {
     let has_routed = r.phases.iter().any(|(phase, _)| *phase == Phase::Route);
     for message in r.engine_messages.iter().filter(|_| has_routed) {
         let (kind, detail) = (message.kind(), message.to_string());
-        info!(engine = r.engine, kind, detail, "engine message");
+        info!(engine, kind, detail, "routing message");
     }
     let table = r.fullest_pkey_table.as_ref().filter(|_| !r.local);
     if let Some(table) = table.filter(|table| table.free() < usize::from(table.capacity / 4)) {
         let (used, capacity, free) = (table.used, table.capacity, table.free());
-        info!(location = %table.location, used, capacity, free, "fullest P_Key table");
+        info!(location = %table.location, used, capacity, free, "P_Key table nearly full");
     }
     for (attr, count) in &r.smps {
         let name = ferrosm_mad::attr::id::name(*attr).unwrap_or("?");
@@ -237,7 +283,7 @@ fn sweep(r: &SweepReport, role: SmState) {
 
 /// Logs the problems of a sweep.
 pub fn log_problems(r: &SweepReport) {
-    let (listed, suppressed) = report::first_problems(r);
+    let (listed, suppressed) = report::first_problems(&r.problems);
     for problem in listed {
         warn!(
             kind = problem.kind.name(),
@@ -247,6 +293,6 @@ pub fn log_problems(r: &SweepReport) {
         );
     }
     if suppressed > 0 {
-        warn!(suppressed, "sweep problems suppressed");
+        warn!(suppressed, "further sweep problems");
     }
 }

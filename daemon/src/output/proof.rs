@@ -108,7 +108,9 @@ fn add_proof(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, 
         .iter()
         .enumerate()
         .filter(|(_, n)| **n > 0);
-    let pairs: Vec<String> = pairs.map(|(hops, n)| format!("{n} with {hops}")).collect();
+    let pairs: Vec<String> = pairs
+        .map(|(hops, n)| format!("{n} over {}", count(hops, "hop", "hops")))
+        .collect();
     row(
         "pairs of hosts",
         if pairs.is_empty() {
@@ -170,15 +172,14 @@ fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
     }
     let shift = |s: ShiftCongestion| match s.worst {
         0 | 1 => format!(
-            "no link is shared in any of {} (ideal)",
-            count(s.stages, "shift", "shifts")
+            "each host sends to the one N places further: no two share a link, for {} values of N",
+            s.stages
         ),
         worst => format!(
-            "at worst {worst} flows share a link, {:.1} on average (1 is ideal)",
+            "each host sends to the one N places further: {worst} share a link for the worst N, {:.1} on average (1 is ideal)",
             s.mean
         ),
     };
-    // Every host sends to the host that is a fixed number of places further.
     row("shift, LID order", shift(quality.shift));
     row("shift, leaf order", shift(quality.shift_by_leaf));
     row(

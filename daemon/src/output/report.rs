@@ -39,7 +39,7 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
         facts.push((
             "absent",
             format!(
-                "{} with a LID that are not in the subnet",
+                "{} of earlier sweeps, no longer in the subnet; their LIDs stay reserved",
                 count(report.absent, "port", "ports")
             ),
         ));
@@ -96,7 +96,11 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
 #[must_use]
 pub fn render(report: &SweepReport, role: SmState) -> String {
     let mut text = String::new();
-    let kind = if report.local { " (local)" } else { "" };
+    let kind = if report.local {
+        " (changed parts only)"
+    } else {
+        ""
+    };
     let verdict = if report.is_clean() {
         "the subnet is up"
     } else {
@@ -129,7 +133,7 @@ pub fn render(report: &SweepReport, role: SmState) -> String {
     }
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{facts_table}\n{smps}\n{phases}");
-    for line in problems(report) {
+    for line in problem_lines(&report.problems) {
         let _ = writeln!(text, "{line}");
     }
     text
@@ -137,18 +141,18 @@ pub fn render(report: &SweepReport, role: SmState) -> String {
 
 /// Problems, then notes: at most [`PROBLEMS_MAX`], and the number of the others.
 #[must_use]
-pub fn first_problems(report: &SweepReport) -> (Vec<&Problem>, usize) {
-    let mut sorted: Vec<_> = report.problems.iter().collect();
+pub fn first_problems(problems: &[Problem]) -> (Vec<&Problem>, usize) {
+    let mut sorted: Vec<_> = problems.iter().collect();
     sorted.sort_by_key(|p| !p.kind.is_severe());
     sorted.truncate(PROBLEMS_MAX);
-    let suppressed = report.problems.len() - sorted.len();
+    let suppressed = problems.len() - sorted.len();
     (sorted, suppressed)
 }
 
 /// [`first_problems`] as lines.
 #[must_use]
-pub fn problems(report: &SweepReport) -> Vec<String> {
-    let (listed, suppressed) = first_problems(report);
+pub fn problem_lines(problems: &[Problem]) -> Vec<String> {
+    let (listed, suppressed) = first_problems(problems);
     let mut lines: Vec<String> = listed
         .iter()
         .map(|p| {
@@ -241,7 +245,7 @@ mod tests {
                 kind: ProblemKind::NoLid,
             });
         }
-        let lines = problems(&report);
+        let lines = problem_lines(&report.problems);
         assert_eq!(lines.len(), PROBLEMS_MAX + 1);
         assert_eq!(lines[0], "problem: LID 1: no LID available");
         assert_eq!(lines[PROBLEMS_MAX], "... and 11 more");

@@ -179,16 +179,21 @@ impl Document {
         ];
         let mut text = match self.sequence {
             0 => "no persisted state\n".to_owned(),
-            n => format!("batch {n}, written {} ago\n", duration(self.age_s)),
+            n => format!(
+                "last change (number {n}) saved {} ago\n",
+                duration(self.age_s)
+            ),
         };
         text.push_str(&format!("{}\n", sums.join(", ")));
         text.push_str(&match &self.view {
             Some(view) => format!(
-                "view saved {} ago: {}\n",
+                "topology for SA replies saved {} ago: {}\n",
                 duration(view.age_s),
                 count(view.nodes, "node", "nodes")
             ),
-            None => "no view: SA replies start after the first sweep\n".to_owned(),
+            None => {
+                "no saved topology: after a start, the SA replies when the first sweep is complete\n".to_owned()
+            }
         });
         for record in &self.invalid_records {
             text.push_str(&format!("invalid: {record}\n"));
@@ -196,7 +201,9 @@ impl Document {
         let mut tables = Vec::new();
         if !self.lids.is_empty() {
             let mut table = table::new(["Port GUID", "LIDs"]);
-            for entry in &self.lids {
+            let mut by_lid: Vec<&OwnLids> = self.lids.iter().collect();
+            by_lid.sort_by_key(|entry| entry.lid);
+            for entry in by_lid {
                 let last = u32::from(entry.lid) + (1 << entry.lmc.min(7)) - 1;
                 let lids = match entry.lmc {
                     0 => entry.lid.to_string(),

@@ -250,10 +250,14 @@ impl Drop for SaServer {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        let clients = self.clients().len();
+        if clients == 0 {
+            return;
+        }
         let counters = &self.shared.counters;
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         info!(
-            clients = self.clients().len(),
+            clients,
             answered = load(&counters.answered),
             registrations = load(&counters.forwarded),
             too_large = load(&counters.too_large),

@@ -408,9 +408,11 @@ impl StoreThread {
 
     fn log_write_failed(&mut self, e: &io::Error) {
         if !core::mem::replace(&mut self.write_failed, true) {
+            let effect = "LIDs, M_Keys and registrations are not saved; retried every second";
             error!(
                 directory = %self.dir.path().display(),
                 error = e.to_string(),
+                effect,
                 "cannot write store"
             );
         }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::election::ElectionNotice;
 use crate::event::AboutSm;
 use crate::plan::failure::RoutingFailure;
+use crate::report::Problem;
 
 /// Identifies a command in its replies. The driver chooses it; it is unique among the commands in progress.
 #[derive(
@@ -95,14 +96,14 @@ impl fmt::Display for CommandProgress {
 }
 
 /// How a command succeeded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandOutcome {
     /// A full sweep is complete.
     Swept {
         /// The number of the sweep.
         number: u32,
-        /// Problems in its report.
-        problems: usize,
+        /// The problems in its report.
+        problems: Vec<Problem>,
     },
     /// Another SM is master.
     HandedOver(PortGuid),
@@ -118,20 +119,17 @@ pub enum CommandOutcome {
 impl fmt::Display for CommandOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Swept {
-                number,
-                problems: 0,
-            } => write!(f, "sweep {number} complete"),
             Self::Swept { number, problems } => {
-                let noun = if *problems == 1 {
-                    "problem"
-                } else {
-                    "problems"
-                };
-                write!(
-                    f,
-                    "sweep {number} complete with {problems} {noun}, listed in the log"
-                )
+                write!(f, "sweep {number} complete")?;
+                let severe = problems.iter().filter(|p| p.kind.is_severe()).count();
+                for (n, noun) in [(severe, "problem"), (problems.len() - severe, "note")] {
+                    match n {
+                        0 => {}
+                        1 => write!(f, ", 1 {noun}")?,
+                        n => write!(f, ", {n} {noun}s")?,
+                    }
+                }
+                Ok(())
             }
             Self::HandedOver(to) => write!(f, "handed over to the SM of GUID {to}"),
             Self::TookOver => f.write_str("this SM is master"),

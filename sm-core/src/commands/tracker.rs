@@ -106,11 +106,13 @@ impl CommandTracker {
 
     /// A full sweep is complete.
     pub(crate) fn on_full_sweep_done(&mut self, out: &mut Outbox, report: &SweepReport) {
-        let outcome = CommandOutcome::Swept {
-            number: report.number,
-            problems: report.problems.len(),
+        let swept = |_: &Pending| {
+            Ok(CommandOutcome::Swept {
+                number: report.number,
+                problems: report.problems.clone(),
+            })
         };
-        self.finish(out, |p| p.sweep_started, |_| Ok(outcome));
+        self.finish(out, |p| p.sweep_started, swept);
     }
 
     /// No engine found a routing in a full sweep.
@@ -186,8 +188,8 @@ impl CommandTracker {
 
     /// The process may exit.
     pub(crate) fn on_stopped(&mut self, out: &mut Outbox, handed_to: Option<PortGuid>) {
-        let outcome = CommandOutcome::Stopped { handed_to };
-        self.finish(out, |p| p.command == Command::Stop, |_| Ok(outcome));
+        let stopped = |_: &Pending| Ok(CommandOutcome::Stopped { handed_to });
+        self.finish(out, |p| p.command == Command::Stop, stopped);
     }
 
     fn fail(
@@ -283,10 +285,8 @@ mod tests {
         b.commands.on_full_sweep_started(&mut b.out, 2);
         b.commands.on_full_sweep_done(&mut b.out, &report(2));
         let results = b.results();
-        let number = 2;
-        let problems = 0;
         assert!(
-            matches!(results[..], [(1, Ok(CommandOutcome::Swept { number: n, problems: p }))] if (n, p) == (number, problems))
+            matches!(&results[..], [(1, Ok(CommandOutcome::Swept { number: 2, problems }))] if problems.is_empty())
         );
         assert!(!b.commands.awaits_full_sweep());
     }
@@ -334,7 +334,7 @@ mod tests {
         let outcome = CommandOutcome::Stopped {
             handed_to: Some(OTHER),
         };
-        assert!(matches!(b.results()[..], [(3, Ok(o))] if o == outcome));
+        assert!(matches!(&b.results()[..], [(3, Ok(o))] if *o == outcome));
     }
 
     #[test]

@@ -86,18 +86,18 @@ impl fmt::Display for Notice {
             Self::ReplicaUnavailable => f.write_str("replica unavailable"),
             Self::RestoredViewUsed { age } => write!(
                 f,
-                "restored view used until the first sweep completes: {} s old",
+                "SA replies from saved topology until the first sweep is complete: {} s old",
                 age.as_secs()
             ),
             Self::RestoredViewRejected(mismatch) => {
-                write!(f, "restored view rejected: {mismatch}")
+                write!(f, "saved topology rejected: {mismatch}")
             }
             Self::RestoredViewWithdrawn => {
-                f.write_str("restored view withdrawn: too many ports have other LIDs")
+                f.write_str("saved topology withdrawn: too many ports have other LIDs")
             }
             Self::EndPortsMoved { count } => write!(
                 f,
-                "{count} end ports moved or absent: removed from the restored view"
+                "{count} end ports moved or absent: removed from the saved topology"
             ),
             Self::GroupParametersChanged { hosts } => write!(
                 f,
@@ -111,11 +111,13 @@ impl fmt::Display for Notice {
             Self::LinkMoved(port) => {
                 write!(f, "link moved: {port} is linked to another port")
             }
-            Self::InconsistencyFound => f.write_str("inconsistency found: full sweep follows"),
+            Self::InconsistencyFound => {
+                f.write_str("contradictory responses received: full sweep follows")
+            }
             Self::ChangesFound { switches, ports } => {
                 write!(
                     f,
-                    "changes found: local sweep of {switches} switches and {ports} ports follows"
+                    "local sweep scheduled: {switches} switches and {ports} ports are read again"
                 )
             }
         }
@@ -166,15 +168,15 @@ pub enum ViewMismatch {
 impl fmt::Display for ViewMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoOwnPort => "SM port not recorded in the view",
-            Self::AnotherPort => "view belongs to another port or subnet",
-            Self::AnotherLid => "LID of the SM port changed",
-            Self::AnotherPrefix => "subnet prefix of the SM port changed",
-            Self::AnotherMaster => "another SM was master since",
-            Self::AnotherSubnet => "replica belongs to another subnet",
-            Self::PortAbsent => "SM port absent from the replica",
-            Self::AnotherLidInReplica => "SM port has another LID in the replica",
-            Self::AnotherNeighbour => "SM port is linked to another port",
+            Self::NoOwnPort => "the port of this SM is not in it",
+            Self::AnotherPort => "it was saved for another port or subnet",
+            Self::AnotherLid => "the port of this SM has another LID since",
+            Self::AnotherPrefix => "the port of this SM has another subnet prefix since",
+            Self::AnotherMaster => "another SM was master since it was saved",
+            Self::AnotherSubnet => "it is of another subnet",
+            Self::PortAbsent => "the former master had not found the port of this SM",
+            Self::AnotherLidInReplica => "the port of this SM had another LID at the former master",
+            Self::AnotherNeighbour => "the port of this SM is linked to another port since",
         })
     }
 }

@@ -8,6 +8,7 @@ use super::SubnetManager;
 use crate::io::Event;
 use crate::multicast::{MftReadback, MftUpdate};
 use crate::partitions::PartitionTables;
+use crate::plan::partitions::absent_members::AbsentMember;
 use crate::report::{Phase, ProblemKind, SweepReport};
 use crate::smp::PathPolicy;
 use crate::subnet::{NodeIdx, PortRef};
@@ -113,12 +114,12 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// A sweep in discovery. `reports_changes`: an earlier sweep is complete.
-    pub(super) fn new(number: u32, scope: SweepScope, reports_changes: bool, now: Instant) -> Self {
+    /// A sweep in discovery.
+    pub(super) fn new(number: u32, scope: SweepScope, now: Instant) -> Self {
         let kind = scope.kind();
         Self {
             scope,
-            phase: SweepPhase::Discovery(Discovery::new(kind, reports_changes)),
+            phase: SweepPhase::Discovery(Discovery::new(kind)),
             started: now,
             phase_began: now,
             uncleared_switches: BTreeSet::new(),
@@ -305,6 +306,14 @@ pub(super) struct SweepHistory {
     pub(super) queued: u64,
     /// The last sweep found the port at the other end of the SM's own link.
     pub(super) has_queried_local: bool,
+    /// Nodes that were added since a sweep was complete, and are not reported yet.
+    pub(super) added_nodes: BTreeSet<NodeIdx>,
+    /// The same for links; the lower port comes first.
+    pub(super) added_links: BTreeSet<(PortRef, PortRef)>,
+    /// Members of partitions that were no ports of the subnet in the last sweep as master.
+    pub(super) absent_members: Vec<AbsentMember>,
+    /// The SM's own port could not be used, and has not been reported as usable since.
+    pub(super) lost_link: bool,
 }
 
 impl SubnetManager {

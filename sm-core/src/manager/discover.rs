@@ -209,16 +209,22 @@ impl SubnetManager {
         self.elect(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
         self.commands.on_no_link(&mut self.out);
+        self.last_sweep.lost_link = true;
         self.emit(Event::LocalPortUnusable(reason));
     }
 
     /// Discovery has received all responses.
     pub(super) fn finish_discovery(&mut self, mut discovery: Discovery) -> Option<SweepPhase> {
         with_ctx!(self, |ctx| discovery.remove_absent(ctx));
-        if self.subnet.local().is_none() {
+        let Some(local) = self.subnet.local() else {
             self.no_link(NoLinkReason::LocalNodeUnknown);
-            None
-        } else if self.read_only {
+            return None;
+        };
+        if core::mem::take(&mut self.last_sweep.lost_link) {
+            self.emit(Event::LocalPortUsable(self.subnet.port_name(local)));
+        }
+        self.report_additions();
+        if self.read_only {
             self.finish_sweep();
             None
         } else {

@@ -27,6 +27,12 @@ impl SubnetManager {
         for guid in effects.reregister_failed {
             self.sa.on_reregister_failed(guid);
         }
+        if self.last_sweep.report.is_some() {
+            self.last_sweep.added_nodes.extend(effects.added_nodes);
+            let links = effects.added_links.into_iter();
+            let links = links.map(|(a, b)| (a.min(b), a.max(b)));
+            self.last_sweep.added_links.extend(links);
+        }
         if effects.local_sweep {
             self.request_local_sweep();
         }

@@ -18,6 +18,7 @@ use crate::plan::failure::RoutingFailure;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::lids::LidPolicy;
 use crate::plan::messages::EngineMessage;
+use crate::plan::partitions::absent_members::{AbsentMember, absent_members};
 use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
 use crate::report::{Phase, Problem, ProblemKind, QuarantineReason};
@@ -73,8 +74,7 @@ impl SubnetManager {
         self.last_sweep.number += 1;
         self.last_sweep.has_queried_local = false;
         let number = self.last_sweep.number;
-        let reports_changes = self.last_sweep.report.is_some();
-        let sweep = Sweep::new(number, scope, reports_changes, self.now);
+        let sweep = Sweep::new(number, scope, self.now);
         self.replace_activity(Activity::Sweep(Box::new(sweep)));
         self.announce_phase();
     }
@@ -132,6 +132,33 @@ impl SubnetManager {
             ProblemKind::MKeyRejected
         } else {
             kind
+        }
+    }
+
+    /// Reports what was added to the fabric since a sweep was complete. By the end of discovery, the names of new nodes are known.
+    pub(super) fn report_additions(&mut self) {
+        for n in core::mem::take(&mut self.last_sweep.added_nodes) {
+            if let Some(node) = self.subnet.get(n) {
+                self.out.emit(Event::NodeAdded(node.name()));
+            }
+        }
+        for (a, b) in core::mem::take(&mut self.last_sweep.added_links) {
+            if self.subnet.peer(a) == Some(b) {
+                let (a, b) = (self.subnet.port_name(a), self.subnet.port_name(b));
+                self.out.emit(Event::LinkUp(a, b));
+            }
+        }
+    }
+
+    /// Reports members of partitions that were not absent in the last sweep.
+    fn report_absent_members(&mut self) {
+        let absent = absent_members(&self.cfg.partitions, &self.subnet);
+        let last = core::mem::take(&mut self.last_sweep.absent_members);
+        let is_new = |member: &&AbsentMember| !last.contains(member);
+        let new: Vec<AbsentMember> = absent.iter().filter(is_new).cloned().collect();
+        self.last_sweep.absent_members = absent;
+        if !new.is_empty() {
+            self.emit(Event::PartitionMembersAbsent(new));
         }
     }
 
@@ -241,6 +268,7 @@ impl SubnetManager {
             return self.install(computed);
         }
         with_ctx!(self, |ctx| discovery.remove_absent(ctx));
+        self.report_additions();
         Some(if has_unscanned_nodes {
             self.begin_querying_sms(discovery)
         } else {
@@ -358,6 +386,7 @@ impl SubnetManager {
         else {
             return;
         };
+        self.report_additions();
         let light_due = sweep.scope.light_due();
         sweep.end_phase(self.now);
         self.announce_phase();
@@ -389,6 +418,7 @@ impl SubnetManager {
                 with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));
             }
             self.mastership.finish_sweep();
+            self.report_absent_members();
         }
         if self.routing.is_stale() && configured {
             // The fabric changed after routes were computed.
@@ -403,9 +433,9 @@ impl SubnetManager {
         if configured {
             self.publish_view();
         }
+        self.emit(Event::SweepCompleted(Box::new(report.clone())));
         if !report.local {
             self.commands.on_full_sweep_done(&mut self.out, &report);
         }
-        self.emit(Event::SweepCompleted(Box::new(report)));
     }
 }

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// An alarm releases a reply after one second.
 const REPLY_MS: u32 = 3000;
 const LEASE_LOST: &str = "etcd lease lost";
-const RESTORED_VIEW: &str = "restored view used";
+const RESTORED_VIEW: &str = "SA replies from saved topology";
 const DEPOSED: &str = "replaced by another master";
 const OUT_OF_SYNC: &str = "replica out of sync";
 const IN_SYNC: &str = "replica in sync";
@@ -287,7 +287,7 @@ fn fabric_is_served_without_etcd() {
 /// All etcd members hang, for longer than a lease and for exactly a lease: there is no failover, no sweep, and the fabric is unchanged.
 #[test]
 fn hanging_etcd_causes_no_failover() {
-    let nonlocal_sweeps = |setup: &EtcdPair| setup.count(0, "local=false");
+    let nonlocal_sweeps = |setup: &EtcdPair| setup.count(0, "scope=\"whole fabric\"");
     let mut setup = EtcdPair::new();
     setup.register();
     let (registered, fabric) = (setup.registered(), setup.fabric());

@@ -19,7 +19,7 @@ fn killed_master_is_replaced_and_rejoins() {
     pair.assert_master(0);
     pair.terminate(0, Signal::Kill);
     pair.wait(1, "master silent", 1);
-    pair.wait(1, "restored view used", 1);
+    pair.wait(1, "SA replies from saved topology", 1);
     pair.assert_master(1);
     pair.assert_no_tables_written(1);
     pair.start(0);
@@ -27,7 +27,7 @@ fn killed_master_is_replaced_and_rejoins() {
     pair.assert_master(0);
     pair.wait(1, "replica in sync", 2);
     pair.terminate(0, Signal::Kill);
-    pair.wait(1, "restored view used", 2);
+    pair.wait(1, "SA replies from saved topology", 2);
     pair.assert_master(1);
 }
 
@@ -41,7 +41,7 @@ fn planned_handover_restores_from_the_replica() {
     let handed_over = "handed over to the SM of GUID";
     assert!(done.stdout.starts_with(handed_over), "{}", done.stdout);
     pair.assert_master(1);
-    pair.wait(1, "restored view used", 1);
+    pair.wait(1, "SA replies from saved topology", 1);
     pair.assert_no_tables_written(1);
     pair.wait(0, "replica in sync", 1);
     let again = pair.sim.ferrosm(&["handover", "--state-dir", &state]);
@@ -52,5 +52,5 @@ fn planned_handover_restores_from_the_replica() {
     assert!(is_standby, "{}", again.stderr);
     pair.terminate(1, Signal::Terminate);
     pair.assert_master(0);
-    pair.wait(0, "restored view used", 1);
+    pair.wait(0, "SA replies from saved topology", 1);
 }

@@ -47,7 +47,7 @@ const CABLES: [&str; 16] = [
     "core-3[4]",
 ];
 const IN_SYNC: &str = "replica in sync";
-const RESTORED_VIEW: &str = "restored view used";
+const RESTORED_VIEW: &str = "SA replies from saved topology";
 /// Longest time in seconds between replies. A busy machine stays below it; a client that stopped retrying exceeds it.
 const SILENT_S: f64 = 20.0;
 /// Attributes whose Sets change the path of traffic.

@@ -150,8 +150,14 @@ fn fabric_that_cannot_be_served_is_logged_and_retried() {
     planes.wait_for("1", "priority 0 ");
     wait_log(&sm, "fabric not served");
     // A local sweep verifies links after the first light sweep.
-    let sweeps = || lines_of(&sm, "compute", "sweep complete sweep=1 local=false");
-    let full_sweeps = || lines_of(&sm, "compute", "local=false").len();
+    let sweeps = || {
+        lines_of(
+            &sm,
+            "compute",
+            "sweep complete sweep=1 scope=\"whole fabric\"",
+        )
+    };
+    let full_sweeps = || lines_of(&sm, "compute", "scope=\"whole fabric\"").len();
     poll_until(GUARD, PAUSE, || sweeps().pop().ok_or_else(|| sm.stderr())).unwrap();
     let (swept, roles) = (sweeps(), lines_of(&sm, "compute", "role changed"));
     assert!(

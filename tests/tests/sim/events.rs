@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{ProblemKind, SmConfig};
+use ferrosm_core::{Event, ProblemKind, SmConfig};
 use ferrosm_mad::attr::{NodeType, PortState, TrapNumber, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_sim::fabric::Fabric;
@@ -193,6 +193,40 @@ fn moved_cables_are_followed() {
         })
         .unwrap();
     });
+}
+
+/// A host that was never seen before is reported with its name, and so is its link.
+#[test]
+fn new_nodes_and_links_are_reported_with_names() {
+    let mut lab = Lab::new("star:3", 1);
+    lab.world.fabric_mut().power_off(2);
+    lab.next_sweep(10);
+    let before = lab.manager().events.len();
+    lab.world.fabric_mut().power_on(2);
+    lab.run_until_correct(30);
+    let names: Vec<String> = lab.manager().events[before..]
+        .iter()
+        .filter(|e| matches!(e, Event::NodeAdded(_) | Event::LinkUp(..)))
+        .map(Event::to_string)
+        .collect();
+    let name = format!("\"{}\"", lab.world.fabric().description(2));
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names.iter().all(|text| text.contains(&name)), "{names:?}");
+}
+
+/// The SM's own port loses its link: the loss and the return are reported.
+#[test]
+fn own_port_is_reported_when_it_returns() {
+    let mut lab = stable("star:3");
+    let at = lab.at;
+    lab.world.fabric_mut().cut(at).unwrap();
+    lab.world.run_for(Duration::from_secs(30));
+    lab.world.fabric_mut().restore(at).unwrap();
+    lab.run_until_correct(30);
+    let events = &lab.manager().events;
+    let count = |of: fn(&Event) -> bool| events.iter().filter(|e| of(e)).count();
+    assert!(count(|e| matches!(e, Event::LocalPortUnusable(_))) > 0);
+    assert_eq!(count(|e| matches!(e, Event::LocalPortUsable(_))), 1);
 }
 
 /// Each trap is repressed, none starts a full sweep, and a changed NodeDescription is read without a sweep.

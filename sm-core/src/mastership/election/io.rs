@@ -274,6 +274,13 @@ pub enum ElectionNotice {
     LowerMasterRemains(PortGuid),
     /// The subnet is configured by an SM that does not respond, and the configuration refuses to take over such subnets. An alarm.
     ManagedSubnetRefused,
+    /// The polled master did not respond, for the first time since its last response.
+    MasterPollMissed {
+        /// The master.
+        master: PortGuid,
+        /// Consecutive polls without a response after which this SM starts discovery and takes over.
+        limit: u8,
+    },
     /// The SM is still starting, or its replica is incomplete.
     SuccessorNotReady(PortGuid),
     /// No other SM can become master, or all of them would hand the subnet back.
@@ -302,6 +309,7 @@ impl ElectionNotice {
             | Self::HandoverNotTaken(g)
             | Self::SecondMaster(g)
             | Self::LowerMasterRemains(g)
+            | Self::MasterPollMissed { master: g, .. }
             | Self::SuccessorNotReady(g) => Some(*g),
             Self::IgnoredSmGone(_) | Self::ManagedSubnetRefused | Self::NoSuccessor => None,
         }
@@ -327,6 +335,10 @@ impl fmt::Display for ElectionNotice {
             ),
             Self::ManagedSubnetRefused => f.write_str(
                 "subnet configured by an SM that does not respond, takeover refused by sm.refuse-managed-subnet",
+            ),
+            Self::MasterPollMissed { master, limit } => write!(
+                f,
+                "master {master} did not respond to a poll; takeover after {limit} such polls in succession"
             ),
             Self::SuccessorNotReady(g) => {
                 write!(f, "SM {g} is starting or its replica is incomplete")

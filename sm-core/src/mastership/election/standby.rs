@@ -3,7 +3,7 @@
 
 use ferrosm_mad::ids::PortGuid;
 
-use super::{Decision, Election, OtherSm, RoleChangeReason, State};
+use super::{Decision, Election, ElectionNotice, OtherSm, RoleChangeReason, State};
 
 /// The polled SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,6 +96,12 @@ impl Election {
         if polled.missed >= allowed {
             let reason = RoleChangeReason::MasterSilent(polled.guid);
             self.restart_discovery(reason, out);
+        } else if polled.missed == 1 {
+            let (master, limit) = (polled.guid, allowed);
+            out.push(Decision::Notice(ElectionNotice::MasterPollMissed {
+                master,
+                limit,
+            }));
         }
     }
 }

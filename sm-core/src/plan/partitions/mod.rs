@@ -10,6 +10,7 @@
 //! | [`pkey_table`] | the index of each P_Key in the table |
 //! | [`partition_group`] | multicast groups that belong to partitions |
 
+pub mod absent_members;
 pub mod members;
 pub mod partition_group;
 pub mod pkey_table;

@@ -12,7 +12,6 @@ use ferrosm_mad::ids::PortGuid;
 use super::Discovery;
 use super::owners::set_port_guid;
 use crate::ctx::Ctx;
-use crate::io::Event;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, Port, PortRef, Subnet};
@@ -165,10 +164,7 @@ impl Discovery {
         if from.node == to.node {
             ctx.effects.problem(from, ProblemKind::Loopback);
         }
-        if self.reports_changes {
-            let (from, to) = (ctx.fabric.port_name(from), ctx.fabric.port_name(to));
-            ctx.outbox.emit(Event::LinkUp(from, to));
-        }
+        ctx.effects.added_links.push((from, to));
     }
 
     /// Connects a link after a conflict. A CA or router port at its far end was read over the earlier link, so it is read again: another
@@ -251,7 +247,7 @@ mod tests {
             outbox: &mut outbox,
             effects: &mut Effects::default(),
         };
-        let mut discovery = Discovery::new(ScopeKind::Local, true);
+        let mut discovery = Discovery::new(ScopeKind::Local);
         discovery.neighbours.insert(new, host);
         discovery.on_neighbour(ctx, new, host, PortGuid(2));
         assert_eq!(

@@ -20,7 +20,7 @@ use ferrosm_mad::smp::DrPath;
 use super::ScopeKind;
 use super::quarantine::{exclude_node, quarantine, remove_node};
 use crate::ctx::Ctx;
-use crate::event::{Event, NoLinkReason};
+use crate::event::NoLinkReason;
 use crate::plan::port_settings;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
@@ -70,8 +70,6 @@ pub(crate) enum NodeInfoOutcome {
 #[derive(Debug)]
 pub(crate) struct Discovery {
     scope: ScopeKind,
-    /// An earlier sweep is complete: additions to the fabric are reported as events.
-    reports_changes: bool,
     /// The port behind each port, as reported by NodeInfo in this sweep.
     neighbours: BTreeMap<PortRef, PortRef>,
     /// Links whose far end is already linked to another port, with the port GUID that was reported over them.
@@ -96,10 +94,9 @@ fn is_same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
 
 impl Discovery {
     /// The discovery of a sweep that begins.
-    pub(crate) const fn new(scope: ScopeKind, reports_changes: bool) -> Self {
+    pub(crate) const fn new(scope: ScopeKind) -> Self {
         Self {
             scope,
-            reports_changes,
             neighbours: BTreeMap::new(),
             conflicts: BTreeMap::new(),
             contested: Vec::new(),
@@ -284,9 +281,7 @@ impl Discovery {
         self.added.insert(idx);
         self.has_unscanned_nodes = true;
         ctx.effects.routing_stale = true;
-        if self.reports_changes {
-            ctx.outbox.emit(Event::NodeAdded(info.node_guid));
-        }
+        ctx.effects.added_nodes.push(idx);
         read_node(ctx, idx);
         idx
     }

@@ -228,6 +228,29 @@ fn cell(before: &str, e: &Election, outputs: &[Decision]) -> String {
     }
 }
 
+/// The first missed poll of the master is reported, further ones are not.
+#[test]
+fn first_missed_poll_is_reported_once() {
+    let mut e = Election::new(ME, ElectionSettings::default());
+    let _ = e.step(Instant::START, scanned(&[other(HIGHER, SmState::Master)]));
+    let mut miss = || {
+        let (guid, paths) = (OTHER, 1);
+        e.step(
+            Instant::START,
+            ElectionInput::PollUnanswered { guid, paths },
+        )
+    };
+    let missed = ElectionNotice::MasterPollMissed {
+        master: OTHER,
+        limit: 5,
+    };
+    assert!(miss().contains(&Decision::Notice(missed)));
+    for _ in 0..3 {
+        assert!(!miss().iter().any(|d| matches!(d, Decision::Notice(_))));
+    }
+    assert!(miss().contains(&Decision::Sweep));
+}
+
 #[test]
 fn transition_table_matches_the_step_function() {
     let mut text = format!("| input | {} |\n", STATES.join(" | "));

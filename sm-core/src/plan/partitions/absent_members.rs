@@ -1,0 +1,155 @@
+//! Members of partitions that are no end ports of the subnet.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use ferrosm_mad::ids::{NodeGuid, PortGuid};
+
+use super::{MemberSelector, Partitions};
+use crate::subnet::Subnet;
+
+/// Members that `Display` names.
+const NAMED_MAX: usize = 8;
+
+/// A GUID in the configuration that is not the GUID of an end port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbsentMember {
+    /// The GUID.
+    pub guid: PortGuid,
+    /// Names of the partitions that list it.
+    pub partitions: Vec<String>,
+    /// If it is the GUID of a node instead: the GUIDs of the ports of that node.
+    pub ports_of_node: Vec<PortGuid>,
+}
+
+/// The members that are no end ports of the subnet, by GUID.
+pub(crate) fn absent_members(partitions: &Partitions, subnet: &Subnet) -> Vec<AbsentMember> {
+    let mut absent: BTreeMap<PortGuid, AbsentMember> = BTreeMap::new();
+    for partition in partitions.list() {
+        for (selector, _) in &partition.members {
+            let MemberSelector::Port(guid) = *selector else {
+                continue;
+            };
+            if subnet.port_by_guid(guid).is_some() {
+                continue;
+            }
+            let member = absent.entry(guid).or_insert_with(|| AbsentMember {
+                guid,
+                partitions: Vec::new(),
+                ports_of_node: ports_of_node(subnet, NodeGuid(guid.0)),
+            });
+            if member.partitions.last() != Some(&partition.name) {
+                member.partitions.push(partition.name.clone());
+            }
+        }
+    }
+    absent.into_values().collect()
+}
+
+/// GUIDs of the end ports of a node.
+fn ports_of_node(subnet: &Subnet, guid: NodeGuid) -> Vec<PortGuid> {
+    let node = subnet.node_by_guid(guid).and_then(|n| subnet.get(n));
+    let ports = node.map_or(&[][..], |node| &node.ports);
+    let guids = ports.iter().map(|port| port.guid);
+    guids.filter(|guid| *guid != PortGuid::default()).collect()
+}
+
+impl fmt::Display for AbsentMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} of partition {}",
+            self.guid,
+            self.partitions.join(", ")
+        )?;
+        if self.ports_of_node.is_empty() {
+            return Ok(());
+        }
+        let ports: Vec<String> = self.ports_of_node.iter().map(PortGuid::to_string).collect();
+        write!(f, " (a node GUID; port GUID: {})", ports.join(", "))
+    }
+}
+
+/// Some of these members on one line, and the number of the others.
+#[must_use]
+pub fn describe(members: &[AbsentMember]) -> String {
+    let named: Vec<String> = members
+        .iter()
+        .take(NAMED_MAX)
+        .map(AbsentMember::to_string)
+        .collect();
+    let mut text = named.join("; ");
+    if members.len() > NAMED_MAX {
+        text.push_str(&format!("; and {} more", members.len() - NAMED_MAX));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::attr::{NodeInfo, NodeType};
+    use ferrosm_mad::ids::PortNum;
+    use ferrosm_mad::smp::DrPath;
+
+    use super::super::{Enforcement, Membership, Partition};
+    use super::*;
+    use crate::subnet::{Node, PortRef};
+
+    fn partition(name: &str, number: u16, guids: &[u64]) -> Partition {
+        let member = |guid: &u64| (MemberSelector::Port(PortGuid(*guid)), Membership::Full);
+        Partition {
+            name: name.to_owned(),
+            number,
+            members: guids.iter().map(member).collect(),
+            ..Partition::default()
+        }
+    }
+
+    /// A CA with node GUID 0x10 whose port has the GUID 0x11.
+    fn subnet() -> Subnet {
+        let mut subnet = Subnet::default();
+        let info = NodeInfo {
+            node_type: NodeType::Ca,
+            num_ports: 1,
+            node_guid: NodeGuid(0x10),
+            ..NodeInfo::default()
+        };
+        let n = subnet.add_node(Node::new(info, DrPath::LOCAL));
+        let at = PortRef::new(n, PortNum(1));
+        subnet.port_mut(at).unwrap().guid = PortGuid(0x11);
+        subnet.index_port_guid(PortGuid(0x11), at);
+        subnet
+    }
+
+    #[test]
+    fn absent_guids_and_node_guids_are_named() {
+        let list = vec![
+            partition("Storage", 0x40, &[0x11, 0xdead, 0x10]),
+            partition("GPU", 0x41, &[0x10]),
+        ];
+        let partitions = Partitions::new(list, Enforcement::Both, false).unwrap();
+        let absent = absent_members(&partitions, &subnet());
+        assert_eq!(
+            describe(&absent),
+            "0x0000000000000010 of partition Storage, GPU (a node GUID; port GUID: 0x0000000000000011); \
+             0x000000000000dead of partition Storage"
+        );
+    }
+
+    #[test]
+    fn present_ports_and_selectors_are_not_absent() {
+        let list = vec![partition("Storage", 0x40, &[0x11])];
+        let partitions = Partitions::new(list, Enforcement::Both, false).unwrap();
+        assert_eq!(absent_members(&partitions, &subnet()), []);
+        assert_eq!(absent_members(&Partitions::default(), &subnet()), []);
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let guids: Vec<u64> = (1..=10).collect();
+        let partitions =
+            Partitions::new(vec![partition("P", 1, &guids)], Enforcement::Both, false).unwrap();
+        let absent = absent_members(&partitions, &Subnet::default());
+        assert!(describe(&absent).ends_with("0x0000000000000008 of partition P; and 2 more"));
+    }
+}
