@@ -113,7 +113,7 @@ pub struct PortArgs {
 /// Flags of commands that run a subnet manager; they override the configuration file.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SmArgs {
-    /// Configuration file; without one, `run` reads /etc/ferrosm.toml if it exists.
+    /// Configuration file; without one, `run` reads /etc/ferrosm.toml if it exists. `demo` ignores its state directory and metrics address.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Exit after the first sweep: status 0 if the fabric is fully up, otherwise 1. A port that is Down has 10 s to come up.

@@ -261,6 +261,8 @@ pub struct SweepReport {
     pub lids_changed: usize,
     /// The engine whose tables are installed; empty in a subnet without switches.
     pub engine: &'static str,
+    /// Whether routes were computed in this sweep, rather than those in force kept.
+    pub has_new_routes: bool,
     /// Messages about the routing in force and the update of its tables.
     pub engine_messages: Vec<EngineMessage>,
     /// The proof of the routing; `None` if nothing had to be routed.

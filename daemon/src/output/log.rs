@@ -5,8 +5,8 @@
 
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::event::{AboutSm, Notice, SmLocation};
+use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::partitions::absent_members;
-use ferrosm_core::report::Phase;
 use ferrosm_core::{DurabilityEvent, Event, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_sa::registry::multicast::MlidExhaustion;
@@ -63,15 +63,15 @@ pub fn event(event: &Event, role: SmState) {
         Event::ProblemFound(problem) => {
             warn!(
                 kind = problem.kind.name(),
-                location = problem.location.to_string(),
+                location = %problem.location,
                 detail = problem.kind.to_string(),
                 "problem found"
             );
         }
-        Event::LocalPortUnusable(why) => warn!(reason = why.to_string(), "local port unusable"),
+        Event::LocalPortUnusable(why) => warn!(reason = %why, "local port unusable"),
         Event::LocalPortUsable(port) => info!(%port, "local port usable"),
         Event::RoleChanged { state, why } => {
-            info!(role = %state, reason = why.to_string(), "role changed")
+            info!(role = %state, reason = %why, "role changed")
         }
         Event::TrapReceived {
             number,
@@ -95,7 +95,10 @@ pub fn event(event: &Event, role: SmState) {
         } => info!(%to, "mastership handed over"),
         Event::Stopped {
             was_master: true, ..
-        } => warn!("no SM took over"),
+        } => {
+            let effect = "the subnet has no master; it keeps forwarding";
+            warn!(effect, "no SM took over");
+        }
         // This SM was not master.
         Event::Stopped { .. } => {}
         Event::Durability(DurabilityEvent::RepliesProtected) => {
@@ -120,8 +123,8 @@ pub fn event(event: &Event, role: SmState) {
             members = absent_members::describe(members),
             "partition members not in the subnet"
         ),
-        Event::NodeAdded(node) => info!(node = node.to_string(), "node added"),
-        Event::NodeRemoved(node) => warn!(node = node.to_string(), "node removed"),
+        Event::NodeAdded(node) => info!(%node, "node added"),
+        Event::NodeRemoved(node) => warn!(%node, "node removed"),
         Event::LinkUp(a, b) => info!(link = %format_args!("{a} - {b}"), "link up"),
         Event::LinkDown(a, b) => warn!(link = %format_args!("{a} - {b}"), "link down"),
     }
@@ -254,9 +257,12 @@ fn sweep(r: &SweepReport, role: SmState) {
         took_ms = super::json::sweep::ms(r.took),
         "sweep complete"
     );
-    // The report of a sweep without routing repeats the messages about the routing in force.
-    let has_routed = r.phases.iter().any(|(phase, _)| *phase == Phase::Route);
-    for message in r.engine_messages.iter().filter(|_| has_routed) {
+    // Without new routes, the report repeats the messages about those in force.
+    let is_current = |message: &&EngineMessage| {
+        let is_write_failure = matches!(message, EngineMessage::LftsNotWritten { .. });
+        r.has_new_routes || r.failed || is_write_failure
+    };
+    for message in r.engine_messages.iter().filter(is_current) {
         let (kind, detail) = (message.kind(), message.to_string());
         info!(engine, kind, detail, "routing message");
     }

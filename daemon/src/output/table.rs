@@ -39,7 +39,14 @@ pub fn right(table: &mut Table, columns: &[usize]) {
 /// The fabric: a row per node, and totals.
 #[must_use]
 pub fn topology(view: &FabricView) -> String {
-    let mut table = new(["Kind", "Name", "GUID", "LID", "Ports", "Connected to"]);
+    let mut table = new([
+        "Kind",
+        "Name",
+        "GUID",
+        "LID",
+        "Ports linked",
+        "Connected to",
+    ]);
     right(&mut table, &[3, 4]);
     let link_ends = view.link_ends();
     for (node, link_ends) in view.nodes.iter().zip(&link_ends) {

@@ -284,6 +284,9 @@ impl SubnetManager {
                 None
             }
             Ok(routes) => {
+                if let Some(report) = self.activity.report() {
+                    report.has_new_routes = true;
+                }
                 let routing = &routes.run.routing;
                 let switch_order = routing.order.clone().unwrap_or_default();
                 let tables = computed.nodes.iter().copied();

@@ -105,11 +105,11 @@ impl fmt::Display for EngineMessage {
             Self::Engine(diagnostic) => diagnostic.fmt(f),
             Self::StagedUpdate { stages } => write!(
                 f,
-                "LFT update in {stages} stages (mixed old and new entries could loop or deadlock)"
+                "LFTs written in {stages} stages, so that old and new entries form no loop or deadlock meanwhile"
             ),
             Self::DrainedUpdate(conflict) => write!(
                 f,
-                "LFT update drains changing routes first (mixed old and new entries: {conflict})"
+                "changing routes drop packets while the LFTs are written, because old and new entries conflict: {conflict}"
             ),
             Self::UnusedVlsFirst => {
                 f.write_str("SLtoVL tables of unused VLs are written before the routes")

@@ -166,7 +166,6 @@ impl Election {
     ) {
         let candidates = seen.iter().filter(|p| p.competes());
         let Some(peer) = candidates.max_by_key(|p| (p.state, p.rank())) else {
-            out.push(Decision::Notice(ElectionNotice::NoSuccessor));
             self.stop(None, out);
             return;
         };
