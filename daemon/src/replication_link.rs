@@ -146,7 +146,7 @@ impl ReplicationLink {
         &self.replication
     }
 
-    /// Reports that the driver's loop runs, and how long its oldest reply has waited for the local disk.
+    /// Reports that the driver's loop runs, and how long the local disk has delayed its oldest reply.
     pub fn report_alive(&self, disk_delay: Duration) {
         self.replication.set_disk_delay(disk_delay);
         self.replication.report_alive();

@@ -57,7 +57,7 @@ pub(crate) struct Leader {
     /// Commit times of batches that a follower in sync has not acknowledged yet.
     committed: VecDeque<(u64, NodeTime)>,
     acknowledged: u64,
-    /// How long the oldest reply has waited for the local disk; its records are not at the followers either.
+    /// How long the local disk has delayed the oldest reply; its records are not at the followers either.
     disk_delay: Duration,
     protection: Protection,
     events: Vec<ReplicationEvent>,
@@ -367,7 +367,7 @@ impl Leader {
         }
     }
 
-    /// Sets how long the oldest reply has waited for the local disk; zero if none waits. Must precede [`Self::tick`].
+    /// Sets how long the local disk has delayed the oldest reply; zero if none depends on unwritten records. Must precede [`Self::tick`].
     pub(crate) const fn set_disk_delay(&mut self, delay: Duration) {
         self.disk_delay = delay;
     }

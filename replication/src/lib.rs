@@ -197,8 +197,8 @@ pub trait Replication: Send + Sync + fmt::Debug {
     /// Reports that the driver's loop runs. Without a report for a while, other nodes consider this one dead.
     fn report_alive(&self);
 
-    /// Sets how long a master's oldest reply has waited for its own disk; zero if none waits. Before it waits too long, standbys are no
-    /// longer reported as in sync.
+    /// Sets how long a master's own disk has delayed its oldest reply; zero if no reply depends on unwritten records. A reply that left at
+    /// the limit counts until its records are on disk. Before the delay is too long, standbys are no longer reported as in sync.
     fn set_disk_delay(&self, delay: Duration);
 
     /// Completes the replica for a takeover. `on_complete` is called when it is as complete as possible, at once or from another

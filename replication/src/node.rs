@@ -33,7 +33,7 @@ pub(crate) struct ReplicationNode {
     stall_limit: Duration,
     /// Time of the last report that the driver's loop runs, in milliseconds since `began`.
     last_alive: AtomicU64,
-    /// How long the oldest reply had waited for the local disk at that report, in milliseconds.
+    /// How long the local disk had delayed the oldest reply at that report, in milliseconds.
     disk_delay: AtomicU64,
 }
 
@@ -123,7 +123,7 @@ impl ReplicationNode {
         self.disk_delay.store(millis(delay), Ordering::Relaxed);
     }
 
-    /// How long the oldest reply had waited for the local disk at the driver's last report.
+    /// How long the local disk had delayed the oldest reply at the driver's last report.
     pub(crate) fn disk_delay(&self) -> Duration {
         Duration::from_millis(self.disk_delay.load(Ordering::Relaxed))
     }

@@ -67,7 +67,7 @@ pub(super) struct CommitQueue {
     needs_snapshot: bool,
     /// A snapshot is being read and written.
     snapshot_in_progress: bool,
-    /// How long the oldest reply has waited for the local disk; etcd lacks its records, too.
+    /// How long the local disk has delayed the oldest reply; etcd lacks its records, too.
     disk_delay: Duration,
     /// Batches and bytes in etcd's log.
     logged: (u64, usize),
@@ -402,7 +402,7 @@ impl CommitQueue {
         all.filter(|_| self.term_started)
     }
 
-    /// Sets how long the oldest reply has waited for the local disk; zero if none waits. Must precede [`Self::tick`].
+    /// Sets how long the local disk has delayed the oldest reply; zero if none depends on unwritten records. Must precede [`Self::tick`].
     pub(super) const fn set_disk_delay(&mut self, delay: Duration) {
         self.disk_delay = delay;
     }

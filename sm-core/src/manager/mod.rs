@@ -232,7 +232,7 @@ impl SubnetManager {
         self.out.is_waiting()
     }
 
-    /// How long the oldest waiting output has waited for the local disk.
+    /// How long the local disk has delayed the oldest output, including outputs that left at the limit.
     #[must_use]
     pub fn disk_wait(&self, now: Instant) -> Duration {
         self.out.disk_wait(now)

@@ -37,6 +37,8 @@ pub(crate) struct Gate<T> {
     extra: Duration,
     /// The store is late: outputs do not wait until this batch is durable.
     late_until: Option<u64>,
+    /// Outputs left before their batches were on the local disk: the last of these batches, and the limit of the first output.
+    left_early: Option<(u64, Instant)>,
     alarm: Option<Alarm>,
 }
 
@@ -56,6 +58,7 @@ impl<T> Default for Gate<T> {
             on_disk: 0,
             extra: Duration::ZERO,
             late_until: None,
+            left_early: None,
             alarm: None,
         }
     }
@@ -75,21 +78,32 @@ impl<T> Gate<T> {
     /// Takes an output, or returns it if it may leave now.
     pub(crate) fn pass_or_queue(&mut self, output: T, now: Instant) -> Option<T> {
         let is_open = self.last <= self.durable || self.late_until.is_some();
+        let until = now + LIMIT;
         if is_open && self.waiting.is_empty() {
+            self.record_departure(self.last, until);
             return Some(output);
         }
         self.waiting.push_back(Waiting {
             batch: self.last,
-            until: now + LIMIT,
+            until,
             output,
         });
         None
+    }
+
+    /// An output leaves that depends on `batch`.
+    fn record_departure(&mut self, batch: u64, until: Instant) {
+        if batch > self.on_disk {
+            let first = self.left_early.map_or(until, |(_, first)| first);
+            self.left_early = Some((batch, first));
+        }
     }
 
     /// Batches are durable.
     pub(crate) fn on_persisted(&mut self, persisted: Persisted) {
         self.durable = self.durable.max(persisted.durable);
         self.on_disk = self.on_disk.max(persisted.on_disk);
+        self.left_early = self.left_early.filter(|(batch, _)| *batch > self.on_disk);
         if self.late_until.is_some_and(|until| until <= self.durable) {
             self.late_until = None;
             self.raise(Alarm::Recovered, Alarm::Late);
@@ -106,7 +120,9 @@ impl<T> Gate<T> {
             self.late_until = Some(self.last);
             self.raise(Alarm::Late, Alarm::Recovered);
         }
-        self.waiting.pop_front().map(|w| w.output)
+        let first = self.waiting.pop_front()?;
+        self.record_departure(first.batch, first.until);
+        Some(first.output)
     }
 
     /// Drops the waiting outputs.
@@ -123,10 +139,13 @@ impl<T> Gate<T> {
         first.until + self.extra
     }
 
-    /// How long the oldest output has waited for the local disk.
+    /// How long the local disk has delayed the oldest output. An output that left at the limit counts until its batch is on disk, because
+    /// standbys lack that batch, too.
     pub(crate) fn disk_wait(&self, now: Instant) -> Duration {
-        let first = self.waiting.iter().find(|w| w.batch > self.on_disk);
-        first.map_or(Duration::ZERO, |w| (now + LIMIT).since(w.until))
+        let left = self.left_early.map(|(_, until)| until);
+        let mut waiting = self.waiting.iter().filter(|w| w.batch > self.on_disk);
+        let first = left.or_else(|| waiting.next().map(|w| w.until));
+        first.map_or(Duration::ZERO, |until| (now + LIMIT).since(until))
     }
 
     /// The alarm to report, once.
@@ -210,8 +229,19 @@ mod tests {
             );
             gate.on_persisted(to(1, 1));
             assert_eq!(gate.take_alarm(), None);
+            assert_eq!(
+                gate.disk_wait(at(1000 + n)),
+                Duration::from_millis(1000 + n)
+            );
         }
+        gate.on_persisted(to(8, 8));
+        assert_eq!(
+            gate.disk_wait(at(1500)),
+            Duration::from_millis(1500),
+            "the last output is not protected yet"
+        );
         gate.on_persisted(to(9, 9));
+        assert_eq!(gate.disk_wait(at(1500)), Duration::ZERO);
         assert_eq!(gate.take_alarm(), Some(Alarm::Recovered));
         gate.wait_for(10);
         assert_eq!(gate.pass_or_queue(10, at(2000)), None);

@@ -136,7 +136,7 @@ impl Outbox {
         !self.replies.is_empty() || !self.writes.is_empty()
     }
 
-    /// How long the oldest waiting output has waited for the local disk.
+    /// How long the local disk has delayed the oldest output, including outputs that left at the limit.
     pub(crate) fn disk_wait(&self, now: Instant) -> Duration {
         self.replies.disk_wait(now).max(self.writes.disk_wait(now))
     }
