@@ -141,7 +141,7 @@ impl Mastership {
         has_view: bool,
     ) -> Vec<MastershipAction> {
         let mut actions = Vec::new();
-        self.replica.set_state(ctx.outbox, state, ctx.now);
+        self.replica.set_state(ctx.outbox, state, reason, ctx.now);
         if matches!(state, SmState::Standby | SmState::NotActive) {
             self.is_new = false;
             self.sm_scan_pending = false;

@@ -9,6 +9,7 @@ use core::time::Duration;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
 
+use super::election::RoleChangeReason;
 use crate::event::{Event, Notice};
 use crate::io::{LoadedReplica, Output, ReplicationRole, StepDownReason};
 use crate::outbox::Outbox;
@@ -148,7 +149,13 @@ impl StandbyReplica {
     }
 
     /// The SM state changed. Must precede all records that the SM persists in this state.
-    pub(super) fn set_state(&mut self, out: &mut Outbox, state: SmState, now: Instant) {
+    pub(super) fn set_state(
+        &mut self,
+        out: &mut Outbox,
+        state: SmState,
+        reason: RoleChangeReason,
+        now: Instant,
+    ) {
         let before = core::mem::replace(&mut self.state, state);
         if before == state || !self.is_enabled {
             return;
@@ -175,6 +182,10 @@ impl StandbyReplica {
                 out.push(Output::Replicate(ReplicationRole::Standby));
             }
             SmState::Discovering => step_down(out, StepDownReason::Stopping),
+            // Stopped without a successor: the records stay the latest.
+            _ if reason == RoleChangeReason::OperatorRequest => {
+                step_down(out, StepDownReason::Stopping);
+            }
             _ => step_down(out, StepDownReason::HandingOver),
         }
     }

@@ -36,7 +36,8 @@ impl Node {
     }
 
     fn set_state(&mut self, state: SmState, ms: u64) {
-        self.replica.set_state(&mut self.out, state, at(ms));
+        let reason = RoleChangeReason::HighestRanked;
+        self.replica.set_state(&mut self.out, state, reason, at(ms));
     }
 
     fn request_load(&mut self, ms: u64) -> u64 {
@@ -118,6 +119,21 @@ fn role_follows_the_sm_state() {
         node.set_state(state, 0);
         assert_eq!(node.outputs(), outputs, "{state}");
     }
+}
+
+/// The next start must not consider the own records superseded.
+#[test]
+fn stop_without_a_successor_is_no_handover() {
+    let mut node = Node::in_states(&[SmState::Master]);
+    let stopped = RoleChangeReason::OperatorRequest;
+    node.replica
+        .set_state(&mut node.out, SmState::NotActive, stopped, at(0));
+    assert_eq!(node.outputs(), ["inactive"]);
+    let mut node = Node::in_states(&[SmState::Master]);
+    let handed_over = RoleChangeReason::HandedOverTo(PortGuid(2));
+    node.replica
+        .set_state(&mut node.out, SmState::NotActive, handed_over, at(0));
+    assert_eq!(node.outputs(), ["handing over"]);
 }
 
 #[test]
