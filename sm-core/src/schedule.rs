@@ -257,6 +257,7 @@ impl SweepSchedule {
 
     pub(crate) const fn stop_timer(&mut self) {
         self.timer = None;
+        self.reread_due = None;
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
@@ -291,5 +292,35 @@ impl SweepSchedule {
         }
         self.timer = None;
         Due::Light
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::attr::NodeInfo;
+    use ferrosm_mad::ids::PortNum;
+    use ferrosm_mad::smp::DrPath;
+
+    use super::*;
+    use crate::subnet::{Node, Subnet};
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_nanos(seconds * 1_000_000_000)
+    }
+
+    fn port() -> PortRef {
+        let node = Node::new(NodeInfo::default(), DrPath::LOCAL);
+        PortRef::new(Subnet::default().add_node(node), PortNum(1))
+    }
+
+    /// A timer that remains would be in the past until the next sweep, and the driver would not sleep.
+    #[test]
+    fn stopped_schedule_has_no_timer() {
+        let mut schedule = SweepSchedule::new(at(0));
+        schedule.reread_port_later(port());
+        assert_eq!(schedule.next(at(0), true), Due::Nothing);
+        assert_eq!(schedule.poll_timeout(), Some(at(0) + REREAD_DELAY));
+        schedule.stop_timer();
+        assert_eq!(schedule.poll_timeout(), None);
     }
 }
