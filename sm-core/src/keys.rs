@@ -21,6 +21,8 @@ use crate::subnet::{Port, PortRef, Subnet};
 /// Keys that one port may have.
 const CANDIDATES_MAX: usize = 6;
 const _: () = assert!(CANDIDATES_MAX <= MAX_RETRIES as usize + 1);
+/// Further keys tried where the port behind a link is unknown, which leaves the candidates that are particular to a port unused.
+const FALLBACKS_MAX: usize = CANDIDATES_MAX - 3;
 
 /// The keys that ports may have, besides those that they report.
 #[derive(Debug, Default)]
@@ -33,8 +35,8 @@ pub(crate) struct MKeyRing {
     neighbours: BTreeMap<(PortGuid, PortNum), PortGuid>,
     /// The configured key before the last reload that changed it.
     previous: MKey,
-    /// A key of `exceptions`, tried where the port behind a link is unknown.
-    fallback: MKey,
+    /// Other keys of `exceptions`, tried where the port behind a link is unknown.
+    fallbacks: [MKey; FALLBACKS_MAX],
 }
 
 impl MKeyRing {
@@ -49,7 +51,7 @@ impl MKeyRing {
             neighbours: links.map(|(of, (to, _))| (*of, *to)).collect(),
             ..Self::default()
         };
-        keys.choose_fallback(configured);
+        keys.choose_fallbacks(configured);
         keys
     }
 
@@ -57,7 +59,7 @@ impl MKeyRing {
     pub(crate) fn change_configured(&mut self, from: MKey, to: MKey) {
         if from != to {
             self.previous = from;
-            self.choose_fallback(to);
+            self.choose_fallbacks(to);
         }
     }
 
@@ -68,13 +70,22 @@ impl MKeyRing {
             previous,
             ..Self::new(restored, configured)
         };
+        self.choose_fallbacks(configured);
     }
 
-    fn choose_fallback(&mut self, configured: MKey) {
-        let known_keys = [configured, self.common];
-        let mut exceptions = self.exceptions.values();
-        let other = exceptions.find(|key| !known_keys.contains(key));
-        self.fallback = other.copied().unwrap_or_default();
+    fn choose_fallbacks(&mut self, configured: MKey) {
+        let known_keys = [configured, self.common, self.previous];
+        self.fallbacks = [MKey::NONE; FALLBACKS_MAX];
+        let mut count = 0;
+        for key in self.exceptions.values() {
+            if !known_keys.contains(key) && !self.fallbacks[..count].contains(key) {
+                self.fallbacks[count] = *key;
+                count += 1;
+                if count == FALLBACKS_MAX {
+                    return;
+                }
+            }
+        }
     }
 
     /// The M_Key that the target of a request is expected to have. Retries try the other keys that it may have: after a key change, or
@@ -120,17 +131,11 @@ impl MKeyRing {
         let exception = guid.and_then(|guid| self.exceptions.get(&guid).copied());
         let exception = exception.unwrap_or_default();
         let unknown = reported == MKey::NONE && exception == MKey::NONE;
-        let candidates = [
-            reported,
-            exception,
-            self.common,
-            configured,
-            self.previous,
-            if unknown { self.fallback } else { MKey::NONE },
-        ];
+        let fallbacks = self.fallbacks.into_iter().filter(|_| unknown);
+        let candidates = [reported, exception, self.common, configured, self.previous];
         let mut distinct = [MKey::NONE; CANDIDATES_MAX];
         let mut count = 0;
-        for key in candidates {
+        for key in candidates.into_iter().chain(fallbacks) {
             if key != MKey::NONE && !distinct[..count].contains(&key) {
                 distinct[count] = key;
                 count += 1;
@@ -187,7 +192,7 @@ impl MKeyRing {
             stays
         });
         self.common = new;
-        self.choose_fallback(new);
+        self.choose_fallbacks(new);
         updates.push(if new == MKey::NONE {
             RecordUpdate::Remove(Record::m_key_key(Record::ALL_PORTS))
         } else {
@@ -222,7 +227,7 @@ impl MKeyRing {
             stays
         });
         if !updates.is_empty() {
-            self.choose_fallback(ctx.cfg.m_key);
+            self.choose_fallbacks(ctx.cfg.m_key);
             ctx.outbox.persist(updates);
         }
     }
@@ -252,4 +257,30 @@ pub(crate) fn reported_key(fabric: &Subnet, p: PortRef) -> MKey {
     };
     let port = fabric.port(end_port).filter(|port| port.known);
     port.map_or(MKey::NONE, Port::m_key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After several key changes, any absent device may return behind a link with an unknown port.
+    #[test]
+    fn all_persisted_keys_are_tried_behind_an_unknown_link() {
+        let keys = [1, 2, 3, 4, 5].map(MKey::new);
+        let exceptions = (1..).map(PortGuid).zip(keys).take(4);
+        let common = (Record::ALL_PORTS, keys[4]);
+        let restored = RestoredState {
+            m_keys: exceptions.chain([common]).collect(),
+            ..RestoredState::default()
+        };
+        let mut ring = MKeyRing {
+            previous: keys[3],
+            ..MKeyRing::default()
+        };
+        ring.load_replica(&restored, keys[4]);
+        let fabric = Subnet::default();
+        let tried = |attempt| ring.key_for(&fabric, keys[4], Target::LocalNode, attempt);
+        let tried: Vec<MKey> = (0..5).map(tried).collect();
+        assert!(keys.iter().all(|key| tried.contains(key)));
+    }
 }
