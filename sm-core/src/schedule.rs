@@ -20,7 +20,6 @@ const REREAD_DELAY: Duration = Duration::from_secs(10);
 /// Kinds of sweep, the most thorough last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SweepKind {
-    Light,
     Local,
     Full,
 }
@@ -108,6 +107,7 @@ pub(crate) enum Due {
 #[derive(Debug, Default)]
 pub(crate) struct SweepSchedule {
     requested: Option<SweepKind>,
+    light_requested: bool,
     /// To be read by the next local sweep.
     next: Rereads,
     /// To be read after the next light sweep: they may have changed after they were read, or did not accept a Set.
@@ -133,9 +133,14 @@ impl SweepSchedule {
         self.requested = self.requested.max(Some(kind));
     }
 
+    /// Requests a light sweep. A local sweep does not replace it.
+    pub(crate) const fn request_light(&mut self) {
+        self.light_requested = true;
+    }
+
     /// Whether a sweep is requested.
     pub(crate) const fn is_requested(&self) -> bool {
-        self.requested.is_some()
+        self.requested.is_some() || self.light_requested
     }
 
     /// Whether a sweep is requested, or a light sweep is due.
@@ -151,6 +156,7 @@ impl SweepSchedule {
     /// Drops requested sweeps.
     pub(crate) const fn cancel(&mut self) {
         self.requested = None;
+        self.light_requested = false;
     }
 
     /// Schedules a switch for the next local sweep.
@@ -204,6 +210,7 @@ impl SweepSchedule {
     /// A full sweep begins: it reads whatever was to be read again.
     pub(crate) fn begin_full_sweep(&mut self, now: Instant, interval: Duration) {
         self.begin_sweep();
+        self.light_requested = false;
         self.next.clear();
         self.after_light.clear();
         self.consistency.begin_full_sweep(now, interval);
@@ -267,17 +274,16 @@ impl SweepSchedule {
     /// What an idle SM does next. `may_sweep` is whether it is the master and has a link; otherwise only full sweeps begin, which
     /// discover who is master.
     pub(crate) fn next(&mut self, now: Instant, may_sweep: bool) -> Due {
+        if may_sweep && core::mem::take(&mut self.light_requested) {
+            let soon = self.last_light + LIGHT_SPACING;
+            self.timer = Some(self.timer.map_or(soon, |t| t.min(soon)));
+        }
         let overdue = self.timer.is_some_and(|t| t + LIGHT_SPACING <= now);
         match self.requested {
             Some(SweepKind::Full) => return Due::Full,
             // A light sweep that is overdue precedes local sweeps, or one local sweep after another would leave no time for it.
             Some(SweepKind::Local) if may_sweep && !overdue => return Due::Local,
-            Some(SweepKind::Light) if may_sweep => {
-                self.requested = None;
-                let soon = self.last_light + LIGHT_SPACING;
-                self.timer = Some(self.timer.map_or(soon, |t| t.min(soon)));
-            }
-            _ => {}
+            Some(SweepKind::Local) | None => {}
         }
         if self.timer.is_none() && may_sweep && !self.after_light.is_empty() {
             // Light sweeps are disabled.
@@ -322,5 +328,16 @@ mod tests {
         assert_eq!(schedule.poll_timeout(), Some(at(0) + REREAD_DELAY));
         schedule.stop_timer();
         assert_eq!(schedule.poll_timeout(), None);
+    }
+    #[test]
+    fn requested_light_sweep_follows_a_local_sweep() {
+        let mut schedule = SweepSchedule::new(at(0));
+        schedule.request(SweepKind::Local);
+        schedule.request_light();
+        assert_eq!(schedule.next(at(0), true), Due::Local);
+        let light_due = schedule.begin_local_sweep();
+        schedule.finish_sweep(at(0), Duration::ZERO, light_due);
+        assert_eq!(schedule.next(at(0), true), Due::Nothing);
+        assert_eq!(schedule.next(at(0) + LIGHT_SPACING, true), Due::Light);
     }
 }

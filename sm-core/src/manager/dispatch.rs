@@ -236,7 +236,7 @@ impl SubnetManager {
         let own_lid = self.lids.sm_lid(&self.subnet);
         let outcome = with_ctx!(self, |ctx| self.traps.on_trap(ctx, received, own_lid));
         if outcome.needs_light_sweep {
-            self.schedule.request(SweepKind::Light);
+            self.schedule.request_light();
         }
         if let Some((notice, at)) = outcome.forward {
             self.forward(&notice, at);
