@@ -15,6 +15,7 @@ use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::TimedOut;
+use crate::subnet::NodeIdx;
 use crate::sweep::discovery;
 use crate::traps::Reread;
 
@@ -113,15 +114,14 @@ impl SubnetManager {
                 let stays_set = with_ctx!(self, |ctx| discovery::on_switch_info(
                     ctx, n, outcome, top, mode
                 ));
-                if let Some(sweep) = self.activity.sweep_mut().filter(|_| stays_set) {
-                    sweep.uncleared_switches.insert(n);
-                }
+                self.note_uncleared(n, stays_set);
             }
             SmpOp::ClearPortStateChange(n) => {
                 let mode = self.read_mode();
-                with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
+                let stays_set = with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
                     ctx, n, outcome, mode
                 ));
+                self.note_uncleared(n, stays_set);
             }
             SmpOp::PortInfo(p) => match outcome {
                 SmpOutcome::Response {
@@ -229,6 +229,13 @@ impl SubnetManager {
                     outcome
                 ));
             }
+        }
+    }
+
+    /// The ports of a switch are read by the sweep; `stays_set`: while its PortStateChange remains set.
+    fn note_uncleared(&mut self, n: NodeIdx, stays_set: bool) {
+        if let Some(sweep) = self.activity.sweep_mut().filter(|_| stays_set) {
+            sweep.uncleared_switches.insert(n);
         }
     }
 

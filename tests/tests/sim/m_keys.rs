@@ -368,3 +368,35 @@ fn host_with_a_changed_m_key_is_not_reported_as_silent() {
     lab.run_until_correct(60);
     assert!(!is_reported(&lab));
 }
+
+/// Another SM gives a switch an M_Key that allows Gets only. It keeps its place in the fabric: the hosts behind it stay reachable.
+#[test]
+fn switch_that_rejects_sets_stays_in_the_fabric() {
+    use ferrosm_sim::faults::FabricAction;
+    let mut lab = protected_lab(1);
+    let host = PortAt::new(9, 1);
+    let fabric = lab.world.fabric();
+    let edge = fabric.peer(host).expect("a cable");
+    let guid = fabric.node_guid(edge.node);
+    let port0 = PortAt::new(edge.node, 0);
+    let mut info = fabric.port_info(port0).expect("port 0");
+    info.m_key_protect_bits = 1;
+    let core = lab.manager().core();
+    let switch = core.subnet().node_by_guid(guid);
+    let switch = switch.and_then(|n| core.subnet().get(n));
+    let path = switch.expect("a known switch").path;
+    set_key(&mut lab, path, 0xAAAA, info, 0xDDDD);
+    lab.world.act(FabricAction::Cut(host)).expect("a cable");
+    for _ in 0..2 {
+        lab.world
+            .with_sm(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
+        let before = lab.manager().reports().len();
+        lab.until("a full sweep", 60, |lab| {
+            let reports = lab.manager().reports();
+            reports[before..].iter().any(|report| !report.local)
+        });
+        let subnet = lab.manager().core().subnet();
+        assert!(subnet.node_by_guid(guid).is_some());
+        lab.world.run_for(Duration::from_secs(15));
+    }
+}

@@ -54,6 +54,14 @@ impl ReadPhase {
     pub(crate) const fn is_discovering(self) -> bool {
         matches!(self, Self::Discovery(_) | Self::Routing(_))
     }
+
+    /// As [`Self::is_discovering`], in a full sweep.
+    const fn is_full_discovery(self) -> bool {
+        matches!(
+            self,
+            Self::Discovery(ScopeKind::Full) | Self::Routing(ScopeKind::Full)
+        )
+    }
 }
 
 /// What follows from a NodeInfo response.
@@ -392,8 +400,7 @@ fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let port0 = PortRef::new(n, PortNum::ZERO);
     let attr = id::SWITCH_INFO;
     ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
-    if let ReadPhase::Discovery(ScopeKind::Full) | ReadPhase::Routing(ScopeKind::Full) = mode.phase
-    {
+    if mode.phase.is_full_discovery() {
         exclude_node(ctx, n, &QuarantineReason::NoResponse);
         return;
     }
@@ -426,16 +433,23 @@ pub(crate) fn on_description(ctx: &mut Ctx<'_>, n: NodeIdx, outcome: &SmpOutcome
     }
 }
 
-/// PortStateChange was cleared: the ports are read now.
+/// PortStateChange was cleared: the ports are read now. A full sweep also reads them if the Set was not answered, because the switch has
+/// answered a Get. Returns whether the ports are read while PortStateChange remains set.
 pub(crate) fn on_port_state_change_cleared(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,
     outcome: &SmpOutcome,
     mode: ReadMode,
-) {
-    if matches!(outcome, SmpOutcome::Unanswered) {
+) -> bool {
+    let is_unanswered = matches!(outcome, SmpOutcome::Unanswered);
+    if is_unanswered && !mode.phase.is_full_discovery() {
         on_switch_info_failed(ctx, n, mode);
-        return;
+        return false;
+    }
+    if is_unanswered {
+        let port0 = PortRef::new(n, PortNum::ZERO);
+        let attr = id::SWITCH_INFO;
+        ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
     }
     if let Some((data, node)) = outcome.data().zip(ctx.fabric.get_mut(n)) {
         node.switch_raw = Some(*data);
@@ -443,6 +457,7 @@ pub(crate) fn on_port_state_change_cleared(
     if mode.phase.is_discovering() {
         read_ports(ctx, n);
     }
+    is_unanswered
 }
 
 fn read_ports(ctx: &mut Ctx<'_>, n: NodeIdx) {
