@@ -82,7 +82,6 @@ impl SubnetManager {
     pub(super) fn finish_light_sweep(&mut self) {
         self.set_activity(Activity::Idle);
         self.schedule.arm_timer(self.now, self.cfg.sweep_interval);
-        self.mastership.cancel_pending_scan();
         self.compare_sms();
         if !self.activity.is_idle() {
             // A handover began, or another SM is master.

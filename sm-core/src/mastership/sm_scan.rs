@@ -68,11 +68,6 @@ impl Mastership {
         self.query_sms(ctx);
     }
 
-    /// A light sweep queries all SMs: no other scan is needed.
-    pub(crate) const fn cancel_pending_scan(&mut self) {
-        self.sm_scan_pending = false;
-    }
-
     /// Takes the request for a scan; returns whether to start one.
     pub(crate) fn take_pending_scan(&mut self) -> bool {
         core::mem::take(&mut self.sm_scan_pending) && self.role() == SmState::Master

@@ -14,7 +14,7 @@ use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::smp::DrPath;
-use ferrosm_sim::faults::FabricAction;
+use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::multicast_members::{BROADCAST, Members};
@@ -286,6 +286,33 @@ fn trap_144_reports_the_priority() {
     }
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], second);
+}
+
+/// The trap arrives while a light sweep waits for a slow switch, after the standby has answered the SMInfo query of that sweep.
+#[test]
+fn priority_trap_during_a_light_sweep_is_not_lost() {
+    let mut lab = up(5);
+    let second = join_as(&mut lab, THERE, 0);
+    lab.world.run_for(Duration::from_secs(31));
+    let slow = Faults {
+        delay: Duration::from_millis(150),
+        ..Faults::NONE
+    };
+    let switch = lab.world.fabric().peer(lab.at).expect("a cable").node;
+    lab.world.set_node_faults(switch, Some(slow));
+    let deadline = lab.world.now() + Duration::from_secs(11);
+    let began = lab
+        .world
+        .run_until_true(deadline, |world| world.in_flight() > 4);
+    assert!(began, "no light sweep");
+    lab.world.run_for(Duration::from_millis(50));
+    lab.world.set_node_faults(switch, None);
+    let higher_priority = cfg(Some(&lab), 9);
+    lab.world.with_sm(second, |sm, now| {
+        sm.command(Input::Config(Box::new(higher_priority)), now);
+    });
+    lab.world.run_for(Duration::from_millis(500));
+    assert_eq!(role(&lab, second), SmState::Master);
 }
 
 /// With the highest `master_priority`, the master stays master when an SM of higher priority returns. Without it, that SM takes over.
