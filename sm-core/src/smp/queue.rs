@@ -158,7 +158,7 @@ pub(crate) struct SmpQueue<I> {
     without_device: VecDeque<I>,
     /// Requests due for a retry, by their latest transaction ID. Entries of requests that completed meanwhile are skipped.
     retries_due: VecDeque<Tid>,
-    /// In order of time: all requests have the same timeout.
+    /// In order of time.
     deadlines: VecDeque<(Instant, Tid)>,
 }
 
@@ -439,7 +439,10 @@ impl<I: Copy> SmpQueue<I> {
         {
             self.deadlines.pop_front();
         }
-        self.deadlines.push_back((now + self.limits.timeout, tid));
+        // Before the deadlines of requests that were sent with a longer timeout.
+        let due = now + self.limits.timeout;
+        let position = self.deadlines.partition_point(|(other, _)| *other <= due);
+        self.deadlines.insert(position, (due, tid));
         Some(Dispatch { tid, item, attempt })
     }
 

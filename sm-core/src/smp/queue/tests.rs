@@ -241,3 +241,20 @@ fn busy_agent_is_retried_after_the_timeout() {
     }
     assert!(failed > 0);
 }
+
+/// The timeout of an SMInfo scan or a reload is shorter than that of requests in flight.
+#[test]
+fn shorter_timeout_expires_first() {
+    let mut q = smp_queue(8, 8, 3);
+    q.enqueue(DeviceId(0), 0);
+    let first = drain(&mut q, Instant::START);
+    q.set_limits(Limits {
+        timeout: 50 * MS,
+        ..q.limits
+    });
+    q.enqueue(DeviceId(0), 1);
+    let second = drain(&mut q, Instant::START);
+    assert_eq!(q.deadline(), Some(Instant::START + 50 * MS));
+    assert_eq!(q.expired(Instant::START + 50 * MS), Some(second[0].tid));
+    assert_eq!(q.expired(Instant::START + 200 * MS), Some(first[0].tid));
+}
