@@ -60,14 +60,15 @@ impl TrapMonitor {
 
     /// Counts a trap. Returns whether it belongs to a storm.
     fn is_storm(&mut self, number: u16, lid: Lid, port: PortNum, now: Instant) -> bool {
-        if self.seen.len() >= Self::MAX {
+        let source = (number, lid, port);
+        if self.seen.len() >= Self::MAX && !self.seen.contains_key(&source) {
             self.seen
                 .retain(|_, (_, last)| now.since(*last) < Self::QUIET);
             if self.seen.len() >= Self::MAX {
                 return true;
             }
         }
-        let (count, last) = self.seen.entry((number, lid, port)).or_insert((0, now));
+        let (count, last) = self.seen.entry(source).or_insert((0, now));
         *count = if now.since(*last) < Self::QUIET {
             count.saturating_add(1)
         } else {
@@ -304,6 +305,10 @@ mod tests {
             assert_eq!(is_storm, usize::from(lid) >= TrapMonitor::MAX, "{lid}");
         }
         assert_eq!(traps.seen.len(), TrapMonitor::MAX);
+        assert!(
+            !traps.is_storm(131, Lid(0), PortNum(1), at(1)),
+            "a known source"
+        );
         assert!(!traps.is_storm(131, Lid(5_000), PortNum(1), at(5_000)));
     }
 
