@@ -22,7 +22,7 @@ use crate::io::Event;
 use crate::keys::reported_key;
 use crate::location::Location;
 use crate::schedule::LIGHT_SPACING;
-use crate::subnet::{Node, NodeIdx, PortRef};
+use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 
 /// A re-read that a trap causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -174,7 +174,7 @@ impl TrapMonitor {
         if number == TrapNumber::BadMKey && self.m_key_violations.len() < Self::MAX {
             self.m_key_violations.insert(at.node);
         }
-        let rereads = rereads(&notice, at);
+        let rereads = rereads(ctx.fabric, &notice, at);
         if is_storm {
             self.delayed.extend(rereads);
         } else {
@@ -238,27 +238,31 @@ fn named_port(notice: &Notice) -> (Lid, PortNum) {
 }
 
 /// The re-reads after a trap of a known port.
-fn rereads(notice: &Notice, at: PortRef) -> Vec<Reread> {
+fn rereads(fabric: &Subnet, notice: &Notice, at: PortRef) -> Vec<Reread> {
     match notice.trap_number {
         TrapNumber::LinkStateChange => vec![Reread::Switch(at.node)],
         TrapNumber::LocalLinkIntegrity | TrapNumber::BufferOverrun | TrapNumber::FlowControl => {
             vec![Reread::Port(at)]
         }
         TrapNumber::LocalChange => {
-            local_change_rereads(&LocalChangeDetails::decode(&notice.data_details), at)
+            let change = LocalChangeDetails::decode(&notice.data_details);
+            let has_sm = fabric.port(at).is_some_and(Port::has_sm);
+            local_change_rereads(&change, at, has_sm)
         }
         _ => Vec::new(),
     }
 }
 
 /// Trap 144: a changed NodeDescription is read alone, a changed SM priority starts an SMInfo scan, any other change a read of PortInfo.
-fn local_change_rereads(change: &LocalChangeDetails, at: PortRef) -> Vec<Reread> {
+/// The scan includes only ports that are known to have an SM, so PortInfo of another one is read as well.
+fn local_change_rereads(change: &LocalChangeDetails, at: PortRef, has_sm: bool) -> Vec<Reread> {
     const NAME: u16 = LocalChangeDetails::NODE_DESCRIPTION;
     const PRIORITY: u16 = LocalChangeDetails::SM_PRIORITY;
     let flags = flags_of(change);
     let name = (flags & NAME != 0).then_some(Reread::Description(at.node));
     let sms = (flags & PRIORITY != 0).then_some(Reread::Sms);
-    let port = (flags != NAME && flags != PRIORITY).then_some(Reread::Port(at));
+    let is_other_change = flags != NAME && flags != PRIORITY;
+    let port = (is_other_change || sms.is_some() && !has_sm).then_some(Reread::Port(at));
     name.into_iter().chain(sms).chain(port).collect()
 }
 
@@ -273,6 +277,9 @@ pub(crate) const fn flags_of(change: &LocalChangeDetails) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use ferrosm_mad::attr::{CapMask, NodeInfo, NodeType, PortInfo};
+    use ferrosm_mad::smp::DrPath;
+
     use super::*;
 
     const SOURCE: Lid = Lid(7);
@@ -310,6 +317,39 @@ mod tests {
             "a known source"
         );
         assert!(!traps.is_storm(131, Lid(5_000), PortNum(1), at(5_000)));
+    }
+
+    /// An SMInfo scan would not include an SM whose port was last read without one.
+    #[test]
+    fn priority_change_of_an_unknown_sm_causes_a_port_read() {
+        let mut fabric = Subnet::default();
+        let info = NodeInfo {
+            node_type: NodeType::Ca,
+            num_ports: 1,
+            ..NodeInfo::default()
+        };
+        let node = fabric.add_node(Node::new(info, DrPath::LOCAL));
+        let sm = PortRef::new(node, PortNum(1));
+        let change = LocalChangeDetails {
+            other_local_changes: true,
+            change_flags: LocalChangeDetails::SM_PRIORITY,
+            ..LocalChangeDetails::default()
+        };
+        let notice = Notice {
+            trap_number: TrapNumber::LocalChange,
+            data_details: change.encode(),
+            ..Notice::default()
+        };
+        assert_eq!(
+            rereads(&fabric, &notice, sm),
+            [Reread::Sms, Reread::Port(sm)]
+        );
+        let info = PortInfo {
+            capability_mask: CapMask(CapMask::IS_SM),
+            ..PortInfo::default()
+        };
+        fabric.port_mut(sm).unwrap().raw = info.encode().into();
+        assert_eq!(rereads(&fabric, &notice, sm), [Reread::Sms]);
     }
 
     /// Re-reads for storm sources are due once a second, and once more after the last trap.

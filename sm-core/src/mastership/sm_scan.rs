@@ -1,6 +1,6 @@
 //! SMInfo scans: query all SMs that discovery found, in a sweep or outside one (IBA vol. 1, 14.4.1).
 
-use ferrosm_mad::attr::{CapMask, PortInfo, SmState};
+use ferrosm_mad::attr::{PortInfo, SmState};
 use ferrosm_mad::ids::Lid;
 
 use super::election::ElectionInput;
@@ -14,12 +14,10 @@ use crate::subnet::{Port, PortRef, Subnet};
 /// Ports whose PortInfo reports an SM, except the SM's own port.
 pub(crate) fn sm_ports(fabric: &Subnet) -> Vec<PortRef> {
     let local = fabric.local();
-    let has_sm = |p: &PortRef| {
-        let port = fabric.port(*p);
-        port.is_some_and(|port| port.info().capability_mask.has(CapMask::IS_SM))
-    };
     let ports = fabric.end_ports().filter(|p| Some(*p) != local);
-    ports.filter(has_sm).collect()
+    ports
+        .filter(|p| fabric.port(*p).is_some_and(Port::has_sm))
+        .collect()
 }
 
 /// Whether end ports are in use by a master that is not this SM and did not respond. `own_lid` is the LID assigned to this SM,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{
-    LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SwitchInfo,
+    CapMask, LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SwitchInfo,
 };
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 use ferrosm_mad::smp::DrPath;
@@ -154,6 +154,12 @@ impl Port {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&self.raw[..8]);
         MKey::new(u64::from_be_bytes(bytes))
+    }
+
+    /// Whether PortInfo reports an SM.
+    #[must_use]
+    pub fn has_sm(&self) -> bool {
+        self.info().capability_mask.has(CapMask::IS_SM)
     }
 
     /// Link speed per physical lane, with FDR10 distinguished from QDR.
