@@ -277,7 +277,7 @@ impl StateDir {
 fn in_use(path: &Path) -> Failure {
     Failure::with_hint(
         format!("another ferrosm uses state directory {}", path.display()),
-        "Stop it, or name another directory with --state-dir.",
+        "A running service locks its directory. Name another one with --state-dir; to read this one, stop the service (a standby takes over).",
     )
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
+use crate::event::NoLinkReason;
 use crate::io::Event;
 use crate::multicast::{MftReadback, MftUpdate};
 use crate::partitions::PartitionTables;
@@ -312,8 +313,8 @@ pub(super) struct SweepHistory {
     pub(super) added_links: BTreeSet<(PortRef, PortRef)>,
     /// Members of partitions that were no ports of the subnet in the last sweep as master.
     pub(super) absent_members: Vec<AbsentMember>,
-    /// The SM's own port could not be used, and has not been reported as usable since.
-    pub(super) lost_link: bool,
+    /// Why the SM's own port cannot be used, as reported last; `None` if it is reported as usable.
+    pub(super) no_link: Option<NoLinkReason>,
 }
 
 impl SubnetManager {

@@ -209,8 +209,9 @@ impl SubnetManager {
         self.elect(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
         self.commands.on_no_link(&mut self.out);
-        self.last_sweep.lost_link = true;
-        self.emit(Event::LocalPortUnusable(reason));
+        if self.last_sweep.no_link.replace(reason) != Some(reason) {
+            self.emit(Event::LocalPortUnusable(reason));
+        }
     }
 
     /// Discovery has received all responses.
@@ -220,7 +221,7 @@ impl SubnetManager {
             self.no_link(NoLinkReason::LocalNodeUnknown);
             return None;
         };
-        if core::mem::take(&mut self.last_sweep.lost_link) {
+        if self.last_sweep.no_link.take().is_some() {
             self.emit(Event::LocalPortUsable(self.subnet.port_name(local)));
         }
         self.report_additions();

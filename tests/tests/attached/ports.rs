@@ -232,7 +232,7 @@ fn down_port_is_served_once_its_link_comes_up() {
         let mut sm = host.ferrosm(named);
         wait_for_log(&mut sm, "waiting for link");
         // The SM has read its own port and found it Down.
-        wait_for_log(&mut sm, "no link");
+        wait_for_log(&mut sm, "local port unusable");
         host.plug();
         host.wait_until_served();
         let _ = stop(sm);
