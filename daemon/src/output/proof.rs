@@ -147,7 +147,7 @@ fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
         "",
         format!(
             "no routing can have fewer than {:.1} on the busiest link",
-            quality.least_load
+            quality.max_load_bound
         ),
     );
     // With equal link rates, it is the same number.

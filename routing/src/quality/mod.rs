@@ -105,7 +105,7 @@ pub struct ShiftCongestion {
     /// Flows over the busiest channel in the worst shift; at most 1 without congestion.
     pub worst: u32,
     /// Distance of the (first) worst shift; 0 if no channel carries flows.
-    pub worst_by: usize,
+    pub worst_distance: usize,
     /// Mean number of flows over the busiest channel of a shift.
     pub mean: f64,
 }
@@ -127,7 +127,7 @@ pub struct Quality {
     /// Mean load of all channels: lower bound of the maximum load for paths of these lengths.
     pub mean_load: f64,
     /// Mean load of all channels with shortest paths: lower bound of the maximum load of any routing.
-    pub least_load: f64,
+    pub max_load_bound: f64,
     /// Pairs by number of channels on the path.
     pub hop_histogram: Vec<u64>,
     /// Effective bisection bandwidth, 1 at best; `None` with fewer than 2 end ports.
@@ -174,7 +174,7 @@ impl fmt::Display for Quality {
             self.channels,
             self.max_load,
             self.mean_load,
-            self.least_load,
+            self.max_load_bound,
             self.mean_hops(),
             self.max_hops()
         )?;
@@ -217,7 +217,7 @@ pub fn measure(topo: &Topology, tables: &Tables, vl_plan: &VlPlan, effort: &Effo
         max_load: loads.load.iter().copied().max().unwrap_or(0),
         max_load_by_rate: max_load_by_rate(topo, &loads.load),
         mean_load: mean(total),
-        least_load: mean(loads::shortest(&paths, topo)),
+        max_load_bound: mean(loads::shortest(&paths, topo)),
         all_to_all: loads::all_to_all(&paths, &loads),
         hop_histogram: loads.hop_histogram,
         bisection: SampleStats::from_sample(&patterns::bisections(&paths, effort, false)),

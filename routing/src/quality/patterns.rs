@@ -73,7 +73,7 @@ pub(super) fn shifts(paths: &RoutedPaths<'_>, order: &[usize], effort: &Effort) 
     ShiftCongestion {
         stages,
         worst,
-        worst_by: busiest
+        worst_distance: busiest
             .iter()
             .find(|b| worst > 0 && b.0 == worst)
             .map_or(0, |b| b.1),

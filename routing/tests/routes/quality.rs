@@ -92,7 +92,7 @@ fn figures_of_one_link_match_hand_count() {
     let tables = route("updn", &topo);
     let q = quick(&topo, &tables);
     assert_eq!((q.hosts, q.channels, q.pairs), (4, 2, 12));
-    assert_eq!((q.max_load, q.mean_load, q.least_load), (4, 4.0, 4.0));
+    assert_eq!((q.max_load, q.mean_load, q.max_load_bound), (4, 4.0, 4.0));
     assert_eq!(q.hop_histogram, [4, 8]);
     assert_eq!((q.max_hops(), q.mean_hops()), (1, 8.0 / 12.0));
     assert_eq!(q.all_to_all, 2);
@@ -100,7 +100,7 @@ fn figures_of_one_link_match_hand_count() {
     let expected_shift = ShiftCongestion {
         stages: 3,
         worst: 2,
-        worst_by: 2,
+        worst_distance: 2,
         mean: 4.0 / 3.0,
     };
     assert_eq!((q.shift, q.shift_by_leaf), (expected_shift, expected_shift));
@@ -111,7 +111,7 @@ fn figures_of_one_link_match_hand_count() {
     // Alternating between the switches: in a shift by one or three, all flows cross the link.
     let order = [3, 5, 4, 6].map(Lid);
     let s = shifts(&topo, &tables, &order, &Effort::default());
-    assert_eq!((s.worst, s.worst_by, s.mean), (2, 1, 4.0 / 3.0));
+    assert_eq!((s.worst, s.worst_distance, s.mean), (2, 1, 4.0 / 3.0));
 }
 
 /// A fabric without pairs does not panic.
@@ -189,12 +189,12 @@ fn closed_form_on_full_tree_has_no_shift_congestion() {
         assert_eq!((q.shift.worst, q.shift_by_leaf.worst), (1, 1));
         assert_eq!(q.shift.stages, (leaves * width - 1).min(100));
         assert_eq!(q.all_to_all, width.min(leaves - 1) as u64);
-        assert_eq!(q.max_load as f64, q.least_load, "perfectly balanced");
+        assert_eq!(q.max_load as f64, q.max_load_bound, "perfectly balanced");
         // All through one spine.
         let single_spine = clos.tables(|_, _, _| 0);
         let q = quick(&clos.topo, &single_spine);
         assert_eq!(q.shift.worst as usize, width);
-        assert_eq!(q.max_load as f64, q.least_load * width as f64);
+        assert_eq!(q.max_load as f64, q.max_load_bound * width as f64);
         let end_ports = leaves * width;
         assert_eq!(q.all_to_all as usize, width.min(end_ports - width));
     }
@@ -293,7 +293,7 @@ proptest! {
         let total: usize = through.values().map(Vec::len).sum();
         let channels = topo.num_channels().max(1) as f64;
         prop_assert!((q.mean_load - total as f64 / channels).abs() < 1e-9);
-        prop_assert!((q.least_load - shortest as f64 / channels).abs() < 1e-9);
+        prop_assert!((q.max_load_bound - shortest as f64 / channels).abs() < 1e-9);
         let lesser_end_count = |pairs: &Vec<(Lid, Lid)>| {
             let distinct = |end: fn(&(Lid, Lid)) -> Lid| pairs.iter().map(end).collect::<BTreeSet<_>>().len();
             distinct(|p| p.0).min(distinct(|p| p.1))

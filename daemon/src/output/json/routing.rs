@@ -12,12 +12,12 @@
 //!   "vl_usage": { "used": 1, "channels": [64], "reversible": true, "sl_pairs": [240] },
 //!   "quality": {
 //!     "hosts": 16, "channels": 64, "pairs": 240, "max_load": 16, "max_load_by_rate": 16.0,
-//!     "mean_load": 12.0, "least_load": 12.0,
+//!     "mean_load": 12.0, "max_load_bound": 12.0,
 //!     "hop_histogram": [0, 0, 48, 0, 192],
 //!     "bisection": { "mean": 0.71, "min": 0.5, "max": 1.0 },
 //!     "all_to_all": 4, "random_permutation": 2,
-//!     "shift": { "stages": 15, "worst": 2, "worst_by": 3, "mean": 1.2 },
-//!     "shift_by_leaf": { "stages": 15, "worst": 1, "worst_by": 1, "mean": 1.0 }
+//!     "shift": { "stages": 15, "worst": 2, "worst_distance": 3, "mean": 1.2 },
+//!     "shift_by_leaf": { "stages": 15, "worst": 1, "worst_distance": 1, "mean": 1.0 }
 //!   },
 //!   "compute_ms": 1.9, "engine_ms": 1.7, "proof_ms": 0.2, "quality_ms": 0.9, "peak_memory_bytes": 12345678
 //! }
@@ -31,8 +31,12 @@
 //! | `rejections` | engines that were rejected |
 //! | `messages`, `warnings` | see [`super::message`]; warnings such as GUIDs of input files that are not in the fabric |
 //! | `nodes_outside` | nodes of other connected components, which are not routed |
+//! | `max_load_bound` | lower bound of `max_load` for any routing of this fabric |
 //! | `bisection` | share of a link's bandwidth per pair (method of ORCS) |
+//! | `all_to_all` | maximum over all channels of the lesser of its sources and destinations |
+//! | `random_permutation` | median of the flows on the busiest channel in a random permutation |
 //! | `shift`, `shift_by_leaf` | flows on the busiest channel if each host sends to the host N positions later, by LID or in leaf order |
+//! | `worst_distance` | N of the shift with the most flows on one channel |
 //! | `slow_links` | links between switches that run slower than other links of both switches |
 //! | `max_load_by_rate` | most routes over a channel, weighted with its rate relative to the fastest link; `null` if a rate is unknown |
 //! | `compute_ms` | time of all engines that were tried, with verification |
@@ -96,7 +100,7 @@ struct QualityMembers<'a> {
     max_load: u64,
     max_load_by_rate: Option<f64>,
     mean_load: f64,
-    least_load: f64,
+    max_load_bound: f64,
     hop_histogram: &'a [u64],
     bisection: Option<Spread>,
     all_to_all: u64,
@@ -116,7 +120,7 @@ struct Spread {
 struct Shift {
     stages: usize,
     worst: u32,
-    worst_by: usize,
+    worst_distance: usize,
     mean: f64,
 }
 
@@ -175,7 +179,7 @@ fn quality_members(q: &Quality) -> QualityMembers<'_> {
     let shift = |s: quality::ShiftCongestion| Shift {
         stages: s.stages,
         worst: s.worst,
-        worst_by: s.worst_by,
+        worst_distance: s.worst_distance,
         mean: s.mean,
     };
     QualityMembers {
@@ -185,7 +189,7 @@ fn quality_members(q: &Quality) -> QualityMembers<'_> {
         max_load: q.max_load,
         max_load_by_rate: q.max_load_by_rate,
         mean_load: q.mean_load,
-        least_load: q.least_load,
+        max_load_bound: q.max_load_bound,
         hop_histogram: &q.hop_histogram,
         bisection: q.bisection.map(|b| Spread {
             mean: b.mean,
