@@ -112,7 +112,7 @@ pub struct SmConfig {
     /// Attempts to send HANDOVER to an SM that does not respond.
     pub handover_tries: u8,
     /// Polls to wait for a higher-ranked standby to become master, or for a lower-ranked master to hand over.
-    pub patience: u8,
+    pub wait_polls: u8,
     /// Ports at which other SMs are accepted; `None` for all.
     pub allowed_sms: Option<Arc<BTreeSet<PortGuid>>>,
     /// Whether the SM writes to a subnet that another SM has configured only after the operator allows it.
@@ -201,7 +201,7 @@ impl Default for SmConfig {
             peer_poll_interval: Duration::from_secs(1),
             peer_poll_retries: 2,
             handover_tries: 3,
-            patience: 30,
+            wait_polls: 30,
             allowed_sms: None,
             refuse_managed_subnet: false,
         }

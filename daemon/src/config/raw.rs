@@ -84,8 +84,8 @@ pub struct SmKeys {
     pub master_priority: Bounded<0, 15>,
     /// Number of HANDOVERs to an SM that does not respond.
     pub handover_tries: Bounded<1, 100>,
-    /// Polls of a higher-ranked standby before this SM becomes master, or of a lower-ranked master before this SM hands over to it.
-    pub patience: Bounded<1, 200>,
+    /// Polls to wait for a higher-ranked standby to become master, or for a lower-ranked master to hand over.
+    pub wait_polls: Bounded<1, 200>,
     /// Port GUIDs of SMs on the allow-list; empty for all.
     pub allowed_guids: Vec<Hex64>,
     /// Whether the SM does not take over a subnet that a silent SM configured.
@@ -291,7 +291,7 @@ impl Default for SmKeys {
             peer_poll_retries: Bounded::clamped(core.peer_poll_retries.into()),
             master_priority: Bounded::clamped(core.master_priority.into()),
             handover_tries: Bounded::clamped(core.handover_tries.into()),
-            patience: Bounded::clamped(core.patience.into()),
+            wait_polls: Bounded::clamped(core.wait_polls.into()),
             allowed_guids: Vec::new(),
             refuse_managed_subnet: core.refuse_managed_subnet,
         }

@@ -287,7 +287,7 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         peer_poll_retries: raw.sm.peer_poll_retries.to(),
         master_priority: raw.sm.master_priority.to(),
         handover_tries: raw.sm.handover_tries.to(),
-        patience: raw.sm.patience.to(),
+        wait_polls: raw.sm.wait_polls.to(),
         allowed_sms: (!raw.sm.allowed_guids.is_empty())
             .then(|| Arc::new(guids(&raw.sm.allowed_guids))),
         refuse_managed_subnet: raw.sm.refuse_managed_subnet,

@@ -133,7 +133,7 @@ fn election_settings(cfg: &SmConfig, ferrosm_peers: &BTreeSet<PortGuid>) -> Elec
         peer_poll_interval: cfg.peer_poll_interval,
         peer_missed_polls: cfg.peer_poll_retries.saturating_add(1),
         handover_tries: cfg.handover_tries,
-        max_missed_polls: cfg.patience,
+        wait_polls: cfg.wait_polls,
         allowed: cfg.allowed_sms.clone(),
         refuse_managed: cfg.refuse_managed_subnet,
         ..ElectionSettings::default()

@@ -133,7 +133,7 @@ impl Setup {
             poll_interval: Duration::ZERO,
             missed_polls: if self.impatient { 1 } else { 2 },
             handover_tries: if self.impatient { 1 } else { 2 },
-            max_missed_polls: 2,
+            wait_polls: 2,
             successor_scan_interval: Duration::ZERO,
             successor_scans_max: 1,
             allowed: None,

@@ -65,15 +65,15 @@ fn reaction_time(cfg: &SmConfig) -> Duration {
     let polls = cfg.sm_poll_interval * misses(cfg.sm_poll_retries);
     let peers = cfg.peer_poll_interval * misses(cfg.peer_poll_retries);
     let slowest = cfg.sm_poll_interval.max(cfg.peer_poll_interval);
-    polls.max(peers) + slowest * u32::from(cfg.patience)
+    polls.max(peers) + slowest * u32::from(cfg.wait_polls)
 }
 
 /// Time within which all SMs must have converged after the faults end: detection of the other SMs, an SMInfo scan and a
 /// few sweeps, one after the other. Clocks may be slower by a fifth.
 fn convergence_limit(plans: &[SmPlan]) -> Duration {
     let all = plans.iter().map(|p| {
-        let patience = p.cfg.smp_timeout * (1 + u32::from(p.cfg.smp_retries));
-        reaction_time(&p.cfg) + (p.cfg.sweep_interval + patience * 4) * 3
+        let no_response = p.cfg.smp_timeout * (1 + u32::from(p.cfg.smp_retries));
+        reaction_time(&p.cfg) + (p.cfg.sweep_interval + no_response * 4) * 3
     });
     all.max().unwrap_or_default() * 3 / 2 + Duration::from_secs(10)
 }
@@ -164,7 +164,7 @@ fn print_plans(sim: &Simulation, plans: &[SmPlan]) {
     for (i, p) in plans.iter().enumerate() {
         let c = &p.cfg;
         println!(
-            "{i}: {:?} {:?} {} {}/{} polls {:?}*{} peers {}: {:?}*{} patience {} {:?} {:?}",
+            "{i}: {:?} {:?} {} {}/{} polls {:?}*{} peers {}: {:?}*{} wait {} {:?} {:?}",
             p.at,
             sim.slots[i].guid,
             if sim.lab.world.fabric().is_switch(p.at.node) {
@@ -179,7 +179,7 @@ fn print_plans(sim: &Simulation, plans: &[SmPlan]) {
             c.peer_sms.len(),
             c.peer_poll_interval,
             c.peer_poll_retries,
-            c.patience,
+            c.wait_polls,
             p.replica_mode,
             p.clock
         );

@@ -132,7 +132,7 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
         sm_poll_retries: u8::try_from(rng.below(4)).unwrap(),
         peer_poll_interval: Duration::from_millis(100 * (1 + rng.below(12))),
         peer_poll_retries: u8::try_from(rng.below(4)).unwrap(),
-        patience: u8::try_from(3 + rng.below(8)).unwrap(),
+        wait_polls: u8::try_from(3 + rng.below(8)).unwrap(),
         ..SmConfig::default()
     };
     let has_skewed_clocks = rng.one_in(2);

@@ -362,7 +362,7 @@ impl Election {
             MasterState::Waiting(wait) if peer.is_master() => {
                 wait.missed = 0;
                 wait.polls = wait.polls.saturating_add(1);
-                if wait.polls >= self.settings.max_missed_polls {
+                if wait.polls >= self.settings.wait_polls {
                     out.push(Decision::Notice(ElectionNotice::LowerMasterRemains(
                         peer.guid,
                     )));

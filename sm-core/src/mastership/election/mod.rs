@@ -16,10 +16,10 @@
 //! * An offering master stops writing before it sends HANDOVER and becomes standby after the other SM has taken over. If the response is
 //!   lost, it sends HANDOVER again and finally polls the other SM: only an SM that is master has taken over.
 //! * Of two masters the lower-ranked hands over and the higher-ranked waits. If it waits longer than
-//!   [`ElectionSettings::max_missed_polls`], it hands over to the lower-ranked one and raises an alarm.
+//!   [`ElectionSettings::wait_polls`], it hands over to the lower-ranked one and raises an alarm.
 //! * A standby considers its master dead only after missed polls over several paths. It then restarts discovery instead of becoming master
 //!   at once.
-//! * This SM also waits no longer than `max_missed_polls` for a higher-ranked SM to become master.
+//! * This SM also waits no longer than `wait_polls` for a higher-ranked SM to become master.
 //! * An SM that is starting or has no complete replica is not handed the subnet. A master that is to stop repeats the SMInfo scan for a
 //!   while, and hands over to such an SM only if there is no other.
 //! * An SM that handed over on the operator's request has priority 0 until it is master again or its priority is set. The handover goes to
@@ -36,7 +36,7 @@
 //!
 //! Rows are inputs, columns are states. A test generates the table from the step function and compares it. Inputs come from the SM that is
 //! polled, offered the subnet or waited for; *higher* and *lower* compare its rank with this SM's. The limits are one missed poll, one
-//! HANDOVER, one scan and two `max_missed_polls`, so that a cell shows the final result of repeated failures. *sweep* is a full sweep,
+//! HANDOVER, one scan and two `wait_polls`, so that a cell shows the final result of repeated failures. *sweep* is a full sweep,
 //! *scan* an SMInfo scan, *rescan* one that abandons a scan in progress; the state in bold is the new state. The last rows are outputs of
 //! the state.
 //!

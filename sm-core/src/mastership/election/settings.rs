@@ -27,7 +27,7 @@ pub struct ElectionSettings {
     /// HANDOVER requests to an SM that does not respond.
     pub handover_tries: u8,
     /// Polls for which this SM waits for a higher-ranked SM to become master, or for a lower-ranked master to hand over.
-    pub max_missed_polls: u8,
+    pub wait_polls: u8,
     /// Interval of SMInfo scans for a successor before this SM stops.
     pub successor_scan_interval: Duration,
     /// Number of these scans. Then an SM that is not ready is accepted.
@@ -73,7 +73,7 @@ impl Default for ElectionSettings {
             peer_poll_interval: Duration::from_secs(1),
             peer_missed_polls: 3,
             handover_tries: 3,
-            max_missed_polls: 30,
+            wait_polls: 30,
             successor_scan_interval: Duration::from_secs(1),
             successor_scans_max: 7,
             allowed: None,

@@ -33,7 +33,7 @@ impl Election {
     /// The polled SM responded.
     pub(super) fn on_master_polled(&mut self, peer: &OtherSm, out: &mut Vec<Decision>) {
         let outranks = peer.rank() > self.rank();
-        let max_missed_polls = self.settings.max_missed_polls;
+        let wait_polls = self.settings.wait_polls;
         let allowed = self.settings.missed_polls_for(peer.guid, 1);
         let State::Standby(polled) = &mut self.state else {
             return;
@@ -47,7 +47,7 @@ impl Election {
         } else if peer.competes() && outranks {
             polled.missed = 0;
             polled.idle = polled.idle.saturating_add(1);
-            if polled.idle >= max_missed_polls {
+            if polled.idle >= wait_polls {
                 self.record_refusal(peer);
                 self.restart_discovery(RoleChangeReason::StayedStandby(peer.guid), out);
             }

@@ -101,7 +101,7 @@ fn build_state(index: usize, settings: ElectionSettings) -> Option<Election> {
         poll_interval: Duration::ZERO,
         missed_polls: 1,
         handover_tries: 1,
-        max_missed_polls: 2,
+        wait_polls: 2,
         successor_scan_interval: Duration::ZERO,
         successor_scans_max: 1,
         ..settings
