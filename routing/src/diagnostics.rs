@@ -57,7 +57,7 @@ pub enum Diagnostic {
     /// `torus-2QoS`: kind and size of the axes in routing order.
     Axes(Vec<(DimKind, usize)>),
     /// `torus-2QoS`: too few VLs for two QoS levels.
-    OneServiceLevel {
+    OneQosLevel {
         /// VLs that two levels need.
         needed: u8,
         /// Usable VLs.
@@ -139,7 +139,7 @@ impl Diagnostic {
             Self::Detours { .. } => "detours",
             Self::MulticastSl(_) => "multicast-sl",
             Self::Axes(_) => "axes",
-            Self::OneServiceLevel { .. } => "one-qos-level",
+            Self::OneQosLevel { .. } => "one-qos-level",
             Self::NoSpanningTree => "no-spanning-tree",
             Self::MovedLids { .. } => "moved-lids",
             Self::Tree(_) => "tree",
@@ -326,7 +326,7 @@ impl fmt::Display for Diagnostic {
                 let axes = axes.map(|&(axis, size)| format!("{} of {size}", kind(axis)));
                 write!(f, "axes in routing order: {}", join(axes))
             }
-            Self::OneServiceLevel { needed, usable } => write!(
+            Self::OneQosLevel { needed, usable } => write!(
                 f,
                 "one QoS level: two levels need {needed} data VLs, {usable} usable"
             ),

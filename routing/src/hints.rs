@@ -16,7 +16,7 @@ pub struct Hints {
     /// Root switches (`root_guid_file`); empty: detect them.
     pub roots: Vec<SwitchIdx>,
     /// Base LIDs of compute ports (`cn_guid_file`); `None`: all end ports.
-    pub compute: Option<Vec<Lid>>,
+    pub compute_ports: Option<Vec<Lid>>,
     /// Base LIDs of I/O ports (`io_guid_file`).
     pub io: Option<Vec<Lid>>,
     /// IDs that order switches of equal rank, instead of GUIDs (`ids_guid_file`).
@@ -28,7 +28,7 @@ pub struct Hints {
     /// Search order of ports; unlisted ports follow in ascending order (`port_search_ordering_file`).
     pub port_order: Vec<(SwitchIdx, Vec<PortNum>)>,
     /// Switch ports whose routes do not count as load (`port_prof_ignore_file`).
-    pub not_counted: Vec<(SwitchIdx, PortNum)>,
+    pub load_balance_ignored: Vec<(SwitchIdx, PortNum)>,
     /// Dimensions and seeds of a torus (`torus-2QoS.conf`).
     pub torus: Option<TorusHint>,
     /// Tables of the engine `file` (`lfts_file`).

@@ -254,7 +254,7 @@ pub fn route_with_progress(
 
 /// Reroutes the installed routing incrementally, if the fabric only lost links or LIDs and the result passes verification.
 fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteCache)> {
-    let last = request.previous.last.as_ref()?;
+    let last = request.previous.last_run.as_ref()?;
     let (mut routing, dependencies) = reroute_cached(request, &RerouteLimits::default())?;
     let mut verifier = last.cache.verifier().cloned().unwrap_or_default();
     let proof = verifier.verify(request.topo, &routing.tables, &routing.vl_plan);

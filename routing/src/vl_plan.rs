@@ -24,7 +24,7 @@ pub struct VlPlan {
     /// The SL of each path.
     pub path_sl: PathSl,
     /// The VL of each SL.
-    pub sl2vl: SlToVl,
+    pub sl_to_vl: SlToVl,
 }
 
 /// SL of each path between end ports.
@@ -125,7 +125,7 @@ impl VlPlan {
         Self {
             vls: 1,
             path_sl: PathSl::Uniform(0),
-            sl2vl: SlToVl::Modulo,
+            sl_to_vl: SlToVl::Modulo,
         }
     }
 
@@ -135,7 +135,7 @@ impl VlPlan {
         Self {
             vls,
             path_sl,
-            sl2vl: SlToVl::Modulo,
+            sl_to_vl: SlToVl::Modulo,
         }
     }
 
@@ -169,7 +169,7 @@ impl VlPlan {
     /// VL of packets with this SL from port `input` (0: the switch itself) on the channel of port `output`.
     #[must_use]
     pub fn vl(&self, at: SwitchIdx, input: PortNum, output: PortNum, sl: u8) -> u8 {
-        match &self.sl2vl {
+        match &self.sl_to_vl {
             SlToVl::Modulo => sl % self.vls.max(1),
             SlToVl::PerPorts(switches) => switches
                 .get(at.index())

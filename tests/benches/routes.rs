@@ -207,7 +207,7 @@ fn report_reroute(topo: &Topology, routed: &Routing, degraded_topo: &Topology) {
         f();
         t.elapsed().as_secs_f64() * 1e3
     };
-    let last = previous.last.as_ref().unwrap();
+    let last = previous.last_run.as_ref().unwrap();
     let prepared = timed(&mut || last.prepare());
     let unprepared = timed(&mut || {
         drop(reroute(

@@ -76,7 +76,7 @@ impl RoutingInputFiles {
             hints.roots = v
         });
         read(&self.cn_guid_file, guids::port_guids, e, |v| {
-            hints.compute = Some(v);
+            hints.compute_ports = Some(v);
         });
         read(&self.io_guid_file, guids::port_guids, e, |v| {
             hints.io = Some(v)
@@ -92,7 +92,7 @@ impl RoutingInputFiles {
             hints.port_order = v;
         });
         read(&self.port_prof_ignore_file, guids::switch_ports, e, |v| {
-            hints.not_counted = v;
+            hints.load_balance_ignored = v;
         });
         read(&self.torus_config, torus::parse, e, |v| {
             hints.torus = Some(v);
@@ -189,7 +189,7 @@ mod tests {
         };
         let hints = files.read().unwrap();
         assert_eq!(hints.roots, [NodeGuid(1)]);
-        assert_eq!(hints.compute, Some(vec![PortGuid(2)]));
+        assert_eq!(hints.compute_ports, Some(vec![PortGuid(2)]));
         assert_eq!(hints.io, Some(Vec::new()));
         assert_eq!(hints.ids, [(NodeGuid(1), 7)]);
         assert_eq!(hints.routing_order, [PortGuid(3)]);
@@ -198,7 +198,7 @@ mod tests {
             hints.port_order,
             [(NodeGuid(1), vec![PortNum(3), PortNum(1)])]
         );
-        assert_eq!(hints.not_counted, [(NodeGuid(1), PortNum(4))]);
+        assert_eq!(hints.load_balance_ignored, [(NodeGuid(1), PortNum(4))]);
         assert_eq!(hints.torus.unwrap().radix, [3, 3, 3]);
         let tables = hints.file.unwrap();
         assert_eq!((tables.lfts.len(), tables.path_sl.len()), (1, 1));

@@ -121,7 +121,7 @@ impl PlannedVls<'_> {
 
     /// Whether the VL of a packet depends on its input and output port.
     pub(crate) fn depend_on_ports(&self) -> bool {
-        matches!(self.vl_plan.sl2vl, SlToVl::PerPorts(_)) && !self.vl_plan.is_single()
+        matches!(self.vl_plan.sl_to_vl, SlToVl::PerPorts(_)) && !self.vl_plan.is_single()
     }
 
     /// The SL of packets from a switch or its end ports to a LID.
@@ -150,7 +150,7 @@ impl PlannedVls<'_> {
         if self.vl_plan.is_single() {
             return Some(0);
         }
-        match (&self.vl_plan.sl2vl, &self.vl_plan.path_sl) {
+        match (&self.vl_plan.sl_to_vl, &self.vl_plan.path_sl) {
             (SlToVl::Modulo, PathSl::Uniform(_) | PathSl::ByLid(_)) => {
                 Some(self.sl(0, to) % self.vl_plan.vls.max(1))
             }

@@ -273,7 +273,7 @@ fn number_end_ports(
     let mut io: Vec<u16> = hints.io.iter().flatten().map(|l| l.raw()).collect();
     io.sort_unstable();
     let mut compute: Option<Vec<u16>> = hints
-        .compute
+        .compute_ports
         .as_ref()
         .filter(|c| !c.is_empty())
         .map(|c| c.iter().map(|l| l.raw()).collect());

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 
 use super::graph::Graph;
+use super::grids::coordinates::GridCoordinates;
 use super::grids::credit_loops::{CreditLoopCheck, VlRule};
 use super::grids::detours::{self, PairVl, VlError};
-use super::grids::frame::Frame;
 use super::grids::lines::{Lines, Rings, crosses_dateline};
 use super::grids::link_choice;
 use super::grids::paths::{GapRule, GridPaths};
@@ -51,7 +51,7 @@ impl Engine for Dor {
             ));
         }
         let grid = grid(topo, request.hints).map_err(ShapeError::NotAGrid)?;
-        let frame = Frame::from_grid(&grid, graph.len());
+        let coordinates = GridCoordinates::from_grid(&grid, graph.len());
         let mut diagnostics = vec![Diagnostic::Dimensions(Box::new(grid.clone()))];
         let datelines = (1..=RINGS_MAX).contains(&grid.rings()) && request.usable_vls() >= 2;
         let first = if datelines {
@@ -59,10 +59,10 @@ impl Engine for Dor {
         } else {
             Rings::Cut
         };
-        let mut tried = route_with_rings(request, &graph, &frame, first, &mut diagnostics);
+        let mut tried = route_with_rings(request, &graph, &coordinates, first, &mut diagnostics);
         if datelines && matches!(tried, Err(RouteError::TooFewVls { .. })) {
-            tried =
-                route_with_rings(request, &graph, &frame, Rings::Cut, &mut diagnostics).or(tried);
+            tried = route_with_rings(request, &graph, &coordinates, Rings::Cut, &mut diagnostics)
+                .or(tried);
         }
         let (tables, vl_plan, trees) = tried?;
         Ok(routing(tables, vl_plan, trees, diagnostics))
@@ -89,16 +89,16 @@ fn routing(
 fn route_with_rings(
     request: &RoutingRequest<'_>,
     graph: &Graph,
-    frame: &Frame,
+    coordinates: &GridCoordinates,
     rings: Rings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<(Tables, VlPlan, TreeConstraint), RouteError> {
     let usable = request.usable_vls();
-    let lines: Vec<Lines> = (0..frame.axes.len())
-        .map(|axis| Lines::new(graph, frame, axis, rings, false))
+    let lines: Vec<Lines> = (0..coordinates.axes.len())
+        .map(|axis| Lines::new(graph, coordinates, axis, rings, false))
         .collect();
-    let paths = GridPaths::new(graph, frame, &lines, GapRule::Detours);
-    let mut scheme = DatelineVls::new(frame, rings);
+    let paths = GridPaths::new(graph, coordinates, &lines, GapRule::Detours);
+    let mut scheme = DatelineVls::new(coordinates, rings);
     let max_additional = (usize::from(usable) - scheme.vls).min(SLS - scheme.sls);
     let shares_layer_0 = scheme.vls == 1;
     let pair_vls = detours::assign_vls(
@@ -116,8 +116,8 @@ fn route_with_rings(
         },
         VlError::TooManyPairs(pairs) => ShapeError::TooManyDetours(pairs).into(),
     })?;
-    scheme.assign_pairs(graph, frame, &pair_vls, num_vls);
-    let ring_count = frame
+    scheme.assign_pairs(graph, coordinates, &pair_vls, num_vls);
+    let ring_count = coordinates
         .axes
         .iter()
         .filter(|a| a.kind == DimKind::Ring)
@@ -137,32 +137,36 @@ fn route_with_rings(
     }
     let trees = trees(
         graph,
-        frame,
+        coordinates,
         &paths,
         &mut scheme,
         usize::from(usable),
         diagnostics,
     );
     let tables = link_choice::choose_links(request.topo, graph, &paths, &[], request.previous);
-    Ok((tables, scheme.vl_plan(request.topo, graph, frame), trees))
+    Ok((
+        tables,
+        scheme.vl_plan(request.topo, graph, coordinates),
+        trees,
+    ))
 }
 
 /// The spanning tree on SL 0 if it is compatible with the routes, otherwise on a VL of its own if one is usable.
 fn trees(
     graph: &Graph,
-    frame: &Frame,
+    coordinates: &GridCoordinates,
     paths: &GridPaths,
     scheme: &mut DatelineVls,
     usable: usize,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> TreeConstraint {
-    let check = (!frame.is_complete)
-        .then(|| CreditLoopCheck::new(graph, frame.axis_of_slots(graph), paths, &*scheme));
+    let check = (!coordinates.is_complete)
+        .then(|| CreditLoopCheck::new(graph, coordinates.axis_of_slots(graph), paths, &*scheme));
     let dependency_check = check.as_ref().map(|check| (check, &*scheme));
-    if let Some(up) = spanning::compatible_tree(graph, frame, paths, dependency_check) {
+    if let Some(up) = spanning::compatible_tree(graph, coordinates, paths, dependency_check) {
         return spanning::constraint(graph, &up, 0);
     }
-    match spanning::central_tree(graph, frame, paths) {
+    match spanning::central_tree(graph, coordinates, paths) {
         Some(up) if scheme.vls < usable && scheme.sls < SLS => {
             let sl = u8::try_from(scheme.sls).unwrap_or(0);
             scheme.sls += 1;
@@ -190,9 +194,9 @@ struct DatelineVls {
 }
 
 impl DatelineVls {
-    fn new(frame: &Frame, rings: Rings) -> Self {
+    fn new(coordinates: &GridCoordinates, rings: Rings) -> Self {
         let mut next = 0;
-        let bits: Vec<Option<u32>> = frame
+        let bits: Vec<Option<u32>> = coordinates
             .axes
             .iter()
             .map(|axis| {
@@ -213,7 +217,13 @@ impl DatelineVls {
     }
 
     /// Assigns the SL of every pair of switches.
-    fn assign_pairs(&mut self, graph: &Graph, frame: &Frame, pair_vls: &[PairVl], num_vls: usize) {
+    fn assign_pairs(
+        &mut self,
+        graph: &Graph,
+        coordinates: &GridCoordinates,
+        pair_vls: &[PairVl],
+        num_vls: usize,
+    ) {
         self.sls += num_vls;
         self.vls += num_vls;
         if self.sls == 1 {
@@ -221,7 +231,7 @@ impl DatelineVls {
         }
         let n = graph.len();
         let mut rows: Vec<Vec<u8>> = (0..n)
-            .map(|s| (0..n).map(|d| self.crossed(frame, s, d)).collect())
+            .map(|s| (0..n).map(|d| self.crossed(coordinates, s, d)).collect())
             .collect();
         for &(a, b, vl) in pair_vls {
             let sl = if vl == 0 {
@@ -237,17 +247,17 @@ impl DatelineVls {
     }
 
     /// Datelines crossed on the path, one bit each.
-    fn crossed(&self, frame: &Frame, s: usize, d: usize) -> u8 {
+    fn crossed(&self, coordinates: &GridCoordinates, s: usize, d: usize) -> u8 {
         let bits = self.bits.iter().enumerate();
         bits.filter_map(|(axis, bit)| {
-            let (a, b) = (frame.along(s, axis), frame.along(d, axis));
-            let crossed = crosses_dateline(frame.axes[axis].size, a, b);
+            let (a, b) = (coordinates.along(s, axis), coordinates.along(d, axis));
+            let crossed = crosses_dateline(coordinates.axes[axis].size, a, b);
             bit.map(|bit| u8::from(crossed) << bit)
         })
         .sum()
     }
 
-    fn vl_plan(&self, topo: &Topology, graph: &Graph, frame: &Frame) -> VlPlan {
+    fn vl_plan(&self, topo: &Topology, graph: &Graph, coordinates: &GridCoordinates) -> VlPlan {
         let vls = u8::try_from(self.vls).unwrap_or(1);
         let path_sl = if self.rows.is_empty() {
             PathSl::Uniform(0)
@@ -257,7 +267,7 @@ impl DatelineVls {
         if self.base == 1 {
             return VlPlan::modulo(vls, path_sl);
         }
-        let axis_of = frame.axis_of_slots(graph);
+        let axis_of = coordinates.axis_of_slots(graph);
         let map = |axis: usize| {
             let mut map = [0; SLS];
             for (sl, vl) in (0u8..).zip(map.iter_mut()) {
@@ -281,7 +291,7 @@ impl DatelineVls {
         VlPlan {
             vls,
             path_sl,
-            sl2vl: SlToVl::PerPorts(switches.collect()),
+            sl_to_vl: SlToVl::PerPorts(switches.collect()),
         }
     }
 }

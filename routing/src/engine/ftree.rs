@@ -30,7 +30,7 @@ impl Engine for FatTree {
         let tree = tree_in(topo, &graph, hints).map_err(ShapeError::NotATree)?;
         check_pure(&graph, &tree, hints)?;
         let mut diagnostics = vec![Diagnostic::Tree(TreeFigures::from_tree(&tree))];
-        for (name, list) in [("compute", &hints.compute), ("I/O", &hints.io)] {
+        for (name, list) in [("compute", &hints.compute_ports), ("I/O", &hints.io)] {
             if list.as_ref().is_some_and(Vec::is_empty) {
                 diagnostics.push(Diagnostic::UnusedPortList(name));
             }

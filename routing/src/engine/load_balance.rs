@@ -166,7 +166,7 @@ struct LinkTable {
 
 impl LinkTable {
     fn new(topo: &Topology, graph: &Graph, hints: &Hints) -> Self {
-        let mut ignored: Vec<(SwitchIdx, PortNum)> = hints.not_counted.clone();
+        let mut ignored: Vec<(SwitchIdx, PortNum)> = hints.load_balance_ignored.clone();
         ignored.sort_unstable();
         let mut balance = Self {
             base: Vec::with_capacity(graph.num_slots() + 1),

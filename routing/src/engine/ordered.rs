@@ -86,5 +86,7 @@ pub(crate) fn positions(order: &[usize]) -> Vec<u32> {
 
 /// Whether hints define how load is counted or in which order ports are used; Dmodc assignment is not used then.
 pub(crate) fn has_balance_hints(hints: &Hints) -> bool {
-    !hints.routing_order.is_empty() || !hints.port_order.is_empty() || !hints.not_counted.is_empty()
+    !hints.routing_order.is_empty()
+        || !hints.port_order.is_empty()
+        || !hints.load_balance_ignored.is_empty()
 }

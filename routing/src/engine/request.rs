@@ -82,7 +82,7 @@ pub struct PreviousRouting {
     /// list, if unknown.
     pub order: Vec<Option<u32>>,
     /// The previous run, if its tables are the installed ones and the switches have the same indices.
-    pub last: Option<Arc<VerifiedRun>>,
+    pub last_run: Option<Arc<VerifiedRun>>,
     /// Engine of the installed tables. Set if the graph has only lost switches or links since then: engines are not
     /// compared again, because new routes are urgent.
     pub pinned_engine: Option<&'static str>,
@@ -109,7 +109,7 @@ impl PreviousRouting {
         Self {
             lfts: Vec::new(),
             order: Vec::new(),
-            last: None,
+            last_run: None,
             pinned_engine: None,
         }
     }
@@ -121,7 +121,7 @@ impl PreviousRouting {
         Self {
             lfts: routing.tables.iter().cloned().map(Some).collect(),
             order: order.collect(),
-            last: Some(Arc::new(VerifiedRun {
+            last_run: Some(Arc::new(VerifiedRun {
                 topo: Arc::clone(topo),
                 routing: routing.clone(),
                 baseline_max_load: 0,
@@ -138,7 +138,7 @@ impl PreviousRouting {
         Self {
             lfts: routing.tables.iter().cloned().map(Some).collect(),
             order: order.collect(),
-            last: None,
+            last_run: None,
             pinned_engine: None,
         }
     }

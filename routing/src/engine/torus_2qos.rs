@@ -16,8 +16,8 @@ use ferrosm_mad::ids::PortNum;
 
 use super::graph::Graph;
 use super::grids::axes;
+use super::grids::coordinates::GridCoordinates;
 use super::grids::credit_loops::{CreditLoopCheck, VlRule};
-use super::grids::frame::Frame;
 use super::grids::lines::{Lines, Rings, crosses_dateline};
 use super::grids::link_choice;
 use super::grids::paths::{GapRule, GridPaths};
@@ -60,10 +60,10 @@ impl Engine for Torus2Qos {
         check_port_groups(topo, &graph, hint)?;
         let grid = grid(topo, request.hints).map_err(ShapeError::NotATorus)?;
         // If a ring of one interpretation is split, another interpretation may still be routable.
-        let frames = axes::frames(topo, &grid, hint)?;
+        let interpretations = axes::interpretations(topo, &grid, hint)?;
         let mut first_error = ShapeError::NoAxes.into();
-        for (i, frame) in frames.iter().enumerate() {
-            match route_in_frame(request, &graph, frame) {
+        for (i, coordinates) in interpretations.iter().enumerate() {
+            match route_along_axes(request, &graph, coordinates) {
                 Ok(routing) => return Ok(routing),
                 Err(error) if i == 0 => first_error = error,
                 Err(_) => {}
@@ -73,34 +73,34 @@ impl Engine for Torus2Qos {
     }
 }
 
-/// Routes along the axes of `frame`.
-fn route_in_frame(
+/// Routes along the axes of one interpretation.
+fn route_along_axes(
     request: &RoutingRequest<'_>,
     graph: &Graph,
-    frame: &Frame,
+    coordinates: &GridCoordinates,
 ) -> Result<Routing, RouteError> {
     let (topo, hint) = (request.topo, request.hints.torus.as_ref());
     let usable = request.usable_vls();
-    let axes = frame.axes.iter().map(|axis| (axis.kind, axis.size));
+    let axes = coordinates.axes.iter().map(|axis| (axis.kind, axis.size));
     let mut diagnostics = vec![Diagnostic::Axes(axes.collect())];
     let levels = if usable >= 2 * LEVEL_VLS { 2 } else { 1 };
     if levels == 1 {
-        diagnostics.push(Diagnostic::OneServiceLevel {
+        diagnostics.push(Diagnostic::OneQosLevel {
             needed: 2 * LEVEL_VLS,
             usable,
         });
     }
-    let lines: Vec<Lines> = (0..frame.axes.len())
-        .map(|axis| Lines::new(graph, frame, axis, Rings::Datelines, true))
+    let lines: Vec<Lines> = (0..coordinates.axes.len())
+        .map(|axis| Lines::new(graph, coordinates, axis, Rings::Datelines, true))
         .collect();
-    let paths = GridPaths::new(graph, frame, &lines, GapRule::EarlyTurns);
+    let paths = GridPaths::new(graph, coordinates, &lines, GapRule::EarlyTurns);
     if let Some((s, dest)) = paths.pair_without_path {
         let (from, to) = (SwitchIdx::from_index(s), SwitchIdx::from_index(dest));
         return Err(ShapeError::PartitionedRing { from, to }.into());
     }
-    let rule = TorusVls::new(frame);
-    let check = (!frame.is_complete)
-        .then(|| CreditLoopCheck::new(graph, frame.axis_of_slots(graph), &paths, &rule));
+    let rule = TorusVls::new(coordinates);
+    let check = (!coordinates.is_complete)
+        .then(|| CreditLoopCheck::new(graph, coordinates.axis_of_slots(graph), &paths, &rule));
     if check
         .as_ref()
         .is_some_and(|check| !check.is_unicast_acyclic())
@@ -108,7 +108,7 @@ fn route_in_frame(
         return Err(ShapeError::CreditLoop.into());
     }
     let dependency_check = check.as_ref().map(|check| (check, &rule));
-    let trees = match spanning::compatible_tree(graph, frame, &paths, dependency_check) {
+    let trees = match spanning::compatible_tree(graph, coordinates, &paths, dependency_check) {
         Some(up) => spanning::constraint(graph, &up, 0),
         None => {
             diagnostics.push(Diagnostic::NoSpanningTree);
@@ -119,7 +119,7 @@ fn route_in_frame(
     Ok(Routing {
         engine: "torus-2QoS",
         tables: link_choice::choose_links(topo, graph, &paths, order, request.previous),
-        vl_plan: rule.vl_plan(topo, graph, frame, levels),
+        vl_plan: rule.vl_plan(topo, graph, coordinates, levels),
         order: None,
         trees,
         diagnostics,
@@ -162,23 +162,33 @@ struct TorusVls {
 }
 
 impl TorusVls {
-    fn new(frame: &Frame) -> Self {
-        let has_dateline: Vec<bool> = frame.axes.iter().map(|a| a.kind == DimKind::Ring).collect();
+    fn new(coordinates: &GridCoordinates) -> Self {
+        let has_dateline: Vec<bool> = coordinates
+            .axes
+            .iter()
+            .map(|a| a.kind == DimKind::Ring)
+            .collect();
         let sl = |s: usize, d: usize| {
             let crossed = |&(axis, has_dateline): &(usize, &bool)| {
-                let (a, b) = (frame.along(s, axis), frame.along(d, axis));
-                *has_dateline && crosses_dateline(frame.axes[axis].size, a, b)
+                let (a, b) = (coordinates.along(s, axis), coordinates.along(d, axis));
+                *has_dateline && crosses_dateline(coordinates.axes[axis].size, a, b)
             };
             let axes = has_dateline.iter().enumerate().filter(crossed);
             axes.fold(0u8, |sl, (axis, _)| sl | 1 << axis)
         };
-        let n = frame.switches();
+        let n = coordinates.switches();
         let rows = (0..n).map(|s| (0..n).map(|d| sl(s, d)).collect()).collect();
         Self { has_dateline, rows }
     }
 
-    fn vl_plan(&self, topo: &Topology, graph: &Graph, frame: &Frame, levels: u8) -> VlPlan {
-        let axis_of = frame.axis_of_slots(graph);
+    fn vl_plan(
+        &self,
+        topo: &Topology,
+        graph: &Graph,
+        coordinates: &GridCoordinates,
+        levels: u8,
+    ) -> VlPlan {
+        let axis_of = coordinates.axis_of_slots(graph);
         let vl_between = |input: Option<usize>, output: usize| {
             let mut map = [0; SLS];
             for (sl, vl) in (0u8..).zip(map.iter_mut()) {
@@ -213,7 +223,7 @@ impl TorusVls {
         VlPlan {
             vls: levels * LEVEL_VLS,
             path_sl: PathSl::BySwitches(self.rows.clone()),
-            sl2vl: SlToVl::PerPorts(switches.collect()),
+            sl_to_vl: SlToVl::PerPorts(switches.collect()),
         }
     }
 }

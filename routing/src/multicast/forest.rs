@@ -21,14 +21,14 @@ const ROOTS_MAX: usize = 12;
 pub struct SpanningForest<'a> {
     pub(super) topo: &'a Topology,
     pub(super) channels: Arc<PortChannels>,
-    pub(super) kind: Arc<Kind>,
+    pub(super) constraint: Arc<LinkConstraint>,
     /// SL of the groups.
     pub sl: u8,
 }
 
 /// The link constraint.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum LinkConstraint {
     /// The parent of each switch comes before it in this switch order (by position).
     Order(Vec<u32>),
     /// Trees are parts of one spanning tree: the port towards the root, by switch.
@@ -48,19 +48,19 @@ impl<'a> SpanningForest<'a> {
     /// There is no such spanning tree.
     pub fn new(topo: &'a Topology, routing: &Routing) -> Result<Self, NoSpanningForest> {
         let channels = PortChannels::new(topo);
-        let (kind, sl) = match &routing.trees {
-            TreeConstraint::Ordered(order) => (Kind::Order(order.clone()), 0),
-            TreeConstraint::Within { up, sl } => (Kind::Tree(up.clone()), *sl),
+        let (constraint, sl) = match &routing.trees {
+            TreeConstraint::Ordered(order) => (LinkConstraint::Order(order.clone()), 0),
+            TreeConstraint::Within { up, sl } => (LinkConstraint::Tree(up.clone()), *sl),
             TreeConstraint::Search => {
                 let (up, sl) =
                     find_spanning_tree(topo, &channels, routing, None).ok_or(NoSpanningForest)?;
-                (Kind::Tree(up), sl)
+                (LinkConstraint::Tree(up), sl)
             }
         };
         Ok(Self {
             topo,
             channels: Arc::new(channels),
-            kind: Arc::new(kind),
+            constraint: Arc::new(constraint),
             sl,
         })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::forest::Kind;
+use super::forest::LinkConstraint;
 use super::{MulticastTree, Node, PortSet, SpanningForest};
 use crate::topology::SwitchIdx;
 
@@ -43,9 +43,9 @@ impl SpanningForest<'_> {
                 }
                 node.links.insert(port);
                 link_ends += 1;
-                let is_uplink = match &*self.kind {
-                    Kind::Order(order) => order.get(peer.index()) < order.get(s.index()),
-                    Kind::Tree(up) => up.get(s.index()).copied().flatten() == Some(port),
+                let is_uplink = match &*self.constraint {
+                    LinkConstraint::Order(order) => order.get(peer.index()) < order.get(s.index()),
+                    LinkConstraint::Tree(up) => up.get(s.index()).copied().flatten() == Some(port),
                 };
                 if is_uplink {
                     node.up = Some(port);

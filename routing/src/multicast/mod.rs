@@ -5,21 +5,21 @@
 //! every branch leads to a member. The group number distributes groups over equal roots and links. [`SpanningForest::join`] and
 //! [`SpanningForest::leave`] change only the branch of the member. MGIDs and table writes are outside of this module.
 
-mod base;
 mod forest;
 mod installed;
 mod ports;
+mod stored_forest;
 
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortNum;
 
-pub use base::{TreeBase, resolve_trees};
 pub use forest::{NoSpanningForest, SpanningForest};
 pub use ports::PortSet;
+pub use stored_forest::{StoredForest, resolve_trees};
 
 use crate::topology::{SwitchIdx, Topology};
-use forest::Kind;
+use forest::LinkConstraint;
 
 /// Maximum number of member switches from which distances to roots are computed.
 const MEASURED_MAX: usize = 64;
@@ -168,7 +168,7 @@ impl SpanningForest<'_> {
         switches.dedup();
         if let [only] = switches[..] {
             tree.nodes.insert(only, Node::default());
-        } else if let Kind::Order(order) = &*self.kind
+        } else if let LinkConstraint::Order(order) = &*self.constraint
             && let Some(root) = self.root(order, &switches, group)
         {
             let parents = self.parents_below(order, root, group);
@@ -204,9 +204,9 @@ impl SpanningForest<'_> {
         let connected = self.exists(member)
             && (tree.nodes.is_empty()
                 || tree.nodes.contains_key(&v)
-                || match &*self.kind {
-                    Kind::Order(order) => self.connect_upwards(order, tree, v, group),
-                    Kind::Tree(up) => self.connect_in_tree(up, tree, v),
+                || match &*self.constraint {
+                    LinkConstraint::Order(order) => self.connect_upwards(order, tree, v, group),
+                    LinkConstraint::Tree(up) => self.connect_in_tree(up, tree, v),
                 });
         if connected {
             tree.add_member(member);

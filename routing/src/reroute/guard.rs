@@ -2,7 +2,7 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::column::Column;
+use super::lid_routes::LidRoutes;
 use crate::channels::{Dependency, RoutedDependencies};
 use crate::topology::{Destination, SwitchIdx, Topology};
 
@@ -30,13 +30,13 @@ impl Guard<'_> {
     /// Cheap check of a next hop: complete for an order, always true for a graph.
     pub(super) fn may_allow(
         &self,
-        column: &Column<'_>,
+        routes: &LidRoutes<'_>,
         v: usize,
         next: usize,
         stage: Stage,
     ) -> bool {
         match self {
-            Self::Order => order_allows(column, v, next, stage),
+            Self::Order => order_allows(routes, v, next, stage),
             Self::Graph { .. } => true,
         }
     }
@@ -45,16 +45,16 @@ impl Guard<'_> {
     /// topological order.
     pub(super) fn allows_without_search(
         &self,
-        column: &Column<'_>,
+        routes: &LidRoutes<'_>,
         d: &Destination,
         v: usize,
         hop: (u8, usize),
         stage: Stage,
     ) -> bool {
         match self {
-            Self::Order => order_allows(column, v, hop.1, stage),
+            Self::Order => order_allows(routes, v, hop.1, stage),
             Self::Graph { graph, .. } => self
-                .dependencies(column, d, v, hop)
+                .dependencies(routes, d, v, hop)
                 .is_some_and(|dependencies| graph.agrees_with(&dependencies)),
         }
     }
@@ -62,15 +62,15 @@ impl Guard<'_> {
     /// Whether `v` may send packets for `d` over `hop` (port, next switch). If so, adds the dependencies to the graph.
     pub(super) fn try_add(
         &mut self,
-        column: &Column<'_>,
+        routes: &LidRoutes<'_>,
         d: &Destination,
         v: usize,
         hop: (u8, usize),
         stage: Stage,
     ) -> bool {
-        let dependencies = self.dependencies(column, d, v, hop);
+        let dependencies = self.dependencies(routes, d, v, hop);
         match self {
-            Self::Order => order_allows(column, v, hop.1, stage),
+            Self::Order => order_allows(routes, v, hop.1, stage),
             Self::Graph { graph, .. } => {
                 dependencies.is_some_and(|dependencies| graph.admit(&dependencies))
             }
@@ -80,7 +80,7 @@ impl Guard<'_> {
     /// Dependencies of packets from a switch and its end ports; `None` if a packet is dropped because it has no VL.
     fn dependencies(
         &self,
-        column: &Column<'_>,
+        routes: &LidRoutes<'_>,
         d: &Destination,
         v: usize,
         (port, next): (u8, usize),
@@ -113,7 +113,7 @@ impl Guard<'_> {
                 before = Some(channel);
                 input = links.peer(at, out).map_or(0, |(_, p)| p);
                 at = to;
-                hop = column.hop(at);
+                hop = routes.hop(at);
             }
         }
         Some(dependencies)
@@ -121,9 +121,9 @@ impl Guard<'_> {
 }
 
 /// Whether the order allows `v` to send to `next`. No switch sends to `v` yet; a later one above `v` checks that `v` does not go up.
-fn order_allows(column: &Column<'_>, v: usize, next: usize, stage: Stage) -> bool {
-    if column.is_down(v, next) {
-        column.goes_down(next)
+fn order_allows(routes: &LidRoutes<'_>, v: usize, next: usize, stage: Stage) -> bool {
+    if routes.is_down(v, next) {
+        routes.goes_down(next)
     } else {
         stage == Stage::Any
     }

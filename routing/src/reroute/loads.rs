@@ -1,7 +1,7 @@
 //! Channel loads: an estimate before the reroute, and exact counts of the routes that the reroute moves.
 //!
 //! Following every route would take longer than the reroute. Destination-based routes to one LID converge after a few hops, so the
-//! routes from some switches show the downward paths. Small fabrics are counted completely.
+//! routes from a sample of switches cover most channels near the destination. Small fabrics are counted completely.
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
@@ -25,8 +25,8 @@ pub(super) struct ChannelLoads {
 }
 
 impl ChannelLoads {
-    /// Estimates the loads of the tables before the loss.
-    pub(super) fn before(
+    /// Estimates, from the tables before the loss, the load of the routes that remain and the maximum load before.
+    pub(super) fn estimate(
         topo: &Topology,
         before: &PortChannels,
         now: &PortChannels,
@@ -74,7 +74,7 @@ impl ChannelLoads {
                 a
             })
             .unwrap_or_else(zero);
-        // Switches that lost a link choose the most: count the routes of their own end ports exactly.
+        // Most new ports are chosen at switches that lost a link, so the routes of their own end ports are counted exactly.
         let mut tails: Vec<usize> = lost.iter().map(|&(v, _)| v).collect();
         tails.dedup();
         for v in tails.into_iter().filter(|&v| hosts(v) > 0) {

@@ -12,12 +12,12 @@
 //! The caller verifies the result with [`crate::verify()`]. If no such routes exist, or if the load would exceed
 //! [`RerouteLimits`], the reroute fails and the engine computes all routes.
 
-mod attach;
-mod column;
 mod delta;
 mod dependencies;
 mod guard;
+mod lid_routes;
 mod loads;
+mod orphan_routing;
 mod trees;
 
 use std::collections::BTreeMap;
@@ -34,24 +34,25 @@ use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, VlPlan};
 
-use attach::{Attach, Tail};
-use column::{Column, RouteState};
 use delta::Delta;
 pub(crate) use dependencies::RoutingDependencies;
 use dependencies::{dependency_graph, with_spanning_tree};
 use guard::{Guard, Stage};
+use lid_routes::{LidRoutes, RouteState};
 use loads::ChannelLoads;
+use orphan_routing::{OrphanRouting, Tail};
 
 /// Limits beyond which an incremental reroute fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RerouteLimits {
     /// Maximum load of a channel that gains routes, as a multiple of the greater of the previous maximum load and twice the
-    /// current mean load. With 2, a LID can use the downlink of another one, which is unavoidable after a leaf lost an uplink.
+    /// current mean load. With 2, a downlink that carried the routes to one LID may carry those to two, which is unavoidable after a
+    /// leaf lost an uplink.
     pub max_load_growth: f64,
     /// Maximum share of all (switch, LID) entries that may change.
     pub max_changed_share: f64,
     /// Number of entries that may change in any case.
-    pub min_changed_entries: usize,
+    pub always_allowed_entries: usize,
 }
 
 impl Default for RerouteLimits {
@@ -59,7 +60,7 @@ impl Default for RerouteLimits {
         Self {
             max_load_growth: 2.0,
             max_changed_share: 1.0 / 64.0,
-            min_changed_entries: 10_000,
+            always_allowed_entries: 10_000,
         }
     }
 }
@@ -84,7 +85,7 @@ pub(crate) fn reroute_cached(
     request: &RoutingRequest<'_>,
     limits: &RerouteLimits,
 ) -> Option<(Routing, RoutingDependencies)> {
-    let last = request.previous.last.as_deref()?;
+    let last = request.previous.last_run.as_deref()?;
     let topo = request.topo;
     let n = topo.num_switches();
     let routing = &last.routing;
@@ -236,7 +237,7 @@ impl Reroute<'_> {
     /// Whether this number of changed entries exceeds the limits.
     fn exceeds_limits(&self, changed: usize) -> bool {
         let num_entries = self.tables.len() as f64 * self.topo.destinations().len() as f64;
-        changed > self.limits.min_changed_entries
+        changed > self.limits.always_allowed_entries
             && changed as f64 > num_entries * self.limits.max_changed_share
     }
 
@@ -338,7 +339,7 @@ impl Reroute<'_> {
         for (i, &v) in by_lid.iter().enumerate() {
             rank[v] = i;
         }
-        let loads = ChannelLoads::before(
+        let loads = ChannelLoads::estimate(
             self.topo,
             &PortChannels::new(&self.last.topo),
             &self.channels,
@@ -346,10 +347,10 @@ impl Reroute<'_> {
             &by_lid,
             &self.delta.lost,
         );
-        let mut attach = Attach {
+        let mut routing = OrphanRouting {
             topo: self.topo,
             channels: &self.channels,
-            column: Column::new(&self.channels, &self.tables, order),
+            routes: LidRoutes::new(&self.channels, &self.tables, order),
             guard,
             loads,
             rank,
@@ -368,7 +369,7 @@ impl Reroute<'_> {
             let dest = &job.dest;
             let orphans = self.orphans(job, &mut seen);
             // Load over the lost links: the end ports of all orphans.
-            let load: u64 = orphans.iter().map(|&v| attach.weight(dest, v)).sum();
+            let load: u64 = orphans.iter().map(|&v| routing.weight(dest, v)).sum();
             let load_per_tail = load.div_ceil(job.tails.len().max(1) as u64);
             tails.clear();
             tails.extend(job.tails.iter().filter_map(|&(at, port)| {
@@ -379,8 +380,8 @@ impl Reroute<'_> {
                     load: load_per_tail,
                 })
             }));
-            if !job.is_new && attach.attach_tails(dest, &tails) {
-                let port = |v: usize| PortNum(attach.column.next_port(v));
+            if !job.is_new && routing.attach_tails(dest, &tails) {
+                let port = |v: usize| PortNum(routing.routes.next_port(v));
                 changes.extend(tails.iter().map(|t| (t.at, dest.lid, port(t.at))));
                 continue;
             }
@@ -393,21 +394,21 @@ impl Reroute<'_> {
             let (isolated, connected): (Vec<usize>, Vec<usize>) =
                 orphans.iter().partition(|&&v| unreachable(v));
             changes.extend(isolated.into_iter().map(|v| (v, dest.lid, PortNum::DROP)));
-            if !attach.attach_orphans(dest, &connected) {
+            if !routing.attach_orphans(dest, &connected) {
                 return None;
             }
             for v in connected {
-                if matches!(attach.column.state(v), RouteState::Reaches(_)) {
-                    changes.push((v, dest.lid, PortNum(attach.column.next_port(v))));
+                if matches!(routing.routes.state(v), RouteState::Reaches(_)) {
+                    changes.push((v, dest.lid, PortNum(routing.routes.next_port(v))));
                 }
             }
         }
-        let allowed = attach
+        let allowed = routing
             .loads
             .max_before
-            .max(2 * attach.loads.mean(self.topo)) as f64
+            .max(2 * routing.loads.mean(self.topo)) as f64
             * self.limits.max_load_growth;
-        (attach.loads.max_of_gaining() as f64 <= allowed).then_some((changes, attach.guard))
+        (routing.loads.max_of_gaining() as f64 <= allowed).then_some((changes, routing.guard))
     }
 
     /// The tables with these changes, and the number of changed entries. Unchanged tables are shared.

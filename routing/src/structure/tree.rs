@@ -181,7 +181,7 @@ fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
 /// Number of compute end ports of each switch: the configured compute ports, or all hosts.
 fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u32> {
     // A list without any port of this fabric is ignored.
-    let compute = hints.compute.as_ref().filter(|c| !c.is_empty());
+    let compute = hints.compute_ports.as_ref().filter(|c| !c.is_empty());
     let is_compute = |s: SwitchIdx, e: &AttachedEndPort| match compute {
         Some(compute) => compute.contains(&e.lid),
         None => service[usize::from(topo.num_ports(s))] != Some(e.port),

@@ -35,7 +35,7 @@ impl<'a> WalkContext<'a> {
         vl_plan: &'a VlPlan,
         channels: &'a Channels,
     ) -> Self {
-        let changes_vl = matches!(vl_plan.sl2vl, SlToVl::PerPorts(_));
+        let changes_vl = matches!(vl_plan.sl_to_vl, SlToVl::PerPorts(_));
         let allowed = |channel| {
             let (s, p) = channels.locate(channel);
             (1 << topo.vls(s, p).min(vl_plan.vls).min(15)) - 1

@@ -21,7 +21,7 @@ pub(super) struct ChannelDependencyGraph {
 
 impl ChannelDependencyGraph {
     pub(super) fn new(channels: &Channels, vl_plan: &VlPlan) -> Self {
-        let vls_if_changing = match vl_plan.sl2vl {
+        let vls_if_changing = match vl_plan.sl_to_vl {
             SlToVl::Modulo => None,
             SlToVl::PerPorts(_) => Some(usize::from(vl_plan.vls.clamp(1, 15))),
         };

@@ -66,7 +66,7 @@ impl IncrementalVerifier {
             .is_some_and(|l| l.vl_plan == *vl_plan && l.topo.destinations() == topo.destinations());
         let needs_reply_check =
             || !replies_checked && SourceSls::new(topo, vl_plan).with_replies(topo).is_some();
-        if has_narrow_links || vl_plan.sl2vl != SlToVl::Modulo || needs_reply_check() {
+        if has_narrow_links || vl_plan.sl_to_vl != SlToVl::Modulo || needs_reply_check() {
             return verify(topo, tables, vl_plan);
         }
         let differs = last.and_then(|last| {

@@ -23,7 +23,7 @@ impl<'a> SourceSls<'a> {
         let mut bits = [0; 256];
         for (sl, bit) in (0u8..).zip(bits.iter_mut().take(SLS)) {
             *bit = 1
-                << match vl_plan.sl2vl {
+                << match vl_plan.sl_to_vl {
                     SlToVl::Modulo => sl % vl_plan.vls.max(1),
                     SlToVl::PerPorts(_) => sl,
                 };
@@ -38,7 +38,7 @@ impl<'a> SourceSls<'a> {
 
     /// Packets use the SL of their path or, as replies, that of the reverse path; `None` if replies add no SL.
     pub(super) fn with_replies(&self, topo: &Topology) -> Option<Self> {
-        let is_single_vl = self.vl_plan.vls <= 1 && self.vl_plan.sl2vl == SlToVl::Modulo;
+        let is_single_vl = self.vl_plan.vls <= 1 && self.vl_plan.sl_to_vl == SlToVl::Modulo;
         if is_single_vl || matches!(self.vl_plan.path_sl, PathSl::Uniform(_)) {
             return None;
         }

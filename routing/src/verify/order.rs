@@ -19,7 +19,8 @@ impl NodeOrder {
         }
         let mut position = vec![0; n];
         let mut ready: Vec<usize> = (0..n).filter(|&node| num_dependencies[node] == 0).collect();
-        // From the end: nodes without dependencies, level by level, so that most later dependencies agree with the order.
+        // Positions are assigned from the end: nodes without dependencies first, level by level, so that most dependencies added
+        // afterwards agree with the order.
         let (mut next, mut at) = (n, 0);
         while let Some(&node) = ready.get(at) {
             at += 1;

@@ -178,7 +178,7 @@ impl TreeGraph {
         }
         let channel =
             |n: &Node, b: &Branch| context.channels.base[n.switch.index()] + b.port.index();
-        let keeps_vl = context.vl_plan.sl2vl == SlToVl::Modulo;
+        let keeps_vl = context.vl_plan.sl_to_vl == SlToVl::Modulo;
         for node in &self.nodes {
             for (i, input) in node.branches.iter().enumerate() {
                 let (previous, branch) = input.peer;

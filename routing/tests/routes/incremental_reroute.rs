@@ -37,7 +37,7 @@ fn verified(engine: &str, topo: &Topology) -> Option<Routing> {
 const ANY: RerouteLimits = RerouteLimits {
     max_load_growth: f64::INFINITY,
     max_changed_share: 1.0,
-    min_changed_entries: 0,
+    always_allowed_entries: 0,
 };
 
 /// Whether the old path from a switch to a LID still exists.

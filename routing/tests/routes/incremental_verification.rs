@@ -94,7 +94,7 @@ proptest! {
 const ANY: RerouteLimits = RerouteLimits {
     max_load_growth: f64::INFINITY,
     max_changed_share: 1.0,
-    min_changed_entries: 0,
+    always_allowed_entries: 0,
 };
 
 /// Loses links and hosts one after the other. Incremental reroutes and fresh routings are verified by one

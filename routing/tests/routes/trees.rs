@@ -354,7 +354,7 @@ fn ftree_rejects_impure_trees() {
 fn compute_and_io_ports_are_numbered_separately() {
     let topo = two_level(6, 4, 5, 1).build();
     let no_ports = Hints {
-        compute: Some(Vec::new()),
+        compute_ports: Some(Vec::new()),
         ..Hints::default()
     };
     let routing = route_with_hints("ftree", &topo, &no_ports).unwrap();
@@ -370,7 +370,7 @@ fn compute_and_io_ports_are_numbered_separately() {
         .iter()
         .flat_map(|&s| topo.end_ports(s)[..4].iter().map(|e| e.lid));
     let hints = Hints {
-        compute: Some(compute.collect()),
+        compute_ports: Some(compute.collect()),
         ..Hints::default()
     };
     let routing = route_with_hints("ftree", &topo, &hints).unwrap();
@@ -445,7 +445,7 @@ fn balance_hints_are_applied() {
         .iter()
         .map(|&s| (s, PortNum(2)));
     let free = Hints {
-        not_counted: spines
+        load_balance_ignored: spines
             .chain([(SwitchIdx(0), PortNum(5)), (SwitchIdx(0), PortNum(6))])
             .collect(),
         ..Hints::default()

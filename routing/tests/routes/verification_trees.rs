@@ -119,7 +119,7 @@ proptest! {
         });
         let maps = maps.collect();
         let vl_plan = VlPlan {
-            sl2vl: if by_ports { SlToVl::PerPorts(maps) } else { SlToVl::Modulo },
+            sl_to_vl: if by_ports { SlToVl::PerPorts(maps) } else { SlToVl::Modulo },
             ..VlPlan::modulo(2, PathSl::Uniform(0))
         };
         let trees: Vec<TreePorts> = (0..count)

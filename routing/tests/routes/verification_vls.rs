@@ -136,7 +136,7 @@ impl Torus {
         VlPlan {
             vls: 2,
             path_sl: self.crossings(),
-            sl2vl: SlToVl::PerPorts(maps),
+            sl_to_vl: SlToVl::PerPorts(maps),
         }
     }
 
@@ -340,7 +340,7 @@ fn random_vl_plan(topo: &Topology, rng: &mut Lcg, num_invalid: usize) -> VlPlan 
     VlPlan {
         vls,
         path_sl,
-        sl2vl: SlToVl::PerPorts(maps),
+        sl_to_vl: SlToVl::PerPorts(maps),
     }
 }
 

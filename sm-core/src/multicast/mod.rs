@@ -105,7 +105,7 @@ pub(crate) fn report_conflicting(ctx: &mut Ctx<'_>, entries: &[(Lid, NodeIdx)]) 
 }
 
 impl MulticastTables {
-    /// Discards all trees: another SM may have replaced those in the switches, which are imported then.
+    /// Discards all trees, because another SM may have replaced those in the switches. The next computation imports the installed ones.
     pub(crate) fn discard_trees(&mut self) {
         self.trees = MulticastTrees::default();
     }

@@ -1,13 +1,13 @@
 //! The multicast tree of each MLID, within the spanning forest of the routing in force.
 //!
-//! A member that joins or leaves changes only its branch of its tree. A new routing replaces all trees, unless its graph and the trees
-//! that its engine guarantees are those of the routing before it (a host was added, a LID moved).
+//! A member that joins or leaves changes only its branch of its tree. A new routing replaces all trees, unless its graph and its tree
+//! constraint are those of the previous routing (a host was added, a LID moved).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::multicast::{Member, MulticastTree, PortSet, SpanningForest, TreeBase};
+use ferrosm_routing::multicast::{Member, MulticastTree, PortSet, SpanningForest, StoredForest};
 use ferrosm_routing::{SwitchIdx, VerifiedRun};
 use rustc_hash::FxHashMap;
 
@@ -90,7 +90,7 @@ pub(super) struct MulticastTrees {
     /// The routing in force; `None` before the first one.
     run: Option<Arc<VerifiedRun>>,
     /// The forest of `run`; `None` if no tree is free of deadlocks with its routes.
-    base: Option<TreeBase>,
+    forest: Option<StoredForest>,
     /// The node of each switch of `run`.
     nodes: Vec<NodeIdx>,
     index: FxHashMap<NodeIdx, SwitchIdx>,
@@ -112,9 +112,9 @@ impl MulticastTrees {
         if before.is_some_and(|before| self.nodes == nodes && has_same_forest(&before, run)) {
             return ForestChange::SameForest;
         }
-        self.base = SpanningForest::new(&run.topo, &run.routing)
+        self.forest = SpanningForest::new(&run.topo, &run.routing)
             .ok()
-            .map(|forest| forest.base());
+            .map(|forest| forest.to_stored());
         self.nodes = nodes.to_vec();
         self.index = nodes.iter().copied().zip(run.topo.switches()).collect();
         self.trees.clear();
@@ -127,13 +127,13 @@ impl MulticastTrees {
 
     /// Whether the routing in force rules out all trees.
     pub(super) const fn is_impossible(&self) -> bool {
-        self.base.is_none() && self.run.is_some()
+        self.forest.is_none() && self.run.is_some()
     }
 
     /// The forest of the routing in force.
     pub(super) fn forest(&self) -> Option<SpanningForest<'_>> {
         let topo = &self.run.as_ref()?.topo;
-        Some(self.base.as_ref()?.forest(topo))
+        Some(self.forest.as_ref()?.forest(topo))
     }
 
     /// The MLIDs that have trees.
@@ -210,7 +210,7 @@ impl MulticastTrees {
     }
 }
 
-/// Whether two routings of the same nodes have the same links and guarantee the same trees.
+/// Whether two routings of the same nodes have the same links and the same tree constraint.
 fn has_same_forest(a: &VerifiedRun, b: &VerifiedRun) -> bool {
     let mut switches = b.topo.switches();
     a.routing.trees == b.routing.trees

@@ -116,7 +116,7 @@ impl InheritedRouting {
         let last = Arc::new(self.routing.to_verified_run(&self.guids, tables?)?);
         let baseline_max_load = last.baseline_max_load;
         let previous = PreviousRouting {
-            last: Some(last),
+            last_run: Some(last),
             ..request.previous.clone()
         };
         // No engine: only an incremental reroute of the persisted routing.

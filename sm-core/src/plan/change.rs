@@ -59,7 +59,7 @@ impl VlPlanPair<'_> {
         let lids = self.lids_with_changed_sl();
         if !lids.is_empty() {
             VlChange::PathSls(lids)
-        } else if before.vls == after.vls && before.sl2vl == after.sl2vl {
+        } else if before.vls == after.vls && before.sl_to_vl == after.sl_to_vl {
             VlChange::None
         } else {
             VlChange::UnusedSls
@@ -93,7 +93,7 @@ impl VlPlanPair<'_> {
     fn maps_differ(&self, used: u16) -> bool {
         let ((old_topo, old_plan), (topo, plan)) = (self.before, self.after);
         let sls: Vec<usize> = (0..SLS).filter(|sl| used >> sl & 1 == 1).collect();
-        if let (SlToVl::Modulo, SlToVl::Modulo) = (&old_plan.sl2vl, &plan.sl2vl) {
+        if let (SlToVl::Modulo, SlToVl::Modulo) = (&old_plan.sl_to_vl, &plan.sl_to_vl) {
             let vl_of = |plan: &VlPlan, sl: usize| sl % usize::from(plan.vls.max(1));
             return sls.iter().any(|&sl| vl_of(old_plan, sl) != vl_of(plan, sl));
         }

@@ -105,7 +105,7 @@ fn preserves_vls(
 ) -> bool {
     let old_plan = &before.run.routing.vl_plan;
     if old_plan.is_single() && vl_plan.is_single()
-        || old_plan.vls == vl_plan.vls && old_plan.sl2vl == vl_plan.sl2vl
+        || old_plan.vls == vl_plan.vls && old_plan.sl_to_vl == vl_plan.sl_to_vl
     {
         return true;
     }

@@ -203,7 +203,7 @@ impl RoutingJob {
             guid_index,
             nodes,
         } = graph.build();
-        previous.last = last
+        previous.last_run = last
             .filter(|(_, run_nodes)| *run_nodes == nodes)
             .map(|(run, _)| Arc::clone(run));
         previous.pinned_engine = last
@@ -214,7 +214,7 @@ impl RoutingJob {
         match start {
             RoutingStart::Incremental => {}
             RoutingStart::InstalledTables => {
-                previous.last = None;
+                previous.last_run = None;
                 previous.pinned_engine = None;
             }
             RoutingStart::Scratch => previous = PreviousRouting::none(),
@@ -265,7 +265,7 @@ impl RoutingJob {
             let rejected = selection.rejected.into_iter();
             failure.engines = rejected.map(|r| self.names.attach(r)).collect();
             let (routing, proof) = selection.chosen?;
-            let before = self.previous.last.as_ref();
+            let before = self.previous.last_run.as_ref();
             let before = before.filter(|_| selection.rerouted);
             Some(AdoptedRouting {
                 baseline_max_load: before.map_or(proof.max_load, |last| last.baseline_max_load),
@@ -288,7 +288,7 @@ impl RoutingJob {
                 let mut messages: Vec<EngineMessage> =
                     EngineMessage::of_failure(&failure).collect();
                 // Incremental reroutes preserve the tree constraint.
-                let last = self.previous.last.as_ref();
+                let last = self.previous.last_run.as_ref();
                 let groups = last.and_then(|last| last.routing.trees.sl());
                 multicast::resolve_trees(&self.topology, &mut routing, groups);
                 messages.extend(message);

@@ -26,7 +26,7 @@ pub struct GuidHints {
     /// `root_guid_file`: switches, by node GUID. The GUID of a CA selects the switch to which it is attached.
     pub roots: Vec<NodeGuid>,
     /// `cn_guid_file`: port GUIDs of compute nodes.
-    pub compute: Option<Vec<PortGuid>>,
+    pub compute_ports: Option<Vec<PortGuid>>,
     /// `io_guid_file`: port GUIDs of I/O nodes.
     pub io: Option<Vec<PortGuid>>,
     /// `ids_guid_file`: identifiers that order switches of equal rank.
@@ -38,7 +38,7 @@ pub struct GuidHints {
     /// `port_search_ordering_file`: switch, ports in search order.
     pub port_order: Vec<(NodeGuid, Vec<PortNum>)>,
     /// `port_prof_ignore_file`: switch ports excluded from load balancing.
-    pub not_counted: Vec<(NodeGuid, PortNum)>,
+    pub load_balance_ignored: Vec<(NodeGuid, PortNum)>,
     /// `torus-2QoS.conf`.
     pub torus: Option<GuidTorus>,
     /// `lfts_file`, with its SLtoVL tables and SLs.
@@ -152,8 +152,8 @@ pub fn resolve(guid_hints: &GuidHints, index: &GuidIndex) -> (Hints, Vec<HintWar
     let mut warnings = Vec::new();
     let hints = Hints {
         roots: roots(&guid_hints.roots, index, &mut warnings),
-        compute: guid_hints
-            .compute
+        compute_ports: guid_hints
+            .compute_ports
             .as_ref()
             .map(|g| end_port_lids("cn_guid_file", g, index, &mut warnings)),
         io: guid_hints
@@ -187,9 +187,9 @@ pub fn resolve(guid_hints: &GuidHints, index: &GuidIndex) -> (Hints, Vec<HintWar
             &mut warnings,
             port_order,
         ),
-        not_counted: resolve_entries(
+        load_balance_ignored: resolve_entries(
             ("port_prof_ignore_file", "switch"),
-            &guid_hints.not_counted,
+            &guid_hints.load_balance_ignored,
             index,
             &mut warnings,
             |at, &(guid, port)| Some((at.switch_port(guid, port)?, port)),
@@ -391,13 +391,13 @@ mod tests {
     #[test]
     fn end_ports_resolve_to_base_lids_in_file_order() {
         let guid_hints = GuidHints {
-            compute: Some(vec![PortGuid(0x21), PortGuid(0x11)]),
+            compute_ports: Some(vec![PortGuid(0x21), PortGuid(0x11)]),
             io: Some(vec![PortGuid(0x77)]),
             routing_order: vec![PortGuid(0xA1), PortGuid(0x21)],
             ..GuidHints::default()
         };
         let (hints, warnings) = resolve(&guid_hints, &guid_index());
-        assert_eq!(hints.compute, Some(vec![Lid(7), Lid(4)]));
+        assert_eq!(hints.compute_ports, Some(vec![Lid(7), Lid(4)]));
         assert_eq!(
             hints.io,
             Some(Vec::new()),
@@ -419,14 +419,14 @@ mod tests {
             ids: vec![(A, 5), (NodeGuid(0x99), 6)],
             hop_weights: vec![(A, PortNum(4), 3), (B, PortNum(3), 2)],
             port_order: vec![(B, vec![PortNum(3), PortNum(2)])],
-            not_counted: vec![(B, PortNum(1)), (B, PortNum(0))],
+            load_balance_ignored: vec![(B, PortNum(1)), (B, PortNum(0))],
             ..GuidHints::default()
         };
         let (hints, warnings) = resolve(&guid_hints, &guid_index());
         assert_eq!(hints.ids, [(SwitchIdx(0), 5)]);
         assert_eq!(hints.hop_weights, [(SwitchIdx(0), PortNum(4), 3)]);
         assert_eq!(hints.port_order, [(SwitchIdx(1), vec![PortNum(2)])]);
-        assert_eq!(hints.not_counted, [(SwitchIdx(1), PortNum(1))]);
+        assert_eq!(hints.load_balance_ignored, [(SwitchIdx(1), PortNum(1))]);
         assert_eq!(warnings.len(), 4, "{warnings:?}");
         assert_eq!(
             warnings[1].to_string(),

@@ -217,7 +217,7 @@ impl RoutingRecord {
                 PathSl::BySwitches(all) => PathSlRecord::BySwitches(rows(all)),
                 PathSl::BySwitchAndLid(all) => PathSlRecord::BySwitchAndLid(rows(all)),
             },
-            maps: match &routing.vl_plan.sl2vl {
+            maps: match &routing.vl_plan.sl_to_vl {
                 SlToVl::Modulo => None,
                 SlToVl::PerPorts(all) => Some(SlToVlRecord::new(topo, all)),
             },
@@ -337,7 +337,7 @@ impl RoutingRecord {
                     PathSl::BySwitchAndLid(switch_order.reorder(rows).iter().map(row).collect())
                 }
             },
-            sl2vl: match &self.maps {
+            sl_to_vl: match &self.maps {
                 None => SlToVl::Modulo,
                 Some(maps) => SlToVl::PerPorts(maps.tables(&topo, &switch_order)),
             },

@@ -11,7 +11,7 @@ use crate::structure::grid::{DimKind, Grid};
 use crate::topology::{SwitchIdx, Topology};
 
 use super::super::{HintError, RouteError, ShapeError};
-use super::frame::{Axis, Frame};
+use super::coordinates::{Axis, GridCoordinates};
 
 /// Maximum number of axes: an SL has three dateline bits and one service level bit.
 const AXES: usize = 3;
@@ -84,21 +84,21 @@ impl AxisPart {
 
 /// Positions of all switches along up to three axes: all interpretations, the most likely first. There is more than one
 /// only if more than two dimensions of size two form rings of four and no file says which belong together.
-pub(crate) fn frames(
+pub(crate) fn interpretations(
     topo: &Topology,
     grid: &Grid,
     hint: Option<&TorusHint>,
-) -> Result<Vec<Frame>, RouteError> {
+) -> Result<Vec<GridCoordinates>, RouteError> {
     let pairings = match hint {
         None => detected_axes(topo, grid)?,
         Some(hint) => vec![axes_from_hint(grid, hint)?],
     };
-    let frame = |parts: Vec<AxisPart>| {
+    let coordinates = |parts: Vec<AxisPart>| {
         let axes = parts.iter().map(|p| p.axis).collect();
         let along = |s| parts.iter().map(|p| p.along(grid.coords(s))).collect();
-        Frame::new(axes, topo.switches().map(along), grid.is_complete())
+        GridCoordinates::new(axes, topo.switches().map(along), grid.is_complete())
     };
-    Ok(pairings.into_iter().map(frame).collect())
+    Ok(pairings.into_iter().map(coordinates).collect())
 }
 
 /// Pairs of dimensions of size two become rings of four, because a ring tolerates a lost link. The graph does not show

@@ -7,7 +7,7 @@
 use crate::structure::grid::DimKind;
 
 use super::super::graph::Graph;
-use super::frame::Frame;
+use super::coordinates::GridCoordinates;
 
 /// Prevention of credit loops in complete rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,21 +64,21 @@ impl Lines {
     /// With `past_gaps`, next hops also lead towards missing switches, up to the last switch before the gap.
     pub(crate) fn new(
         graph: &Graph,
-        frame: &Frame,
+        coordinates: &GridCoordinates,
         axis: usize,
         rings: Rings,
         past_gaps: bool,
     ) -> Self {
-        let size = frame.axes[axis].size;
-        let mut next = Vec::with_capacity(frame.lines(axis) * size * size);
-        for line in 0..frame.lines(axis) {
+        let size = coordinates.axes[axis].size;
+        let mut next = Vec::with_capacity(coordinates.lines(axis) * size * size);
+        for line in 0..coordinates.lines(axis) {
             let members: Vec<Option<usize>> = (0..size)
-                .map(|x| frame.switch_on_line(axis, line, x))
+                .map(|x| coordinates.switch_on_line(axis, line, x))
                 .collect();
-            let line_next = if frame.axes[axis].kind == DimKind::Full {
+            let line_next = if coordinates.axes[axis].kind == DimKind::Full {
                 full(graph, &members)
             } else {
-                let ring = frame.axes[axis].kind == DimKind::Ring;
+                let ring = coordinates.axes[axis].kind == DimKind::Ring;
                 chain(graph, &members, ring, rings, past_gaps)
             };
             next.extend(line_next);

@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `frame` | axes and the position of every switch |
+//! | `coordinates` | axes and the position of every switch |
 //! | `axes` | the axes x, y, z of a torus, detected or from a file |
 //! | `lines` | next hops within one line along an axis, around missing links and switches |
 //! | `paths` | next hops for all pairs: dimension order, detours where it fails |
@@ -16,9 +16,9 @@
 //! Seitz).
 
 pub(super) mod axes;
+pub(super) mod coordinates;
 pub(super) mod credit_loops;
 pub(super) mod detours;
-pub(super) mod frame;
 pub(super) mod lines;
 pub(super) mod link_choice;
 pub(super) mod paths;

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use super::super::graph::Graph;
-use super::frame::Frame;
+use super::coordinates::GridCoordinates;
 use super::lines::{Lines, NONE};
 
 /// Treatment of gaps in dimension order.
@@ -34,7 +34,12 @@ pub(crate) struct GridPaths {
 }
 
 impl GridPaths {
-    pub(crate) fn new(graph: &Graph, frame: &Frame, lines: &[Lines], gap_rule: GapRule) -> Self {
+    pub(crate) fn new(
+        graph: &Graph,
+        coordinates: &GridCoordinates,
+        lines: &[Lines],
+        gap_rule: GapRule,
+    ) -> Self {
         let n = graph.len();
         let mut next = vec![NONE; n * n];
         let detours_by_dest: Vec<(Vec<usize>, Option<usize>)> = next
@@ -44,9 +49,9 @@ impl GridPaths {
                 || (Vec::new(), Vec::new()),
                 |(hops, stack), (dest, column)| {
                     for (s, next) in column.iter_mut().enumerate() {
-                        *next = toward(frame, lines, gap_rule, s, dest);
+                        *next = toward(coordinates, lines, gap_rule, s, dest);
                     }
-                    if frame.is_complete {
+                    if coordinates.is_complete {
                         return (Vec::new(), None);
                     }
                     count_hops(graph, column, dest, hops, stack);
@@ -111,16 +116,22 @@ const BUSY: usize = usize::MAX - 1;
 const FAR: usize = usize::MAX - 2;
 
 /// Slot in dimension order.
-fn toward(frame: &Frame, lines: &[Lines], gap_rule: GapRule, s: usize, dest: usize) -> u8 {
+fn toward(
+    coordinates: &GridCoordinates,
+    lines: &[Lines],
+    gap_rule: GapRule,
+    s: usize,
+    dest: usize,
+) -> u8 {
     for (axis, lines) in lines.iter().enumerate() {
-        let (a, b) = (frame.along(s, axis), frame.along(dest, axis));
+        let (a, b) = (coordinates.along(s, axis), coordinates.along(dest, axis));
         if a == b {
             continue;
         }
-        let line = frame.line(s, axis);
+        let line = coordinates.line(s, axis);
         let slot = lines.next(line, a, b);
         let may_turn_early =
-            gap_rule == GapRule::EarlyTurns && frame.switch_on_line(axis, line, b).is_none();
+            gap_rule == GapRule::EarlyTurns && coordinates.switch_on_line(axis, line, b).is_none();
         if slot != NONE || !may_turn_early {
             return slot;
         }

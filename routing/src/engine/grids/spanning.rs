@@ -9,8 +9,8 @@ use ferrosm_mad::ids::PortNum;
 
 use super::super::TreeConstraint;
 use super::super::graph::Graph;
+use super::coordinates::GridCoordinates;
 use super::credit_loops::{CreditLoopCheck, SpanningTree, VlRule};
-use super::frame::Frame;
 use super::paths::GridPaths;
 
 /// Maximum number of roots tried.
@@ -22,11 +22,11 @@ pub(crate) type Up = Vec<Option<usize>>;
 /// A tree on SL 0 that is compatible with the routes. Complete grids need no `check`.
 pub(crate) fn compatible_tree<R: VlRule>(
     graph: &Graph,
-    frame: &Frame,
+    coordinates: &GridCoordinates,
     paths: &GridPaths,
     check: Option<(&CreditLoopCheck<'_>, &R)>,
 ) -> Option<Up> {
-    let roots = roots(graph, frame);
+    let roots = roots(graph, coordinates);
     let safe = |up: &Up| {
         check.is_none_or(|(check, rule)| check.is_acyclic_with(SpanningTree { up, sl: 0 }, rule))
     };
@@ -38,8 +38,12 @@ pub(crate) fn compatible_tree<R: VlRule>(
 }
 
 /// The tree of the most central switch, for a VL of its own.
-pub(crate) fn central_tree(graph: &Graph, frame: &Frame, paths: &GridPaths) -> Option<Up> {
-    let root = roots(graph, frame).into_iter().next()?;
+pub(crate) fn central_tree(
+    graph: &Graph,
+    coordinates: &GridCoordinates,
+    paths: &GridPaths,
+) -> Option<Up> {
+    let root = roots(graph, coordinates).into_iter().next()?;
     Some(toward(graph, paths, root))
 }
 
@@ -62,14 +66,14 @@ fn toward(graph: &Graph, paths: &GridPaths, root: usize) -> Up {
 }
 
 /// Switches by their distance from the middle of the grid.
-fn roots(graph: &Graph, frame: &Frame) -> Vec<usize> {
+fn roots(graph: &Graph, coordinates: &GridCoordinates) -> Vec<usize> {
     let mut roots: Vec<usize> = (0..graph.len()).collect();
     roots.sort_by_key(|&s| {
-        let distance: usize = frame
+        let distance: usize = coordinates
             .axes
             .iter()
             .enumerate()
-            .map(|(i, axis)| (2 * frame.along(s, i)).abs_diff(axis.size - axis.size % 2))
+            .map(|(i, axis)| (2 * coordinates.along(s, i)).abs_diff(axis.size - axis.size % 2))
             .sum();
         (distance, graph.lid_rank[s])
     });

@@ -129,7 +129,7 @@ impl LinkTable {
                 links
                     .channel
                     .push(channels.output_channel(s.index(), link.port.raw()));
-                let ignored = hints.not_counted.contains(&(s, link.port));
+                let ignored = hints.load_balance_ignored.contains(&(s, link.port));
                 links.counts.push(u64::from(!ignored));
             }
             links.first.push(links.peer.len());
@@ -376,7 +376,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
                     owner.is_some_and(|e| lids.contains(&e.lid))
                 })
             };
-            if listed(&hints.compute) {
+            if listed(&hints.compute_ports) {
                 0
             } else if listed(&hints.io) {
                 1

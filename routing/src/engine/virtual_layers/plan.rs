@@ -273,7 +273,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         if is_new {
             let mut constraints = LayerConstraints {
                 layers: std::slice::from_mut(&mut layer),
-                vl_of: &[],
+                layer_of: &[],
                 tree: true,
             };
             Refinement::new(self.request, graph, self.matrix, channels, lid_trees)?.run(
@@ -378,7 +378,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         if fresh {
             let mut constraints = LayerConstraints {
                 layers: &mut assignment.layers,
-                vl_of: &assignment.vl_of,
+                layer_of: &assignment.layer_of,
                 tree: up.is_some(),
             };
             refinement.run(
@@ -416,7 +416,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         is_new: bool,
     ) -> Result<Option<VlAssignment>, EngineStop> {
         let budget = self.request.budget;
-        let last = self.request.previous.last.as_ref();
+        let last = self.request.previous.last_run.as_ref();
         let old = last
             .filter(|_| !is_new)
             .and_then(|last| match &last.routing.vl_plan.path_sl {
@@ -514,7 +514,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             );
         }
         let vls = u8::try_from(assignment.layers.len()).unwrap_or(u8::MAX);
-        let rows = assignment.vl_of.chunks(n).map(Arc::from).collect();
+        let rows = assignment.layer_of.chunks(n).map(Arc::from).collect();
         let mut diagnostics = vec![Diagnostic::Vls(vls)];
         if directions == Directions::Separate {
             diagnostics.push(Diagnostic::OneWaySls);

@@ -35,7 +35,7 @@ const COLUMN_UNITS: usize = 2;
 pub(crate) struct LayerConstraints<'s> {
     pub(crate) layers: &'s mut [VirtualLayer],
     /// By source and destination switch; empty if there is one layer.
-    pub(crate) vl_of: &'s [u8],
+    pub(crate) layer_of: &'s [u8],
     /// Whether the first layer also has the dependencies of a multicast tree, which no route has.
     pub(crate) tree: bool,
 }
@@ -96,7 +96,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
     ) -> Result<Self, BudgetExceeded> {
         let (topo, n) = (request.topo, graph.len());
         let mut is_counted = vec![true; n * 256];
-        for (s, port) in &request.hints.not_counted {
+        for (s, port) in &request.hints.load_balance_ignored {
             is_counted[s.index() * 256 + port.index()] = false;
         }
         let links = topo.switches().map(|s| topo.links(s).len() as u64).sum();
@@ -348,21 +348,21 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             (x, at) = (y, tree.next[at] as usize);
         }
         // Layers of the packets that arrive from each neighbour.
-        let vl_of = |s: usize| match constraints.vl_of {
+        let layer_of = |s: usize| match constraints.layer_of {
             [] => 1u64,
             vls => 1 << vls[s * n + tree.dest],
         };
         let mut children: Vec<(u32, u64)> = Vec::new();
         for child in tree.children(v) {
             let c = child as usize;
-            let vls = if constraints.vl_of.is_empty() {
+            let vls = if constraints.layer_of.is_empty() {
                 1
             } else {
-                tree.subtree(c).fold(0, |vls, s| vls | vl_of(s as usize))
+                tree.subtree(c).fold(0, |vls, s| vls | layer_of(s as usize))
             };
             children.push((channels.output_channel(c, ports[c]), vls));
         }
-        let all_vls = children.iter().fold(vl_of(v), |all, (_, vls)| all | vls);
+        let all_vls = children.iter().fold(layer_of(v), |all, (_, vls)| all | vls);
         let mut dependencies: Vec<Dependency> = Vec::new();
         (0..constraints.layers.len()).all(|l| {
             if all_vls >> l & 1 == 0 {

@@ -3,8 +3,8 @@
 //! Both directions of a pair share a layer if possible, because replies use the SL of their request. Each pair goes to
 //! the first layer that stays acyclic (Skeie, Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area
 //! Networks, IPDPS 2002). The farthest pairs come first: their paths include those of nearer pairs, whose dependencies
-//! are then mostly present. If paths follow a few orders of the switches, each layer starts with the pairs that follow
-//! one of them.
+//! are then mostly present. If every path is up/down in one of a few orders of the switches (`switch_orders`), each layer
+//! starts with the pairs whose paths are up/down in one order.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub(crate) enum Directions {
 pub(crate) struct VlAssignment {
     /// The layers.
     pub(crate) layers: Vec<VirtualLayer>,
-    /// Layer by source and destination switch.
-    pub(crate) vl_of: Vec<u8>,
+    /// Layer by source and destination switch. Layer n becomes VL n; [`Self::make_first`] exchanges layer 0.
+    pub(crate) layer_of: Vec<u8>,
     directions: Directions,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn assign_vls(
     let n = paths.graph.len();
     let mut assignment = VlAssignment {
         layers: Vec::new(),
-        vl_of: vec![0; n * n],
+        layer_of: vec![0; n * n],
         directions,
     };
     let mut dependencies = Vec::new();
@@ -103,7 +103,8 @@ pub(crate) fn assign_vls(
             Some(vl) => vl,
             None if assignment.layers.len() == LAYERS_MAX => return Ok(None),
             None => {
-                // Cannot fail: shortest paths between two switches never double back.
+                // Cannot fail: the dependencies of the shortest paths of one pair contain no cycle, because no shortest path
+                // makes a U-turn.
                 let mut new_layer = VirtualLayer::new(&paths.channels.index);
                 new_layer.admit(&paths.channels.index, &dependencies);
                 assignment.layers.push(new_layer);
@@ -131,7 +132,7 @@ pub(crate) fn rebuild_layers(
         collect_dependencies(paths, (a, b), directions, &mut dependencies);
         budget.spend_len(dependencies.len() + 1)?;
         let set =
-            &mut layer_dependencies[usize::from(constraints.vl_of[a as usize * n + b as usize])];
+            &mut layer_dependencies[usize::from(constraints.layer_of[a as usize * n + b as usize])];
         for &dependency in &dependencies {
             set.insert(index, dependency);
         }
@@ -167,9 +168,9 @@ fn collect_dependencies(
 impl VlAssignment {
     fn assign(&mut self, n: usize, (a, b): Pair, vl: usize) {
         let vl = u8::try_from(vl).unwrap_or(u8::MAX);
-        self.vl_of[a as usize * n + b as usize] = vl;
+        self.layer_of[a as usize * n + b as usize] = vl;
         if self.directions == Directions::Shared {
-            self.vl_of[b as usize * n + a as usize] = vl;
+            self.layer_of[b as usize * n + a as usize] = vl;
         }
     }
 
@@ -182,22 +183,22 @@ impl VlAssignment {
         budget: &WorkBudget,
     ) -> Result<Vec<Pair>, BudgetExceeded> {
         let n = paths.graph.len();
-        let vl_of =
+        let layer_of =
             |(a, b): Pair| usize::from(old[a as usize].get(b as usize).copied().unwrap_or(0));
-        let max_vl = pairs.iter().map(|&p| vl_of(p)).max().unwrap_or(0);
-        self.layers = (0..=max_vl.min(LAYERS_MAX - 1))
+        let last_layer = pairs.iter().map(|&p| layer_of(p)).max().unwrap_or(0);
+        self.layers = (0..=last_layer.min(LAYERS_MAX - 1))
             .map(|_| VirtualLayer::new(&paths.channels.index))
             .collect();
         let mut dependencies = Vec::new();
         let mut remaining = pairs.to_vec();
         remaining.retain(|&pair| {
             collect_dependencies(paths, pair, self.directions, &mut dependencies);
-            let vl = vl_of(pair);
-            let fits = self.layers.get_mut(vl).is_some_and(|l| {
+            let layer = layer_of(pair);
+            let fits = self.layers.get_mut(layer).is_some_and(|l| {
                 l.admit_within(&paths.channels.index, &dependencies, budget) == Ok(true)
             });
             if fits {
-                self.assign(n, pair, vl);
+                self.assign(n, pair, layer);
             }
             !fits
         });
@@ -205,7 +206,7 @@ impl VlAssignment {
         Ok(remaining)
     }
 
-    /// Starts one layer for each order, by the number of pairs that follow it, and fills it with other pairs that fit.
+    /// Starts one layer for each order, by the number of pairs whose paths are up/down in it, and fills it with other pairs that fit.
     /// Returns the pairs left over.
     fn assign_by_orders(
         &mut self,
@@ -258,7 +259,7 @@ impl VlAssignment {
     /// Swaps a layer with layer 0.
     pub(crate) fn make_first(&mut self, vl: usize) {
         self.layers.swap(0, vl);
-        for l in &mut self.vl_of {
+        for l in &mut self.layer_of {
             if usize::from(*l) == vl {
                 *l = 0;
             } else if *l == 0 {
@@ -273,10 +274,10 @@ impl VlAssignment {
         let n = paths.graph.len();
         let hosts = &paths.graph.hosts;
         let routes = |(a, b): Pair| u64::from(hosts[a as usize]) * u64::from(hosts[b as usize]);
-        let vl_of = |all: &[u8], (a, b): Pair| usize::from(all[a as usize * n + b as usize]);
+        let layer_of = |all: &[u8], (a, b): Pair| usize::from(all[a as usize * n + b as usize]);
         let mut load = vec![0u64; self.layers.len()];
         for &pair in pairs {
-            load[vl_of(&self.vl_of, pair)] += routes(pair);
+            load[layer_of(&self.layer_of, pair)] += routes(pair);
         }
         let fair = load.iter().sum::<u64>() / load.len().max(1) as u64;
         let mut dependencies = Vec::new();
@@ -284,7 +285,7 @@ impl VlAssignment {
             if budget.is_exceeded() {
                 return;
             }
-            let (from, count) = (vl_of(&self.vl_of, pair), routes(pair));
+            let (from, count) = (layer_of(&self.layer_of, pair), routes(pair));
             if count == 0 || load[from] <= fair {
                 continue;
             }

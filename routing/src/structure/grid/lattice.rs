@@ -368,7 +368,7 @@ impl Growth<'_> {
                 0
             };
             let Some((_, first)) = positions.into_iter().nth(choice) else {
-                return Err(GridMismatch::NoNeighbours);
+                return Err(GridMismatch::NoFreePosition);
             };
             if count == 1 {
                 best = Some((1, v, first));

@@ -41,8 +41,8 @@ pub enum GridMismatch {
     /// More dimensions than supported.
     #[error("{0} dimensions are more than supported")]
     Dimensions(usize),
-    /// The links of some switches form no square with those of others.
-    #[error("some links form no square with others")]
+    /// Some links are in no cycle of four links.
+    #[error("some links are in no cycle of four links, from which dimensions are derived")]
     NoSquares,
     /// A dimension would be a ring of two switches.
     #[error("a dimension would be a ring of two switches")]
@@ -50,14 +50,14 @@ pub enum GridMismatch {
     /// A ring closes at other coordinates than it started.
     #[error("rings are twisted")]
     TwistedRing,
-    /// A switch has links to positions that are not neighbours.
-    #[error("a switch has links to positions that are not neighbours")]
-    NoNeighbours,
-    /// Squares of links assign two directions to a link.
-    #[error("squares of links assign two directions to a link")]
+    /// No free position is next to all neighbours of a switch.
+    #[error("no free grid position is next to all neighbours of a switch")]
+    NoFreePosition,
+    /// Cycles of four links give a link two opposite directions.
+    #[error("cycles of four links give a link two opposite directions")]
     Contradiction,
-    /// Adjacent links of a square are in one dimension.
-    #[error("adjacent links of a square are in one dimension")]
+    /// Adjacent links of a cycle of four are in one dimension.
+    #[error("adjacent links of a cycle of four are in one dimension")]
     CrossedSquares,
     /// Two switches share three neighbours.
     #[error("two switches share three neighbours, as in a tree")]

@@ -278,7 +278,7 @@ impl Partitions {
             default
                 .members
                 .insert(0, (MemberSelector::All, Membership::Limited));
-            let sm_membership = if default.own_membership() == Some(Membership::Both) {
+            let sm_membership = if default.sm_port_membership() == Some(Membership::Both) {
                 Membership::Both
             } else {
                 Membership::Full
@@ -317,7 +317,7 @@ impl Partitions {
 
 impl Partition {
     /// The configured membership of the SM port.
-    fn own_membership(&self) -> Option<Membership> {
+    fn sm_port_membership(&self) -> Option<Membership> {
         let selects_sm_port = |selector: &MemberSelector| {
             matches!(selector, MemberSelector::SmPort | MemberSelector::All)
         };

@@ -100,7 +100,7 @@ fn vl_plan(
     Some(VlPlan {
         vls: max_sl + 1,
         path_sl,
-        sl2vl,
+        sl_to_vl: sl2vl,
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::forest::{Kind, find_spanning_tree};
+use super::forest::{LinkConstraint, find_spanning_tree};
 use super::{PortSet, SpanningForest};
 use crate::channels::PortChannels;
 use crate::engine::{Routing, TreeConstraint};
@@ -13,20 +13,20 @@ use crate::topology::{SwitchIdx, Topology};
 
 /// The link constraint and SL of a [`SpanningForest`]. Immutable and shared.
 #[derive(Debug, Clone)]
-pub struct TreeBase {
+pub struct StoredForest {
     channels: Arc<PortChannels>,
-    kind: Arc<Kind>,
+    constraint: Arc<LinkConstraint>,
     sl: u8,
 }
 
-impl TreeBase {
+impl StoredForest {
     /// The forest of the same routing. `topo` must be the topology passed to [`SpanningForest::new`].
     #[must_use]
     pub fn forest<'a>(&self, topo: &'a Topology) -> SpanningForest<'a> {
         SpanningForest {
             topo,
             channels: Arc::clone(&self.channels),
-            kind: Arc::clone(&self.kind),
+            constraint: Arc::clone(&self.constraint),
             sl: self.sl,
         }
     }
@@ -35,10 +35,10 @@ impl TreeBase {
 impl SpanningForest<'_> {
     /// The part that does not borrow the topology.
     #[must_use]
-    pub fn base(&self) -> TreeBase {
-        TreeBase {
+    pub fn to_stored(&self) -> StoredForest {
+        StoredForest {
             channels: Arc::clone(&self.channels),
-            kind: Arc::clone(&self.kind),
+            constraint: Arc::clone(&self.constraint),
             sl: self.sl,
         }
     }
@@ -59,14 +59,18 @@ impl SpanningForest<'_> {
                 let Some((peer, far)) = self.channels.peer(v, port.raw()) else {
                     continue;
                 };
-                let (child, up) = match &*self.kind {
-                    Kind::Order(order) if order.get(peer) < order.get(v) => (v, port),
-                    Kind::Order(_) => (peer, PortNum(far)),
-                    Kind::Tree(up) if up.get(v).copied().flatten() == Some(port) => (v, port),
-                    Kind::Tree(up) if up.get(peer).copied().flatten() == Some(PortNum(far)) => {
+                let (child, up) = match &*self.constraint {
+                    LinkConstraint::Order(order) if order.get(peer) < order.get(v) => (v, port),
+                    LinkConstraint::Order(_) => (peer, PortNum(far)),
+                    LinkConstraint::Tree(up) if up.get(v).copied().flatten() == Some(port) => {
+                        (v, port)
+                    }
+                    LinkConstraint::Tree(up)
+                        if up.get(peer).copied().flatten() == Some(PortNum(far)) =>
+                    {
                         (peer, PortNum(far))
                     }
-                    Kind::Tree(_) => return false,
+                    LinkConstraint::Tree(_) => return false,
                 };
                 if *uplinks.entry(child).or_insert(up) != up {
                     return false;

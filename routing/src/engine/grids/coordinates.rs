@@ -5,7 +5,7 @@ use crate::topology::SwitchIdx;
 
 use super::super::graph::Graph;
 
-/// An axis. Unlike a dimension of a [`Grid`], a ring may have three or four switches.
+/// An axis. A ring may have three or four switches, which [`Grid`] represents as a full dimension or as two dimensions of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Axis {
     pub(crate) kind: DimKind,
@@ -14,7 +14,7 @@ pub(crate) struct Axis {
 
 /// Positions of the switches along the axes.
 #[derive(Debug, Clone)]
-pub(crate) struct Frame {
+pub(crate) struct GridCoordinates {
     pub(crate) axes: Vec<Axis>,
     /// Index distance between adjacent positions of each axis.
     stride: Vec<usize>,
@@ -24,8 +24,8 @@ pub(crate) struct Frame {
     pub(crate) is_complete: bool,
 }
 
-impl Frame {
-    /// The frame of a detected grid.
+impl GridCoordinates {
+    /// The coordinates of the switches of a detected grid.
     pub(crate) fn from_grid(grid: &Grid, switches: usize) -> Self {
         let axes: Vec<Axis> = grid
             .dims
@@ -39,7 +39,7 @@ impl Frame {
         Self::new(axes, coords, grid.is_complete())
     }
 
-    /// A frame of any axes. `coords` are distinct for each switch and within the sizes of the axes.
+    /// Coordinates along any axes. `coords` are distinct for each switch and within the sizes of the axes.
     pub(crate) fn new(
         axes: Vec<Axis>,
         coords: impl Iterator<Item = Vec<usize>>,

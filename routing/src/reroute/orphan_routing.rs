@@ -9,17 +9,17 @@ use std::collections::BinaryHeap;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::column::{Column, RouteState};
 use super::guard::{Guard, Stage};
+use super::lid_routes::{LidRoutes, RouteState};
 use super::loads::ChannelLoads;
 use crate::channels::PortChannels;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
 /// State of the reroute, reused from LID to LID.
-pub(super) struct Attach<'a> {
+pub(super) struct OrphanRouting<'a> {
     pub(super) topo: &'a Topology,
     pub(super) channels: &'a PortChannels,
-    pub(super) column: Column<'a>,
+    pub(super) routes: LidRoutes<'a>,
     pub(super) guard: Guard<'a>,
     pub(super) loads: ChannelLoads,
     /// Rank of each switch by LID.
@@ -59,7 +59,7 @@ struct Candidate {
     next: usize,
 }
 
-impl Attach<'_> {
+impl OrphanRouting<'_> {
     /// Changes the next hops of the tails only, with no more hops and no more up hops than before: the switches behind them keep
     /// their entries. Returns false if this is impossible.
     pub(super) fn attach_tails(&mut self, d: &Destination, tails: &[Tail]) -> bool {
@@ -68,12 +68,12 @@ impl Attach<'_> {
         }
         self.tail_switches.clear();
         self.tail_switches.extend(tails.iter().map(|t| t.at));
-        self.column.start_lid(*d, &self.tail_switches);
+        self.routes.start_lid(*d, &self.tail_switches);
         for tail in tails {
-            let RouteState::Reaches(hops) = self.column.state(tail.to) else {
+            let RouteState::Reaches(hops) = self.routes.state(tail.to) else {
                 return false;
             };
-            let went_down = self.column.is_down(tail.at, tail.to) && self.column.goes_down(tail.to);
+            let went_down = self.routes.is_down(tail.at, tail.to) && self.routes.goes_down(tail.to);
             // In a changed order, the tail may be reached from above.
             let stage = if went_down || self.order_changed {
                 Stage::DownOnly
@@ -92,7 +92,7 @@ impl Attach<'_> {
 
     /// Attaches all orphans of a LID. Returns false if some cannot be attached.
     pub(super) fn attach_orphans(&mut self, d: &Destination, orphans: &[usize]) -> bool {
-        self.column.start_lid(*d, orphans);
+        self.routes.start_lid(*d, orphans);
         self.compute_expected(d, orphans);
         let mut stages: &[Stage] = &[Stage::Any];
         loop {
@@ -114,7 +114,7 @@ impl Attach<'_> {
                     self.loads.add_routes(channel, routes);
                 }
             }
-            self.column.restart_lid(orphans);
+            self.routes.restart_lid(orphans);
             self.compute_expected(d, orphans);
             stages = &[Stage::DownOnly, Stage::Any];
         }
@@ -126,13 +126,13 @@ impl Attach<'_> {
         let mut heap: BinaryHeap<Reverse<(u32, usize, usize)>> = BinaryHeap::new();
         let mut remaining = 0;
         for &v in orphans {
-            if self.column.state(v) != RouteState::Orphan {
+            if self.routes.state(v) != RouteState::Orphan {
                 continue;
             }
             remaining += 1;
             let mut visited: Vec<u32> = Vec::new();
             for link in self.topo.links(SwitchIdx::from_index(v)) {
-                if let RouteState::Reaches(hops) = self.column.state(link.peer.index())
+                if let RouteState::Reaches(hops) = self.routes.state(link.peer.index())
                     && !visited.contains(&hops)
                 {
                     visited.push(hops);
@@ -142,12 +142,12 @@ impl Attach<'_> {
         }
         while let Some(Reverse((hops, _, v))) = heap.pop() {
             // All switches with fewer hops are already attached: one attempt per number of hops suffices.
-            if self.tried[v] == (self.column.lid_number(), stage, hops)
-                || self.column.state(v) != RouteState::Orphan
+            if self.tried[v] == (self.routes.lid_number(), stage, hops)
+                || self.routes.state(v) != RouteState::Orphan
             {
                 continue;
             }
-            self.tried[v] = (self.column.lid_number(), stage, hops);
+            self.tried[v] = (self.routes.lid_number(), stage, hops);
             if !self.attach_switch(d, v, hops, stage) {
                 continue;
             }
@@ -155,7 +155,7 @@ impl Attach<'_> {
             self.count_moved(d, v);
             for link in self.topo.links(SwitchIdx::from_index(v)) {
                 let u = link.peer.index();
-                if self.column.state(u) == RouteState::Orphan {
+                if self.routes.state(u) == RouteState::Orphan {
                     heap.push(Reverse((hops + 1, self.rank[u], u)));
                 }
             }
@@ -165,12 +165,12 @@ impl Attach<'_> {
 
     /// Attaches one switch with a route of `hops` hops, if the guard allows it.
     fn attach_switch(&mut self, d: &Destination, v: usize, hops: u32, stage: Stage) -> bool {
-        let old = self.column.old_port(v);
+        let old = self.routes.old_port(v);
         let mut candidates: Vec<Candidate> = Vec::new();
         for link in self.topo.links(SwitchIdx::from_index(v)) {
             let next = link.peer.index();
-            if self.column.state(next) == RouteState::Reaches(hops - 1)
-                && self.guard.may_allow(&self.column, v, next, stage)
+            if self.routes.state(next) == RouteState::Reaches(hops - 1)
+                && self.guard.may_allow(&self.routes, v, next, stage)
             {
                 candidates.push(Candidate {
                     changes_port: link.port.raw() != old,
@@ -188,8 +188,8 @@ impl Attach<'_> {
                 c.first_load = self.loads.now[channel];
                 c.max_load = c.first_load;
                 let mut at = c.next;
-                while let Some((next, port)) = self.column.hop(at) {
-                    c.flow.0 += self.column.flow(at);
+                while let Some((next, port)) = self.routes.hop(at) {
+                    c.flow.0 += self.routes.flow(at);
                     c.max_load = c
                         .max_load
                         .max(self.loads.now[self.channels.output_channel(at, port)]);
@@ -203,7 +203,7 @@ impl Attach<'_> {
             .iter()
             .position(|c| {
                 self.guard
-                    .allows_without_search(&self.column, d, v, (c.port, c.next), stage)
+                    .allows_without_search(&self.routes, d, v, (c.port, c.next), stage)
             })
             .unwrap_or(0);
         if let Some(first) = candidates.get_mut(..=unblocked) {
@@ -211,11 +211,11 @@ impl Attach<'_> {
         }
         let candidate = candidates.iter().find(|c| {
             self.guard
-                .try_add(&self.column, d, v, (c.port, c.next), stage)
+                .try_add(&self.routes, d, v, (c.port, c.next), stage)
         });
         if let Some(c) = candidate {
             let weight = self.weight(d, v);
-            self.column.attach(v, c.port, c.next, weight);
+            self.routes.attach(v, c.port, c.next, weight);
         }
         candidate.is_some()
     }
@@ -231,8 +231,8 @@ impl Attach<'_> {
 
     /// The previous next hop of an orphan, if that is an orphan too.
     fn parent(&self, v: usize) -> Option<usize> {
-        let (next, _) = self.channels.peer(v, self.column.old_port(v))?;
-        self.column.is_orphan(next).then_some(next)
+        let (next, _) = self.channels.peer(v, self.routes.old_port(v))?;
+        self.routes.is_orphan(next).then_some(next)
     }
 
     /// Computes the load of each orphan, if all but the tails keep their next hop. In `orphans`, parents come before children.
@@ -252,12 +252,12 @@ impl Attach<'_> {
     fn count_moved(&mut self, d: &Destination, v: usize) {
         let load = self.expected[v];
         let mut parent = self.parent(v);
-        if parent.is_some() && self.column.next_port(v) == self.column.old_port(v) {
+        if parent.is_some() && self.routes.next_port(v) == self.routes.old_port(v) {
             return;
         }
         self.count(d, v, load, true);
         while let Some(p) = parent {
-            if matches!(self.column.state(p), RouteState::Reaches(_)) {
+            if matches!(self.routes.state(p), RouteState::Reaches(_)) {
                 self.count(d, p, load, false);
                 return;
             }
@@ -272,7 +272,7 @@ impl Attach<'_> {
             return;
         }
         let mut at = from;
-        while let Some((next, port)) = self.column.hop(at) {
+        while let Some((next, port)) = self.routes.hop(at) {
             let channel = self.channels.output_channel(at, port);
             if is_added {
                 self.loads.add_routes(channel, weight);

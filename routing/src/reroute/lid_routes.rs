@@ -20,7 +20,7 @@ pub(super) enum RouteState {
 }
 
 /// The routes to one LID. Reused for the next LID.
-pub(super) struct Column<'a> {
+pub(super) struct LidRoutes<'a> {
     channels: &'a PortChannels,
     tables: &'a [&'a Lft],
     /// Position of each switch in the switch order, if the routing has one.
@@ -43,7 +43,7 @@ pub(super) struct Column<'a> {
     flow: Vec<u64>,
 }
 
-impl<'a> Column<'a> {
+impl<'a> LidRoutes<'a> {
     pub(super) fn new(
         channels: &'a PortChannels,
         tables: &'a [&'a Lft],
