@@ -300,7 +300,7 @@ pub enum FabricAction {
     /// Sets the loss of the link at a port, in both directions.
     LinkLoss(PortAt, f64),
     /// Changes a transport fault.
-    Wire(FaultScope, TransportFault),
+    TransportFault(FaultScope, TransportFault),
     /// Sets the drain time of a link; see [`LinkFaults::drain`].
     Drain(LinkDirection, Duration),
     /// Changes an agent fault of a node, or of all nodes.
@@ -364,7 +364,7 @@ impl FabricAction {
             Self::Degrade(..) => 23,
             Self::LinkTraining(_) => 24,
             Self::Describe(..) => 25,
-            Self::Wire(..) => 26,
+            Self::TransportFault(..) => 26,
             Self::Drain(..) => 27,
             Self::Agent(..) => 28,
             Self::AttrLoss(..) => 29,

@@ -93,8 +93,8 @@ impl Fabric {
             return Err(DropReason::LinkDown);
         }
         let slot = node.base + usize::from(egress);
-        let wire = self.wires[slot];
-        if !wire.up {
+        let cable_end = self.cable_ends[slot];
+        if !cable_end.up {
             self.add_errors(
                 PortAt::new(packet.at.node, egress),
                 PortCounter::InactiveDiscards,
@@ -103,11 +103,11 @@ impl Fabric {
             return Err(DropReason::LinkDown);
         }
         packet.at = PortAt {
-            node: wire.node as usize,
-            port: wire.port,
+            node: cable_end.node as usize,
+            port: cable_end.port,
         };
         packet.hops += 1;
-        let peer = self.nodes[packet.at.node].base + usize::from(wire.port);
+        let peer = self.nodes[packet.at.node].base + usize::from(cable_end.port);
         self.count(packet, slot, peer, vl);
         Ok(())
     }

@@ -9,12 +9,12 @@ use ferrosm_mad::time::Instant;
 use super::{Fabric, PortCounter, SpecError, Timer};
 use crate::spec::{LinkSpec, PortAt};
 
-/// Value of [`Wire::link`] for a port without a cable.
+/// Value of [`CableEnd::link`] for a port without a cable.
 pub(crate) const NO_LINK: u32 = u32::MAX;
 
 /// The cable end at a port, with the traffic counters of the fast path.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wire {
+pub(crate) struct CableEnd {
     /// Node at the other end.
     pub(crate) node: u32,
     /// Index of the link, or [`NO_LINK`].
@@ -26,7 +26,7 @@ pub(crate) struct Wire {
     /// The port counts every received packet in its tally, so `received` is not used.
     pub(crate) counts_each: bool,
     /// Unicast packets without GRH that were sent. They are counted here because forwarding reads this entry
-    /// anyway; [`Fabric::flush_wire_counters`] adds them to the tally.
+    /// anyway; [`Fabric::flush_cable_end_counters`] adds them to the tally.
     pub(crate) sent: u32,
     /// Unicast packets without GRH that were received.
     pub(crate) received: u32,
@@ -49,7 +49,7 @@ impl Fabric {
         for port in [spec.a, spec.b] {
             let slot = self.slot(port).filter(|_| port.port != 0);
             let slot = slot.ok_or(SpecError::NoSuchPort(port))?;
-            if self.wires[slot].link != NO_LINK {
+            if self.cable_ends[slot].link != NO_LINK {
                 return Err(SpecError::PortInUse(port));
             }
         }
@@ -62,12 +62,12 @@ impl Fabric {
         for (port, other) in [(spec.a, spec.b), (spec.b, spec.a)] {
             if let Some(slot) = self.slot(port) {
                 let node = u32::try_from(other.node).unwrap_or(u32::MAX);
-                self.wires[slot] = Wire {
+                self.cable_ends[slot] = CableEnd {
                     node,
                     link,
                     port: other.port,
                     up: false,
-                    ..self.wires[slot]
+                    ..self.cable_ends[slot]
                 };
             }
         }
@@ -87,7 +87,7 @@ impl Fabric {
         };
         for port in [link.spec.a, link.spec.b] {
             if let Some(slot) = self.slot(port) {
-                self.wires[slot].link = NO_LINK;
+                self.cable_ends[slot].link = NO_LINK;
             }
         }
         Ok(link.spec)
@@ -102,7 +102,7 @@ impl Fabric {
             .slot(to)
             .filter(|_| to.port != 0)
             .ok_or(SpecError::NoSuchPort(to))?;
-        if self.wires[slot].link != NO_LINK {
+        if self.cable_ends[slot].link != NO_LINK {
             return Err(SpecError::PortInUse(to));
         }
         let mut spec = self.remove_cable(from)?;
@@ -153,7 +153,7 @@ impl Fabric {
 
     pub(super) fn link_index(&self, at: PortAt) -> Result<u32, SpecError> {
         let slot = self.slot(at).ok_or(SpecError::NoSuchPort(at))?;
-        match self.wires[slot].link {
+        match self.cable_ends[slot].link {
             NO_LINK => Err(SpecError::NoCable(at)),
             link => Ok(link),
         }
@@ -193,7 +193,7 @@ impl Fabric {
         // A sleeping port responds to a polling one; two sleeping ports never train (IBA 7.2.7).
         let asleep = phys.iter().all(|p| *p == PhysState::Sleep);
         if link.is_cut
-            || self.wires[a].up
+            || self.cable_ends[a].up
             || !powered
             || asleep
             || phys.contains(&PhysState::Disabled)
@@ -216,7 +216,7 @@ impl Fabric {
             LinkSpeed::Xdr => (0, 0, 1),
         };
         for (at, slot) in link_ends.into_iter().zip([a, b]) {
-            self.wires[slot].up = true;
+            self.cable_ends[slot].up = true;
             let port = &mut self.ports[slot];
             port.fdr10 = speed == LinkSpeed::Fdr10;
             port.update(|info| {
@@ -244,7 +244,7 @@ impl Fabric {
         };
         for end in [link.spec.a, link.spec.b] {
             let Some(slot) = self.slot(end) else { continue };
-            if !std::mem::take(&mut self.wires[slot].up) {
+            if !std::mem::take(&mut self.cable_ends[slot].up) {
                 continue;
             }
             let port = &mut self.ports[slot];
@@ -261,7 +261,7 @@ impl Fabric {
 
     /// A Set took the port down: the link retrains, or stays down if the port was disabled.
     pub(crate) fn port_down(&mut self, slot: usize, phys: PhysState) {
-        let link = self.wires[slot].link;
+        let link = self.cable_ends[slot].link;
         self.bring_down_for(link, Some(slot));
         self.ports[slot].set_state(PortState::Down);
         self.ports[slot].set_phys(phys);

@@ -31,7 +31,7 @@ use ferrosm_mad::time::Instant;
 
 pub use accept::AcceptOutcome;
 pub use counters::{DropReason, NodeCounters, Totals};
-pub(crate) use links::Wire;
+pub(crate) use links::CableEnd;
 use links::{ModelLink, NO_LINK};
 pub use local::LocalChange;
 pub(crate) use node::{ModelNode, ModelPort, POWER_ON_SL_TO_VL, Switch, power_on_vl_arb};
@@ -107,7 +107,7 @@ pub struct Fabric {
     /// Ports of all nodes; see [`ModelNode::base`].
     pub(crate) ports: Vec<ModelPort>,
     /// By port slot: cable end.
-    pub(crate) wires: Vec<Wire>,
+    pub(crate) cable_ends: Vec<CableEnd>,
     /// By port slot: counters.
     pub(crate) tallies: Vec<PortTally>,
     links: Vec<Option<ModelLink>>,
@@ -133,7 +133,7 @@ impl Fabric {
         let mut fabric = Self {
             nodes: Vec::with_capacity(spec.nodes.len()),
             ports: Vec::new(),
-            wires: Vec::new(),
+            cable_ends: Vec::new(),
             tallies: Vec::new(),
             links: Vec::with_capacity(spec.links.len()),
             timers: BTreeMap::new(),
@@ -231,7 +231,7 @@ impl Fabric {
             }
             self.ports.push(p);
             self.tallies.push(PortTally::default());
-            self.wires.push(Wire {
+            self.cable_ends.push(CableEnd {
                 node: 0,
                 link: NO_LINK,
                 port: 0,
@@ -405,7 +405,10 @@ impl Fabric {
     /// Description of the cable at a port.
     #[must_use]
     pub fn cable_at(&self, at: PortAt) -> Option<LinkSpec> {
-        let wire = self.wires.get(self.slot(at)?)?;
-        self.links.get(wire.link as usize)?.as_ref().map(|l| l.spec)
+        let cable_end = self.cable_ends.get(self.slot(at)?)?;
+        self.links
+            .get(cable_end.link as usize)?
+            .as_ref()
+            .map(|l| l.spec)
     }
 }

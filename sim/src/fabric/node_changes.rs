@@ -17,7 +17,7 @@ impl Fabric {
         }
         self.remove_traps(node);
         for slot in self.slots(node) {
-            let link = self.wires[slot].link;
+            let link = self.cable_ends[slot].link;
             self.bring_down(link);
         }
         self.remove_traps(node);
@@ -32,7 +32,7 @@ impl Fabric {
         }
         self.nodes[node].powered = true;
         for slot in self.slots(node) {
-            let link = self.wires[slot].link;
+            let link = self.cable_ends[slot].link;
             self.start_training(link);
         }
     }
@@ -147,7 +147,7 @@ impl Fabric {
         if node.is_switch() {
             return PortAt { node: 0, port: 0 };
         }
-        let linked = (1..=node.num_ports).find(|p| self.wires[node.base + usize::from(*p)].up);
+        let linked = (1..=node.num_ports).find(|p| self.cable_ends[node.base + usize::from(*p)].up);
         PortAt {
             node: 0,
             port: linked.unwrap_or(1),
@@ -258,7 +258,7 @@ impl Fabric {
         if n.is_switch() {
             return PortAt { node, port: 0 };
         }
-        let linked = (1..=n.num_ports).find(|p| self.wires[n.base + usize::from(*p)].up);
+        let linked = (1..=n.num_ports).find(|p| self.cable_ends[n.base + usize::from(*p)].up);
         PortAt {
             node,
             port: linked.unwrap_or(1),

@@ -160,7 +160,7 @@ pub(crate) enum CounterWidth {
     Extended,
 }
 
-/// Counters of a port, without the unicast packets that its [`super::Wire`] counts.
+/// Counters of a port, without the unicast packets that its [`super::CableEnd`] counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PortTally {
     /// Words sent and received, unicast packets sent and received, multicast packets sent and received.
@@ -320,11 +320,11 @@ impl Fabric {
         })
     }
 
-    /// The tally of a port including the counts of its wire.
+    /// The tally of a port including the counts of its cable end.
     pub(crate) fn current_tally(&self, slot: usize) -> PortTally {
         let mut tally = self.tallies[slot].clone();
-        tally.sent_plain(self.wires[slot].sent.into());
-        tally.received_plain(self.wires[slot].received.into());
+        tally.sent_plain(self.cable_ends[slot].sent.into());
+        tally.received_plain(self.cable_ends[slot].received.into());
         tally
     }
 
@@ -332,13 +332,13 @@ impl Fabric {
     #[inline]
     pub(super) fn count(&mut self, packet: &Packet, from: usize, to: usize, vl: u8) {
         let plain = packet.grh.is_none() && !packet.is_multicast() && packet.datagram.is_none();
-        if !plain || self.wires[to].counts_each {
+        if !plain || self.cable_ends[to].counts_each {
             return self.count_in_tally(packet, from, to, vl);
         }
-        let (sent, sent_wrapped) = self.wires[from].sent.overflowing_add(1);
-        self.wires[from].sent = sent;
-        let (received, received_wrapped) = self.wires[to].received.overflowing_add(1);
-        self.wires[to].received = received;
+        let (sent, sent_wrapped) = self.cable_ends[from].sent.overflowing_add(1);
+        self.cable_ends[from].sent = sent;
+        let (received, received_wrapped) = self.cable_ends[to].received.overflowing_add(1);
+        self.cable_ends[to].received = received;
         if sent_wrapped {
             self.tallies[from].sent_plain(1 << 32);
         }
@@ -354,12 +354,12 @@ impl Fabric {
         self.tallies[to].received(words, multicast, vl);
     }
 
-    /// Moves the counts of a port's wire to its tally.
-    pub(crate) fn flush_wire_counters(&mut self, slot: usize) {
-        let wire = &mut self.wires[slot];
+    /// Moves the counts of a port's cable end to its tally.
+    pub(crate) fn flush_cable_end_counters(&mut self, slot: usize) {
+        let cable_end = &mut self.cable_ends[slot];
         let (sent, received) = (
-            std::mem::take(&mut wire.sent),
-            std::mem::take(&mut wire.received),
+            std::mem::take(&mut cable_end.sent),
+            std::mem::take(&mut cable_end.received),
         );
         self.tallies[slot].sent_plain(sent.into());
         self.tallies[slot].received_plain(received.into());
@@ -367,15 +367,15 @@ impl Fabric {
 
     /// Selects the OpCode of the packets to count.
     pub(crate) fn select_op_code(&mut self, slot: usize, op_code: u8) {
-        self.wires[slot].counts_each = op_code == UD_SEND_ONLY;
+        self.cable_ends[slot].counts_each = op_code == UD_SEND_ONLY;
         self.tallies[slot].rare_mut().per_vl.op_code = op_code;
     }
 
     /// Clears all counters of a port.
     pub(super) fn clear_tally(&mut self, slot: usize) {
         self.tallies[slot] = PortTally::default();
-        let wire = &mut self.wires[slot];
-        (wire.sent, wire.received, wire.counts_each) = (0, 0, false);
+        let cable_end = &mut self.cable_ends[slot];
+        (cable_end.sent, cable_end.received, cable_end.counts_each) = (0, 0, false);
     }
 
     /// Adds to a counter of an event that the fabric does not simulate: symbol errors, credit waits, drops for

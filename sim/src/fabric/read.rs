@@ -98,10 +98,10 @@ impl Fabric {
     /// The neighbour of a port, if the link is up.
     #[must_use]
     pub fn peer(&self, at: PortAt) -> Option<PortAt> {
-        let wire = self.wires[self.slot(at)?];
-        wire.up.then_some(PortAt {
-            node: wire.node as usize,
-            port: wire.port,
+        let cable_end = self.cable_ends[self.slot(at)?];
+        cable_end.up.then_some(PortAt {
+            node: cable_end.node as usize,
+            port: cable_end.port,
         })
     }
 
@@ -115,7 +115,7 @@ impl Fabric {
     #[must_use]
     pub fn is_fdr10(&self, at: PortAt) -> bool {
         self.slot(at)
-            .is_some_and(|slot| self.wires[slot].up && self.ports[slot].fdr10)
+            .is_some_and(|slot| self.cable_ends[slot].up && self.ports[slot].fdr10)
     }
 
     /// Whether the beacon LED is on.

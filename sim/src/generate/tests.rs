@@ -1,8 +1,8 @@
-//! Sizes of shapes, and errors of invalid texts.
+//! Sizes of topologies, and errors of invalid SPECs.
 
 use super::*;
 
-/// Text, and its number of switches, hosts and links.
+/// SPEC, and the number of switches, hosts and links of its fabric.
 const SIZES: &[(&str, usize, usize, usize)] = &[
     ("fat-tree:4", 20, 16, 48),
     ("fat-tree:36", 1620, 11_664, 34_992),
@@ -50,7 +50,7 @@ const SIZES: &[(&str, usize, usize, usize)] = &[
 ];
 
 #[test]
-fn shapes_have_the_computed_size() {
+fn topologies_have_the_computed_size() {
     for (text, switches, cas, links) in SIZES {
         let spec = from_spec(text).unwrap();
         let counts = (spec.switch_count(), spec.ca_count(), spec.links.len());

@@ -25,7 +25,7 @@ impl Net {
                 self.set_node_faults(node, faults);
             }
             FabricAction::LinkLoss(at, loss) => self.set_link_loss(at, loss),
-            FabricAction::Wire(scope, fault) => self.set_transport_fault(scope, fault)?,
+            FabricAction::TransportFault(scope, fault) => self.set_transport_fault(scope, fault)?,
             FabricAction::Drain(direction, time) => {
                 for location in self.existing_fault_locations(FaultScope::Link(direction))? {
                     if let super::FaultLocation::Into(at) = location {
@@ -211,7 +211,7 @@ fn apply_to_devices(fabric: &mut Fabric, action: FabricAction) -> Result<(), Spe
         | FabricAction::Faults(_)
         | FabricAction::NodeFaults(..)
         | FabricAction::LinkLoss(..)
-        | FabricAction::Wire(..)
+        | FabricAction::TransportFault(..)
         | FabricAction::Drain(..)
         | FabricAction::Agent(..)
         | FabricAction::AttrLoss(..)

@@ -182,7 +182,7 @@ impl Fabric {
             selected |= get_bits(data, field.bit, field.width) << (16 * i);
         }
         if r.set {
-            for slot in r.slots.clone() {
+            for slot in r.ports.clone() {
                 if attribute.has_op_code {
                     self.select_op_code(slot, data[0]);
                 }
@@ -198,10 +198,10 @@ impl Fabric {
         *data = [0; DATA_LEN];
         data[1] = r.port_select;
         if attribute.has_op_code {
-            data[0] = self.op_code(*r.slots.start());
+            data[0] = self.op_code(*r.ports.start());
         }
         for e in attribute.entries {
-            let values = self.tallies[r.slots.clone()]
+            let values = self.tallies[r.ports.clone()]
                 .iter()
                 .map(|t| t.read(e.counter, attribute.counter_width));
             let value = match attribute.counter_width {

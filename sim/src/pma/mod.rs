@@ -23,8 +23,8 @@ const RESP_TIME: u8 = 16;
 /// A request without its data.
 #[derive(Debug, Clone)]
 struct PmaRequest {
-    /// Slots of the selected ports; several are summed.
-    slots: std::ops::RangeInclusive<usize>,
+    /// Indices of the selected ports in the fabric's port table; several are summed.
+    ports: std::ops::RangeInclusive<usize>,
     port_select: u8,
     set: bool,
 }
@@ -71,14 +71,14 @@ impl Fabric {
         if table.is_none() && !is_per_vl && attr != id::PORT_SAMPLES_CONTROL {
             return Status::BAD_METHOD_ATTR;
         }
-        let Some(slots) = self.selected_slots(end_port, data[1]) else {
+        let Some(ports) = self.selected_ports(end_port, data[1]) else {
             return Status::BAD_FIELD;
         };
-        for slot in slots.clone() {
-            self.flush_wire_counters(slot);
+        for slot in ports.clone() {
+            self.flush_cable_end_counters(slot);
         }
         let request = PmaRequest {
-            slots,
+            ports,
             port_select: data[1],
             set,
         };
@@ -90,7 +90,7 @@ impl Fabric {
         Status::OK
     }
 
-    fn selected_slots(
+    fn selected_ports(
         &self,
         end_port: PortAt,
         select: u8,

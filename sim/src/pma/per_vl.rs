@@ -40,7 +40,7 @@ impl Fabric {
     ) {
         let select = u16::from_be_bytes([data[2], data[3]]);
         if r.set {
-            for slot in r.slots.clone() {
+            for slot in r.ports.clone() {
                 if attr == id::PORT_VL_OP_PACKETS || attr == id::PORT_VL_OP_DATA {
                     self.select_op_code(slot, data[0]);
                 }
@@ -74,10 +74,10 @@ impl Fabric {
             }
         }
         let per_vl = || {
-            let tallies = &self.tallies[r.slots.clone()];
+            let tallies = &self.tallies[r.ports.clone()];
             tallies.iter().filter_map(|t| t.rare()).map(|r| &r.per_vl)
         };
-        let (port_select, op_code) = (r.port_select, self.op_code(*r.slots.start()));
+        let (port_select, op_code) = (r.port_select, self.op_code(*r.ports.start()));
         *data = [0; DATA_LEN];
         match attr {
             id::PORT_VL_OP_PACKETS => PortVlOpPackets {

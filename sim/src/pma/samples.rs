@@ -46,8 +46,8 @@ const fn quantity(select: u16) -> Option<PortCounter> {
 
 impl Fabric {
     pub(super) fn samples_control(&mut self, r: &PmaRequest, data: &mut AttributeData) -> Status {
-        let slot = *r.slots.start();
-        if r.slots.end() != &slot {
+        let slot = *r.ports.start();
+        if r.ports.end() != &slot {
             return Status::BAD_FIELD;
         }
         let requested = PortSamplesControl::decode(data);

@@ -206,7 +206,7 @@ pub enum ScenarioCommand {
     Trap(u16, ScenarioTarget),
     Sm(ScenarioTarget, ForeignSpec),
     SmOff(ScenarioTarget),
-    Wire(TransportSetting, ScopeRef),
+    TransportFault(TransportSetting, ScopeRef),
     Drain(Duration, LinkRef),
     Agent(AgentSetting, Option<NodeRef>),
     Error(AttrId, Percent, ScopeRef),

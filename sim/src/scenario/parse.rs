@@ -250,7 +250,7 @@ impl Parser {
             return Ok(ScenarioCommand::Node(verb, self.node()?));
         }
         if let Some(set) = self.transport_setting(&verb)? {
-            return Ok(ScenarioCommand::Wire(set, self.scope()?));
+            return Ok(ScenarioCommand::TransportFault(set, self.scope()?));
         }
         if let Some(set) = self.agent_setting(&verb)? {
             return Ok(ScenarioCommand::Agent(set, self.nodes()?));

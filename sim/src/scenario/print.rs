@@ -200,7 +200,7 @@ impl Display for ScenarioCommand {
                 f.write_str(if sm.obeys { "" } else { " stubborn" })
             }
             Self::SmOff(target) => write!(f, "sm {target} off"),
-            Self::Wire(set, scope) => write!(f, "{set} {scope}"),
+            Self::TransportFault(set, scope) => write!(f, "{set} {scope}"),
             Self::Drain(time, link) => write!(f, "drain {} {link}", Time(*time)),
             Self::Agent(set, None) => write!(f, "{set} all"),
             Self::Agent(set, Some(node)) => write!(f, "{set} node {node}"),

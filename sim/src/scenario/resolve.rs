@@ -267,7 +267,7 @@ pub(super) fn action(
         ScenarioCommand::SmOff(target) => {
             FabricAction::RemoveForeignSm(names.end_port(target, fabric)?)
         }
-        ScenarioCommand::Wire(set, scope) => FabricAction::Wire(
+        ScenarioCommand::TransportFault(set, scope) => FabricAction::TransportFault(
             names.scope(scope, fabric)?,
             match set {
                 TransportSetting::Loss(chance) => TransportFault::Loss(chance.chance()),

@@ -68,7 +68,7 @@ fn rate() -> impl Strategy<Value = (LinkWidth, LinkSpeed)> {
 }
 
 fn setting() -> impl Strategy<Value = ScenarioCommand> {
-    let wire = prop_oneof![
+    let transport_fault = prop_oneof![
         percent().prop_map(TransportSetting::Loss),
         percent().prop_map(TransportSetting::Duplicate),
         time().prop_map(TransportSetting::Jitter),
@@ -84,7 +84,8 @@ fn setting() -> impl Strategy<Value = ScenarioCommand> {
         (kinds, percent()).prop_map(|(kind, chance)| AgentSetting::Garbage(Some(kind), chance)),
     ];
     prop_oneof![
-        (wire, scope()).prop_map(|(set, scope)| ScenarioCommand::Wire(set, scope)),
+        (transport_fault, scope())
+            .prop_map(|(set, scope)| ScenarioCommand::TransportFault(set, scope)),
         (agent, prop::option::of(node())).prop_map(|(set, node)| ScenarioCommand::Agent(set, node)),
         (time(), link_ref()).prop_map(|(time, link)| ScenarioCommand::Drain(time, link)),
         (any::<u16>(), percent(), scope())

@@ -132,7 +132,7 @@ impl Fabric {
         let enabled = port.fec_enabled();
         *data = PortInfoExtended {
             cap_mask: PortInfoExtended::CAP_FEC,
-            fec_mode_active: port.fec_active(self.wires[slot].up),
+            fec_mode_active: port.fec_active(self.cable_ends[slot].up),
             fdr_fec_mode_supported: supported[0],
             fdr_fec_mode_enabled: enabled[0],
             edr_fec_mode_supported: supported[1],
@@ -169,7 +169,7 @@ impl Fabric {
             state_change_enable: 0,
             link_speed_supported: 1,
             link_speed_enabled: u8::from(port.fdr10_enabled),
-            link_speed_active: u8::from(port.fdr10 && self.wires[slot].up),
+            link_speed_active: u8::from(port.fdr10 && self.cable_ends[slot].up),
         }
         .encode();
         status

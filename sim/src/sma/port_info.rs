@@ -89,7 +89,7 @@ impl Fabric {
             data[CLIENT_REREGISTER] |= 0x80;
         }
         if kind.has_link() && self.capabilities(r).has(CapMask::LINK_ROUND_TRIP_LATENCY) {
-            let latency = if self.wires[slot].up {
+            let latency = if self.cable_ends[slot].up {
                 ROUND_TRIP
             } else {
                 NOT_MEASURED
@@ -180,9 +180,9 @@ impl Fabric {
                 let phys = port.down_default();
                 self.port_down(slot, phys);
             }
-            _ if kind.has_link() && !self.wires[slot].up => {
+            _ if kind.has_link() && !self.cable_ends[slot].up => {
                 // The enabled speeds and widths may have changed, so the link may train.
-                self.start_training(self.wires[slot].link);
+                self.start_training(self.cable_ends[slot].link);
             }
             _ => {}
         }

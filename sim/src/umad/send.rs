@@ -44,7 +44,7 @@ pub(super) struct Send {
     pub(super) retries: u32,
     pub(super) retries_left: u32,
     pub(super) timer: Option<TimerKey>,
-    /// Whether it is a directed-route request to the own node, which completes without a response.
+    /// Whether it is a directed-route SMP to the own node; if no response arrives, it is removed without notice.
     is_local: bool,
     /// Distinguishes it from other sends that used its slot.
     pub(super) serial: u64,
@@ -165,7 +165,7 @@ struct Checked {
 }
 
 impl UmadLayer {
-    /// Sends a MAD, or a message that the kernel's RMPP segments: header and MAD.
+    /// Sends a MAD, or a longer message that the kernel divides into RMPP segments. `message` is the umad header and the MAD.
     ///
     /// # Errors
     /// As in the kernel: EINVAL, EIO (no such agent), ENODATA (no such GID), ENOMEM, EBADF.

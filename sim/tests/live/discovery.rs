@@ -13,7 +13,7 @@ use ferrosm_sim::world::HostedSm;
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
 const ATTEMPTS: u32 = 8;
 
-/// Sends NodeInfo queries with retries; once started, to every node not yet discovered.
+/// Sends NodeInfo queries with retries; if created by [`Explorer::exploring`], also to every node behind a discovered port.
 #[derive(Default)]
 pub(crate) struct Explorer {
     pub(crate) known: BTreeSet<NodeGuid>,
@@ -26,7 +26,7 @@ pub(crate) struct Explorer {
 }
 
 impl Explorer {
-    pub(crate) fn starting() -> Self {
+    pub(crate) fn exploring() -> Self {
         let mut explorer = Self {
             explores: true,
             ..Self::default()

@@ -58,13 +58,13 @@ fn replies_are_immediate_without_faults() {
     assert_eq!((net.in_flight(), net.next_time()), (0, None));
     assert_eq!(net.fabric().counters(3).gets(id::NODE_INFO), 5);
     // An ended fault has no further effect.
-    net.act(FabricAction::Wire(
+    net.act(FabricAction::TransportFault(
         FaultScope::Fabric,
         TransportFault::Loss(1.0),
     ))
     .unwrap();
     assert_eq!(immediate_replies(&mut net, 3, id::NODE_INFO, 5), 0);
-    net.act(FabricAction::Wire(
+    net.act(FabricAction::TransportFault(
         FaultScope::Fabric,
         TransportFault::Loss(0.5),
     ))
@@ -99,20 +99,20 @@ fn latencies_have_the_configured_values() {
     let link = FaultScope::Link(LinkDirection::Both(PortAt::new(1, 2)));
     for (action, expected) in [
         (
-            FabricAction::Wire(FaultScope::Fabric, TransportFault::Latency(us(3))),
+            FabricAction::TransportFault(FaultScope::Fabric, TransportFault::Latency(us(3))),
             4 * 3,
         ),
         (
-            FabricAction::Wire(link, TransportFault::Latency(us(7))),
+            FabricAction::TransportFault(link, TransportFault::Latency(us(7))),
             2 * 7,
         ),
         // It passes the first switch twice, and ends and starts at the second.
         (
-            FabricAction::Wire(FaultScope::Node(1), TransportFault::Latency(us(5))),
+            FabricAction::TransportFault(FaultScope::Node(1), TransportFault::Latency(us(5))),
             2 * 5,
         ),
         (
-            FabricAction::Wire(FaultScope::Node(2), TransportFault::Latency(us(5))),
+            FabricAction::TransportFault(FaultScope::Node(2), TransportFault::Latency(us(5))),
             2 * 5,
         ),
         (FabricAction::Agent(Some(2), AgentFault::Service(us(9))), 9),
@@ -137,7 +137,7 @@ fn link_directions_have_independent_faults() {
         (LinkDirection::Both(port), 0),
     ] {
         let mut net = real_time_net();
-        net.act(FabricAction::Wire(
+        net.act(FabricAction::TransportFault(
             FaultScope::Link(direction),
             TransportFault::Loss(1.0),
         ))
@@ -313,8 +313,11 @@ fn multicast_copies_arrive_delayed_or_immediately() {
         }
         if lossy {
             let link = FaultScope::Link(LinkDirection::Both(PortAt::new(2, 2)));
-            net.act(FabricAction::Wire(link, TransportFault::Loss(1.0)))
-                .unwrap();
+            net.act(FabricAction::TransportFault(
+                link,
+                TransportFault::Loss(1.0),
+            ))
+            .unwrap();
         }
         let mut out = Vec::new();
         net.send(packet, ms(1), &mut out);

@@ -32,7 +32,7 @@ fn at(ms: u64) -> Instant {
 
 fn world(spec: &FabricSpec, seed: u64) -> (World<Explorer>, SmId) {
     let mut world = World::new(Fabric::new(spec).unwrap(), seed);
-    let id = world.add_sm(None, Explorer::starting()).unwrap();
+    let id = world.add_sm(None, Explorer::exploring()).unwrap();
     (world, id)
 }
 

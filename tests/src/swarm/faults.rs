@@ -88,10 +88,16 @@ impl RareFaults {
         let scope = self.random_scope(lab);
         let rng = &mut self.rng;
         match rng.below(9) {
-            0 => FabricAction::Wire(scope, TransportFault::Loss(rng.unit() * rng.unit() * 0.5)),
-            1 => FabricAction::Wire(scope, TransportFault::Duplicate(rng.unit() * 0.5)),
-            2 => FabricAction::Wire(scope, TransportFault::Jitter(seconds(rng.unit() * 0.2))),
-            3 => FabricAction::Wire(
+            0 => FabricAction::TransportFault(
+                scope,
+                TransportFault::Loss(rng.unit() * rng.unit() * 0.5),
+            ),
+            1 => FabricAction::TransportFault(scope, TransportFault::Duplicate(rng.unit() * 0.5)),
+            2 => FabricAction::TransportFault(
+                scope,
+                TransportFault::Jitter(seconds(rng.unit() * 0.2)),
+            ),
+            3 => FabricAction::TransportFault(
                 scope,
                 TransportFault::Latency(seconds(rng.unit() * rng.unit() * 0.05)),
             ),

@@ -25,12 +25,12 @@ use seed_plan::{VlEvents, apply_event, fabric_faults, node_faults, scenario, sec
 use stores::StoreFaults;
 
 /// First seed of the second kind: rarer faults too.
-pub const RARE_FAULTS: u64 = 1_000_000;
+pub const FIRST_SEED_RARE_FAULTS: u64 = 1_000_000;
 /// First seed of the third kind: topologies with loops and engines with several VLs, half of the seeds with the faults
 /// of the second kind.
-pub const VLS: u64 = 2_000_000;
+pub const FIRST_SEED_VLS: u64 = 2_000_000;
 /// First seed of the fourth kind: the store is also slow, hangs or fails.
-pub const STORES: u64 = 3_000_000;
+pub const FIRST_SEED_STORES: u64 = 3_000_000;
 
 /// What a run checks and prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn timing(cfg: &SmConfig) -> LivenessTiming {
 #[must_use]
 pub fn run(seed: u64, mode: Mode) -> u64 {
     let verbose = matches!(mode, Mode::Traced);
-    let uses_vls = (VLS..STORES).contains(&seed);
+    let uses_vls = (FIRST_SEED_VLS..FIRST_SEED_STORES).contains(&seed);
     let mut vl_events = uses_vls.then(|| VlEvents::new(seed));
     let s = scenario(seed, vl_events.as_mut());
     let mut rng = s.rng;
@@ -78,9 +78,10 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
         ),
     );
     let timing = timing(&s.cfg);
-    let has_rare_faults = (RARE_FAULTS..VLS).contains(&seed) || (uses_vls && seed % 2 == 1);
+    let has_rare_faults =
+        (FIRST_SEED_RARE_FAULTS..FIRST_SEED_VLS).contains(&seed) || (uses_vls && seed % 2 == 1);
     let mut rare_faults = has_rare_faults.then(|| RareFaults::new(seed, s.cfg.clone()));
-    let mut stores = (seed >= STORES).then(|| StoreFaults::new(seed, s.cfg.clone()));
+    let mut stores = (seed >= FIRST_SEED_STORES).then(|| StoreFaults::new(seed, s.cfg.clone()));
     let mut lab = Lab::on(&s.shape, s.spec, seed, s.cfg, s.at);
     if rng.one_in(2) {
         let time = seconds(rng.unit() * 2.0);

@@ -98,14 +98,14 @@ impl UmadLayer {
         match effect {
             AckEffect::OutsideWindow => return Some((RmppStatus::S2B, true)),
             AckEffect::Old => {}
-            AckEffect::Repeated => self.reply(fabric, origin, turnaround(mad)),
+            AckEffect::Repeated => self.reply(fabric, origin, double_sided_ack(mad)),
             AckEffect::All => {
                 if send.timeout.is_zero() {
                     self.finish_send(slot);
                 } else {
                     let timeout = send.timeout;
                     self.arm(slot, timeout);
-                    self.reply(fabric, origin, turnaround(mad));
+                    self.reply(fabric, origin, double_sided_ack(mad));
                 }
             }
             AckEffect::Some { progress } => {
@@ -176,8 +176,8 @@ fn acknowledgement(mad: &Mad, segment: u32, window: u32) -> Mad {
     reply
 }
 
-/// ACK of the last ACK, which reverses the direction (IBA 13.6.6.3).
-fn turnaround(mad: &Mad) -> Mad {
+/// ACK of the final ACK of a double-sided transfer: the peer now sends the response (IBA 13.6.6.3, kernel `ack_ds_ack`).
+fn double_sided_ack(mad: &Mad) -> Mad {
     let (mut reply, header) = reply_headers(mad);
     RmppHeader {
         segment_number: 0,
