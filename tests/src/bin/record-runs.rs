@@ -18,18 +18,22 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ferrosm_tests::masters::{self, FOREIGN, HOSTS, PHASES};
+use ferrosm_tests::masters::{self, FIRST_SEED_FOREIGN, FIRST_SEED_HOSTS, FIRST_SEED_PHASES};
 use ferrosm_tests::recording::{record, record_managers, without_texts};
-use ferrosm_tests::swarm::{self, Mode, RARE_FAULTS, VLS};
+use ferrosm_tests::swarm::{self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_VLS, Mode};
 
 /// Seeds of each kind, from both suites.
 fn runs() -> Vec<(&'static str, u64)> {
-    let swarm = [0..10, RARE_FAULTS + 10..RARE_FAULTS + 20, VLS..VLS + 10];
+    let swarm = [
+        0..10,
+        FIRST_SEED_RARE_FAULTS + 10..FIRST_SEED_RARE_FAULTS + 20,
+        FIRST_SEED_VLS..FIRST_SEED_VLS + 10,
+    ];
     let masters = [
         0..8,
-        HOSTS..HOSTS + 4,
-        FOREIGN..FOREIGN + 4,
-        PHASES..PHASES + 4,
+        FIRST_SEED_HOSTS..FIRST_SEED_HOSTS + 4,
+        FIRST_SEED_FOREIGN..FIRST_SEED_FOREIGN + 4,
+        FIRST_SEED_PHASES..FIRST_SEED_PHASES + 4,
     ];
     let swarm = swarm.into_iter().flatten().map(|seed| ("swarm", seed));
     swarm

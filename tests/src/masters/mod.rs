@@ -3,8 +3,8 @@
 //! partitioned and rejoined, links and MADs are lost. Standbys have a replica that is complete, old or missing. Hosts register and
 //! withdraw throughout; they reregister only on ClientReregister or when their link comes up.
 //!
-//! Seeds from [`HOSTS`] on add host reboots and power losses, those from [`FOREIGN`] on an SM of another vendor (master if it outranks all
-//! others, else standby; never with another SM_Key), those from [`PHASES`] on kills in chosen sweep phases, and those from [`STORES`] on
+//! Seeds from [`FIRST_SEED_HOSTS`] on add host reboots and power losses, those from [`FIRST_SEED_FOREIGN`] on an SM of another vendor (master if it outranks all
+//! others, else standby; never with another SM_Key), those from [`FIRST_SEED_PHASES`] on kills in chosen sweep phases, and those from [`FIRST_SEED_STORES`] on
 //! slow, hanging or failing stores. In *calm* seeds, a third of the first kind, every standby has a replica and the fabric does not change.
 //! See [`crate::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a single seed. Seeds that failed once are in
 //! `seeds/masters.txt` and run every time.
@@ -14,7 +14,7 @@
 //! | two masters in one connected component only within a bound derived from the polls; no LID changes | always |
 //! | no reregistration request; acknowledged registrations present, withdrawn ones absent | master with its predecessor's records |
 //! | one master per component, named by all ports; oracles accept fabric and groups; all registrations present | after the faults |
-//! | paths of hosts, MLID, Q_Key and SL of groups unchanged, byte by byte (`client_views`) | calm, or in a correct fabric |
+//! | paths of hosts, MLID, Q_Key and SL of groups unchanged, byte by byte (`recorded_replies`) | calm, or in a correct fabric |
 //! | no role change, no unnecessary sweep | for 106 s after that |
 //! | changes of master write no LFT, MFT or P_Key table, and with one VL no VL table | calm |
 //! | replies follow durable records, unless the SM reported otherwise (`deferred`) | store faults |
@@ -22,7 +22,6 @@
 #![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 #![allow(clippy::print_stdout, reason = "a traced seed prints its events")]
 
-mod client_views;
 mod clients;
 mod continuity_checks;
 mod deferred;
@@ -33,6 +32,7 @@ mod fragments;
 mod invariants;
 pub mod phases;
 mod power;
+mod recorded_replies;
 mod registration_continuity;
 mod seed_plan;
 mod simulation;
@@ -46,14 +46,14 @@ use crate::simulated::{Clock, TestRng};
 use crate::tally::Tally;
 use ferrosm_core::SmConfig;
 
-use client_views::{ClientViews, FabricState};
 use deferred::DeferredReplies;
 use events::RandomEvents;
 use foreign::ScriptedSm;
 use invariants::{InvariantMonitor, assert_foreign_sm_ignored, check_settled};
 use phases::PhaseKills;
 use power::PowerEvents;
-pub use seed_plan::{FOREIGN, HOSTS, PHASES, STORES};
+use recorded_replies::{FabricState, RecordedReplies};
+pub use seed_plan::{FIRST_SEED_FOREIGN, FIRST_SEED_HOSTS, FIRST_SEED_PHASES, FIRST_SEED_STORES};
 use seed_plan::{SmPlan, scenario};
 use simulation::Simulation;
 use stores::StoreFaults;
@@ -89,23 +89,23 @@ struct SeedExtension {
 
 impl SeedExtension {
     fn new(seed: u64, sim: &mut Simulation) -> Self {
-        if seed < HOSTS {
+        if seed < FIRST_SEED_HOSTS {
             return Self::default();
         }
-        if seed < FOREIGN {
+        if seed < FIRST_SEED_FOREIGN {
             return Self {
                 power: Some(PowerEvents::new(seed)),
                 ..Self::default()
             };
         }
-        if seed >= STORES {
+        if seed >= FIRST_SEED_STORES {
             sim.clients.deferred = Some(DeferredReplies::default());
             return Self {
                 stores: Some(StoreFaults::new(seed)),
                 ..Self::default()
             };
         }
-        if seed >= PHASES {
+        if seed >= FIRST_SEED_PHASES {
             return Self {
                 phases: Some(PhaseKills::new(seed)),
                 ..Self::default()
@@ -225,7 +225,7 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
         (sim.clients.reregister_requests, sim.cold_takeovers);
     // An SM that restarts with its own records only may have registrations that were withdrawn since.
     let exact = |sim: &Simulation| calm && sim.cold_takeovers == cold_takeovers;
-    let views = ClientViews::new(&mut sim, single_vl);
+    let replies = RecordedReplies::new(&mut sim, single_vl);
     let mut events = RandomEvents::new(s.calm, rng.clone());
     let mut audit = WriteAudit::default();
     for _ in 0..1 + rng.upto(9) {
@@ -239,13 +239,13 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
             audit.check(&mut sim);
         }
         if exact(&sim) {
-            views.compare(&mut sim, FabricState::Any);
+            replies.compare(&mut sim, FabricState::Any);
         }
-        let compare_views = extension.has_power() || (single_vl && !exact(&sim));
-        if compare_views && events.all_links_present() && check_settled(&mut sim, false).is_ok() {
+        let compare_replies = extension.has_power() || (single_vl && !exact(&sim));
+        if compare_replies && events.all_links_present() && check_settled(&mut sim, false).is_ok() {
             monitor.record_known_hosts(&sim);
             if !monitor.lid_may_change && sim.master().is_some() {
-                views.compare(&mut sim, FabricState::Settled);
+                replies.compare(&mut sim, FabricState::Settled);
             }
         }
         sim.update_continuity();
@@ -279,12 +279,12 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     assert_foreign_sm_ignored(&sim);
     // With one VL and all links restored, hosts must get the same paths as at the beginning.
     if events.all_links_present() && !monitor.lid_may_change && sim.master().is_some() {
-        views.compare(&mut sim, FabricState::Settled);
+        replies.compare(&mut sim, FabricState::Settled);
     } else {
-        views.compare_groups(&mut sim, FabricState::Settled);
+        replies.compare_groups(&mut sim, FabricState::Settled);
     }
     if exact(&sim) {
-        views.compare(&mut sim, FabricState::Any);
+        replies.compare(&mut sim, FabricState::Any);
     }
     if calm {
         audit.check(&mut sim);

@@ -1,5 +1,5 @@
-//! Hosts that reboot, lose power and return, while there is a master and between two masters. A host with an SM loses
-//! power only together with it. Has its own random numbers; [`crate::masters::clients`] models what the hosts lose.
+//! Hosts that reboot, lose power and return, while there is a master, and after a master was killed and before the next
+//! one. A host that runs an SM loses power only in the event that also kills the SM. Has its own random numbers; [`crate::masters::clients`] models what the hosts lose.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ impl PowerEvents {
         }
         sim.kill_sm(i);
         sim.power_off(node);
-        format!("{i} and its host {node} are off")
+        format!("SM {i} and its host {node} are off")
     }
 
     fn power_on_all(sim: &mut Simulation) -> String {

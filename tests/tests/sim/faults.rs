@@ -183,8 +183,8 @@ fn duplicate_node_guid_is_reported() {
     assert_ne!(lab.world.fabric().node_guid(HOST), NodeGuid(0));
 }
 
-/// A switch with the GUID of the SM's leaf is connected. On the leaf, the port with the number that it reports leads to a host (to the
-/// SM's host for port 1). The leaf still reports that host, so the new link is quarantined and no host is lost.
+/// A switch with the node GUID of the SM's leaf is connected through its port 1 or 2. The leaf's own port with that number leads to a
+/// host (port 1: the SM's). The leaf still reports that host, so the new link is quarantined and no host is lost.
 #[test]
 fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
     for port in [1, 2] {
@@ -272,7 +272,7 @@ fn reached(lab: &Lab, node: usize) -> bool {
 
 /// With an M_Key, at each protection level, the fabric comes up, and remains correct after a reboot and a change of the key.
 #[test]
-fn m_keys_are_persisted_and_changed() {
+fn fabric_with_m_keys_survives_reboot_and_key_change() {
     for level in 0..=3 {
         let cfg = |key| SmConfig {
             m_key: MKey::new(key),

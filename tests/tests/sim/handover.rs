@@ -34,7 +34,7 @@ fn master_and_synchronising_standby() -> (Lab, SmId) {
     let second = second.unwrap_or_else(|e| panic!("{e}"));
     lab.world.run_for(Duration::from_secs(30));
     // The standby waits for its replica again, for ten seconds.
-    command(&mut lab, second, Input::Replica(ReplicaEvent::OutOfSync));
+    give_input(&mut lab, second, Input::Replica(ReplicaEvent::OutOfSync));
     lab.world.run_for(Duration::from_secs(2));
     assert_eq!(
         [role(&lab, lab.sm), role(&lab, second)],
@@ -43,7 +43,7 @@ fn master_and_synchronising_standby() -> (Lab, SmId) {
     (lab, second)
 }
 
-fn command(lab: &mut Lab, id: SmId, input: Input) {
+fn give_input(lab: &mut Lab, id: SmId, input: Input) {
     lab.world.with_sm(id, |sm, now| sm.command(input, now));
 }
 
@@ -86,14 +86,14 @@ fn takeover_time(lab: &mut Lab, second: SmId, max: Duration) -> Option<Duration>
 fn synchronising_standby_gets_no_handover() {
     let (mut lab, second) = master_and_synchronising_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Command::Handover.with_id(0));
+    give_input(&mut lab, sm, Command::Handover.with_id(0));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.repeat());
     assert_eq!(count_events(&lab, is_not_ready), 1);
     lab.assert_correct();
     synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
-    command(&mut lab, sm, Command::Handover.with_id(0));
+    give_input(&mut lab, sm, Command::Handover.with_id(0));
     let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
 }
@@ -103,7 +103,7 @@ fn synchronising_standby_gets_no_handover() {
 fn stop_waits_for_the_replica() {
     let (mut lab, second) = master_and_synchronising_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Command::Stop.with_id(0));
+    give_input(&mut lab, sm, Command::Stop.with_id(0));
     let early = takeover_time(&mut lab, second, Duration::from_millis(3500));
     assert_eq!(early, None, "{}", lab.repeat());
     assert_eq!(role(&lab, sm), SmState::Master);
@@ -137,7 +137,7 @@ fn stop_waits_for_the_replica() {
 fn stop_waits_a_bounded_time() {
     let (mut lab, second) = master_and_synchronising_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Command::Stop.with_id(0));
+    give_input(&mut lab, sm, Command::Stop.with_id(0));
     let taken = takeover_time(&mut lab, second, LEAVE_WITHIN);
     let taken = taken.unwrap_or_else(|| panic!("{} no SM took over", lab.repeat()));
     assert!(
@@ -151,7 +151,7 @@ fn stop_waits_a_bounded_time() {
 fn stop_without_remaining_standby_is_immediate() {
     let (mut lab, second) = master_and_synchronising_standby();
     let sm = lab.sm;
-    command(&mut lab, sm, Command::Stop.with_id(0));
+    give_input(&mut lab, sm, Command::Stop.with_id(0));
     lab.world.run_for(Duration::from_millis(1500));
     lab.world.kill(second);
     lab.world.run_for(Duration::from_secs(4));
@@ -176,12 +176,12 @@ fn no_registration_before_the_replica_is_loaded() {
     let first = lab.sm;
     synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
-    command(&mut lab, first, Command::Handover.with_id(0));
+    give_input(&mut lab, first, Command::Handover.with_id(0));
     let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.repeat());
     lab.world
         .with_sm(first, |sm, _| sm.defers_replica_load = true);
-    command(&mut lab, second, Command::Stop.with_id(0));
+    give_input(&mut lab, second, Command::Stop.with_id(0));
     let back = takeover_time(&mut lab, first, Duration::from_secs(1));
     assert!(back.is_some() && lab.manager().awaits_replica());
     let mut members = Members::new();
@@ -208,7 +208,7 @@ fn no_request_is_rejected_across_a_handover() {
     let all_hosts = hosts(&lab);
     let mut tid = 0;
     for (from, to) in [(first, second), (second, first)] {
-        command(&mut lab, from, Command::Handover.with_id(0));
+        give_input(&mut lab, from, Command::Handover.with_id(0));
         let mut accepted = 0;
         for (n, host) in all_hosts.iter().cycle().take(400).enumerate() {
             for sm in [first, second] {
@@ -249,7 +249,7 @@ fn standby_with_replica_outranks_standby_without() {
             sm = sm.with_replication();
         }
         let id = lab.world.add_sm(Some(at), sm).unwrap();
-        // Without a replica it would be handed the subnet after ten seconds.
+        // A standby waits at most ten seconds for its replica; after that the master would hand over to it.
         lab.world.run_for(Duration::from_secs(5));
         id
     };

@@ -3,7 +3,9 @@
 
 #![allow(clippy::print_stdout, reason = "counted events are printed")]
 
-use ferrosm_tests::masters::{FOREIGN, HOSTS, PHASES, STORES, phases, run};
+use ferrosm_tests::masters::{
+    FIRST_SEED_FOREIGN, FIRST_SEED_HOSTS, FIRST_SEED_PHASES, FIRST_SEED_STORES, phases, run,
+};
 use ferrosm_tests::seeds::{self, Run};
 use ferrosm_tests::tally::Tally;
 use rstest::rstest;
@@ -52,8 +54,8 @@ fn one_master_and_nothing_lost(#[values(0, 50, 100, 150, 200, 250, 300)] first: 
         ("continuous hosts at an incomplete start", 200),
         ("compared exactly, calm", 100_000),
         ("compared exactly, rough", 200_000),
-        ("views, Any", 120),
-        ("views, Settled", 120),
+        ("path comparisons, Any", 120),
+        ("path comparisons, Settled", 120),
         ("paths, Any", 3000),
         ("paths, Settled", 3000),
         ("groups, Any", 400),
@@ -69,7 +71,9 @@ fn one_master_and_nothing_lost(#[values(0, 50, 100, 150, 200, 250, 300)] first: 
 /// registration.
 #[rstest]
 fn host_power_changes_preserve_lids_and_registrations(#[values(0, 50, 100)] first: u64) {
-    let Some(tally) = run_range(HOSTS + first, 50).of_all_ranges("masters-hosts", first, 3) else {
+    let Some(tally) =
+        run_range(FIRST_SEED_HOSTS + first, 50).of_all_ranges("masters-hosts", first, 3)
+    else {
         return;
     };
     println!("{tally:#?}");
@@ -79,8 +83,8 @@ fn host_power_changes_preserve_lids_and_registrations(#[values(0, 50, 100)] firs
         ("host power changes", 200),
         ("continued, calm", 250),
         ("continued, rough", 250),
-        ("views, Any", 50),
-        ("views, Settled", 90),
+        ("path comparisons, Any", 50),
+        ("path comparisons, Settled", 90),
     ]);
     tally.assert_at_most(&[("seeds with unknown LIDs", 12)]);
 }
@@ -89,7 +93,8 @@ fn host_power_changes_preserve_lids_and_registrations(#[values(0, 50, 100)] firs
 /// handed the subnet.
 #[rstest]
 fn foreign_sm_becomes_master_and_hands_over(#[values(0, 50)] first: u64) {
-    let Some(tally) = run_range(FOREIGN + first, 50).of_all_ranges("masters-foreign", first, 2)
+    let Some(tally) =
+        run_range(FIRST_SEED_FOREIGN + first, 50).of_all_ranges("masters-foreign", first, 2)
     else {
         return;
     };
@@ -99,14 +104,15 @@ fn foreign_sm_becomes_master_and_hands_over(#[values(0, 50)] first: u64) {
         ("handovers to the foreign SM", 4),
         ("foreign SM ignored", 3),
         ("continued, rough", 100),
-        ("views, Settled", 25),
+        ("path comparisons, Settled", 25),
     ]);
 }
 
 /// Masters are killed in every sweep phase, in their first sweep and in later ones.
 #[rstest]
 fn masters_are_replaced_after_a_kill_in_every_phase(#[values(0, 30)] first: u64) {
-    let Some(tally) = run_range(PHASES + first, 30).of_all_ranges("masters-phases", first, 2)
+    let Some(tally) =
+        run_range(FIRST_SEED_PHASES + first, 30).of_all_ranges("masters-phases", first, 2)
     else {
         return;
     };
@@ -124,7 +130,8 @@ fn masters_are_replaced_after_a_kill_in_every_phase(#[values(0, 30)] first: u64)
 /// not lost, unless the SM had reported that replies do not wait for durable state.
 #[rstest]
 fn faulty_stores_lose_no_acknowledged_registration(#[values(0, 50, 100)] first: u64) {
-    let Some(tally) = run_range(STORES + first, 50).of_all_ranges("masters-stores", first, 3)
+    let Some(tally) =
+        run_range(FIRST_SEED_STORES + first, 50).of_all_ranges("masters-stores", first, 3)
     else {
         return;
     };

@@ -1,9 +1,9 @@
 //! Recordings of SM runs replay to the same outputs. Replay detects differences, corruption and truncation.
 
 use ferrosm_core::recording::{Ending, Replay, ReplayError};
-use ferrosm_tests::masters::{self, HOSTS, PHASES};
+use ferrosm_tests::masters::{self, FIRST_SEED_HOSTS, FIRST_SEED_PHASES};
 use ferrosm_tests::recording::record_managers;
-use ferrosm_tests::swarm::{self, Mode, RARE_FAULTS, STORES, VLS};
+use ferrosm_tests::swarm::{self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, Mode};
 
 /// Replays a recording and returns the number of outputs.
 fn replay(recording: &[u8]) -> Result<(Ending, usize), ReplayError> {
@@ -28,10 +28,10 @@ fn assert_replays(run: &str, recordings: &[Vec<u8>]) {
     }
 }
 
-/// These seeds cover restarts, adoption of restored views, store faults and VL changes.
+/// These seeds cover restarts, use of restored views, store faults and VL changes.
 #[test]
 fn swarm_runs_replay_to_the_same_outputs() {
-    for first in [0, RARE_FAULTS, VLS, STORES] {
+    for first in [0, FIRST_SEED_RARE_FAULTS, FIRST_SEED_VLS, FIRST_SEED_STORES] {
         for seed in first..first + 3 {
             assert_replays(&format!("swarm seed {seed}"), &swarm_recordings(seed));
         }
@@ -41,7 +41,13 @@ fn swarm_runs_replay_to_the_same_outputs() {
 /// These seeds cover replicas, handovers and SA clients.
 #[test]
 fn runs_with_several_managers_replay_to_the_same_outputs() {
-    for seed in [0, 1, HOSTS, HOSTS + 1, PHASES] {
+    for seed in [
+        0,
+        1,
+        FIRST_SEED_HOSTS,
+        FIRST_SEED_HOSTS + 1,
+        FIRST_SEED_PHASES,
+    ] {
         let recordings = record_managers(|| {
             let _run = masters::run(seed, false);
         });

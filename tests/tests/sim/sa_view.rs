@@ -53,7 +53,7 @@ fn assert_same(lab: &Lab, description: &str) {
         assert_eq!(view.by_lid(end.lid).map(|e| view.end_port(e)), Some(end));
     }
     assert_eq!(view.end_ports().len(), new_view.end_ports().len());
-    assert!(view.gid_changes(Some(&new_view)) == new_view.gid_changes(Some(view)));
+    assert!(view.end_port_changes(Some(&new_view)) == new_view.end_port_changes(Some(view)));
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn assert_same(lab: &Lab, view: &View, restored: &View, description: &str) {
     assert_eq!(restored.multicast_sl(), view.multicast_sl(), "{context}");
     assert_eq!(restored.identity(), view.identity(), "{context}");
     assert!(
-        restored.gid_changes(Some(view)) == view.gid_changes(Some(restored)),
+        restored.end_port_changes(Some(view)) == view.end_port_changes(Some(restored)),
         "{context}"
     );
 }
@@ -307,7 +307,7 @@ fn damaged_records_cause_no_panic() {
         }
         let _ = (
             restored_view.identity(),
-            restored_view.gid_changes(Some(&view)),
+            restored_view.end_port_changes(Some(&view)),
             restored_view.with_end_ports(|_| true),
         );
         let mut again = Records::default();

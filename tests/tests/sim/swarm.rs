@@ -9,7 +9,7 @@
 
 use ferrosm_tests::recording;
 use ferrosm_tests::seeds::{self, Run};
-use ferrosm_tests::swarm::{Mode, RARE_FAULTS, STORES, VLS, run};
+use ferrosm_tests::swarm::{FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, Mode, run};
 use ferrosm_tests::tally::Tally;
 use rstest::rstest;
 
@@ -45,19 +45,19 @@ fn random_scenarios_converge(#[values(0, 50, 100, 150, 200)] first: u64) {
 
 #[rstest]
 fn scenarios_with_rare_faults_converge(#[values(0, 50, 100, 150, 200)] first: u64) {
-    run_range(RARE_FAULTS + first);
+    run_range(FIRST_SEED_RARE_FAULTS + first);
 }
 
 /// The oracle follows packets on the SLs that the SM assigns to paths.
 #[rstest]
 fn scenarios_with_several_vls_converge(#[values(0, 50, 100)] first: u64) {
-    run_range(VLS + first);
+    run_range(FIRST_SEED_VLS + first);
 }
 
 /// The store is slow, hangs or fails, and the SM restarts from durable records.
 #[rstest]
 fn scenarios_with_store_faults_converge(#[values(0, 50, 100)] first: u64) {
-    run_range(STORES + first);
+    run_range(FIRST_SEED_STORES + first);
 }
 
 /// Runs [`SEEDS_PER_CASE`] seeds, without those of [`known_failures`].
@@ -82,12 +82,12 @@ fn judge(seed: u64) -> u64 {
 fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
     const RANGES: usize = 5;
     let mut hashes = Tally::default();
-    let vls = VLS + first / 2;
+    let vls = FIRST_SEED_VLS + first / 2;
     let kinds = [
         first..first + 20,
-        RARE_FAULTS + first..RARE_FAULTS + first + 20,
+        FIRST_SEED_RARE_FAULTS + first..FIRST_SEED_RARE_FAULTS + first + 20,
         vls..vls + 10,
-        STORES + 100 + first..STORES + 120 + first,
+        FIRST_SEED_STORES + 100 + first..FIRST_SEED_STORES + 120 + first,
     ];
     for seed in kinds.into_iter().flatten() {
         let hash = run(seed, Mode::FaultsOnly);
@@ -110,7 +110,7 @@ fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
 /// Compares the traces as text instead of their hashes: each MAD with its time, position and bytes.
 #[test]
 fn runs_are_deterministic() {
-    for seed in [3, RARE_FAULTS + 3] {
+    for seed in [3, FIRST_SEED_RARE_FAULTS + 3] {
         let text = || {
             recording::record(|| {
                 let _ = run(seed, Mode::FaultsOnly);

@@ -543,10 +543,10 @@ const READS: &[Known] = &[
         ibsim: "*",
         doc: [
             "counters",
-            "packets counted, fields by product",
-            "other fields, packets of 288 bytes",
+            "packets with their length; supported fields as real devices",
+            "other fields; 288 bytes per packet",
         ],
         conforming: Conforming::Ferrosm,
-        reason: "packets of all VLs count, in words on the wire",
+        reason: "data counters count 4-byte words of packets on all VLs",
     },
 ];

@@ -1,9 +1,9 @@
 //! Compares SA replies before and after takeovers: the paths from every host to some others, and the parameters of the
 //! groups that it joined.
 //!
-//! In calm seeds the replies of a master with a replica must be equal at any time, with any number of VLs. Otherwise
-//! they are compared only in a correct fabric with all links present, and paths only with one VL, because a new routing
-//! may assign other SLs.
+//! In calm seeds (every standby has a replica, the fabric does not change; see the parent module) the replies must be equal
+//! at any time, with any number of VLs. Otherwise they are compared only in a correct fabric with all links present, and
+//! paths only with one VL, because a new routing may assign other SLs.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use ferrosm_sim::spec::PortAt;
 use crate::masters::simulation::Simulation;
 
 /// Replies recorded when the fabric was correct.
-pub(crate) struct ClientViews {
+pub(crate) struct RecordedReplies {
     paths: BTreeMap<(PortAt, PortAt), Vec<u8>>,
     single_vl: bool,
     takeovers: u32,
@@ -29,7 +29,7 @@ pub(crate) enum FabricState {
     Settled,
 }
 
-impl ClientViews {
+impl RecordedReplies {
     pub(crate) fn new(sim: &mut Simulation, single_vl: bool) -> Self {
         let mut paths = BTreeMap::new();
         for (from, to) in host_pairs(sim) {
@@ -55,17 +55,20 @@ impl ClientViews {
 
     /// Repeats the queries, and asserts equal replies.
     pub(crate) fn compare(&self, sim: &mut Simulation, when: FabricState) {
-        let same_powers = sim.power_changes == self.power_changes && when == FabricState::Any;
+        let comparable_with_vls =
+            sim.power_changes == self.power_changes && when == FabricState::Any;
         let mut same_paths = 0;
-        if self.single_vl || same_powers {
+        if self.single_vl || comparable_with_vls {
             for ((from, to), before) in &self.paths {
-                same_paths += u32::from(Self::is_path_unchanged(sim, (*from, *to), before, when));
+                same_paths +=
+                    u32::from(Self::assert_path_unchanged(sim, (*from, *to), before, when));
             }
         }
         if sim.takeovers > self.takeovers {
-            let views = u32::from(same_paths > 0);
+            let comparisons = u32::from(same_paths > 0);
             sim.tally.add(&format!("paths, {when:?}"), same_paths);
-            sim.tally.add(&format!("views, {when:?}"), views);
+            sim.tally
+                .add(&format!("path comparisons, {when:?}"), comparisons);
         }
         self.compare_groups(sim, when);
     }
@@ -95,8 +98,8 @@ impl ClientViews {
         }
     }
 
-    /// Returns true if the SA replied, after asserting that the path is unchanged.
-    fn is_path_unchanged(
+    /// Asserts that the path is unchanged; returns whether the SA replied.
+    fn assert_path_unchanged(
         sim: &mut Simulation,
         (from, to): (PortAt, PortAt),
         before: &[u8],
