@@ -66,7 +66,7 @@ pub enum ReceiveOutcome {
 ///
 /// A file starts ARMED: the descriptor is readable exactly while a message waits, as `epoll` and `select` require.
 /// Only a thread in [`ClientEnd::begin_wait`] sets QUIET, while no thread sleeps in the kernel (`sleepers`), and
-/// never after [`ClientEnd::disable_quiet`].
+/// never after [`ClientEnd::always_signal`].
 #[derive(Debug)]
 pub struct ClientEnd {
     mapping: Mapping,
@@ -291,7 +291,7 @@ impl ClientEnd {
 
     /// From this call on, the descriptor is readable exactly while a message waits, for programs that poll it in ways
     /// that the library does not intercept.
-    pub fn disable_quiet(&self) {
+    pub fn always_signal(&self) {
         let mut receive_state = self.receive_state();
         if std::mem::replace(&mut receive_state.quiet_disabled, true) {
             return;
@@ -300,7 +300,8 @@ impl ClientEnd {
         arm(&direction);
         self.drain_stale_bytes(&mut receive_state);
         if self.is_ready(&mut receive_state) && receive_state.owed == 0 {
-            // A message sent in the state QUIET may not have been announced. If it was, the server does nothing.
+            // A message sent in the state QUIET may not have been announced: request a wakeup byte. The server ignores the request if
+            // it has sent one.
             direction.kick.store(1, Ordering::SeqCst);
             server_doorbell::ring(server_sleeping(&self.doorbell_page), &self.doorbell);
         }

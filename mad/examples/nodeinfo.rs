@@ -11,13 +11,13 @@ use ferrosm_mad::ids::{AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
 use ferrosm_mad::transport::umad::{
-    OpenOptions, PortSelection, UmadPort, choose_read_only_port, enumerate_ports,
+    OpenOptions, PortSelection, UmadPort, choose_port_for_discovery, enumerate_ports,
 };
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let ports = enumerate_ports()?;
-    let port = choose_read_only_port(&ports, &PortSelection::default())?;
+    let port = choose_port_for_discovery(&ports, &PortSelection::default())?;
     println!(
         "{port}: GUID {}, {}, LID {}",
         port.port_guid, port.state, port.lid

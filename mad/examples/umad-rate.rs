@@ -13,7 +13,7 @@ use ferrosm_mad::ids::{AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::transport::umad::{
-    OpenOptions, PortSelection, UmadPort, UmadReceiver, UmadSender, choose_read_only_port,
+    OpenOptions, PortSelection, UmadPort, UmadReceiver, UmadSender, choose_port_for_discovery,
     enumerate_ports,
 };
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
@@ -33,7 +33,7 @@ fn main() -> Result<(), Failure> {
     let window: u64 = args.get(2).map_or(Ok(16), |a| a.parse())?;
     let single = args.get(3).is_some_and(|mode| mode == "single");
     let ports = enumerate_ports()?;
-    let port = choose_read_only_port(&ports, &PortSelection::default())?;
+    let port = choose_port_for_discovery(&ports, &PortSelection::default())?;
     let (sender, receiver) = UmadPort::open(port, &OpenOptions::default())?;
     let start = Instant::now();
     let run = if single { one_thread } else { two_threads };

@@ -84,8 +84,8 @@ replace! {
         unsafe {
             if let Some(fds) = entries(fds, count) {
                 // Only the kernel can apply the signal mask to the wait, so the library does not poll the rings, and
-                // the descriptor itself must be correct.
-                disable_quiet(fds.iter().map(|entry| entry.fd));
+                // the descriptor must be readable whenever a message waits.
+                always_signal(fds.iter().map(|entry| entry.fd));
             }
             next(fds, count, timeout, mask)
         }
@@ -96,7 +96,7 @@ replace! {
         // SAFETY: as `ppoll`.
         unsafe {
             if let Some(fds) = entries(fds, count) {
-                disable_quiet(fds.iter().map(|entry| entry.fd));
+                always_signal(fds.iter().map(|entry| entry.fd));
             }
             next(fds, count, timeout, mask, room)
         }
@@ -106,7 +106,7 @@ replace! {
     fn select(next; count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int, else -1; {
         // SAFETY: the program's arguments.
         unsafe {
-            disable_quiet_of_set(count, read);
+            always_signal_set(count, read);
             next(count, read, write, except, timeout)
         }
     }
@@ -115,34 +115,34 @@ replace! {
     fn pselect(next; count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int, else -1; {
         // SAFETY: the program's arguments.
         unsafe {
-            disable_quiet_of_set(count, read);
+            always_signal_set(count, read);
             next(count, read, write, except, timeout, mask)
         }
     }
 
     /// `epoll_ctl(2)`.
     fn epoll_ctl(next; epoll: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int, else -1; {
-        disable_quiet(std::iter::once(fd));
+        always_signal(std::iter::once(fd));
         // SAFETY: the program's arguments.
         unsafe { next(epoll, operation, fd, event) }
     }
 }
 
 /// From this call on, the descriptors are readable exactly while a message waits.
-fn disable_quiet(fds: impl Iterator<Item = c_int>) {
+fn always_signal(fds: impl Iterator<Item = c_int>) {
     preserving_errno(|| {
         fds.filter_map(table::find)
-            .for_each(|umad| umad.end.disable_quiet())
+            .for_each(|umad| umad.end.always_signal())
     });
 }
 
 /// # Safety
 ///
 /// `set` is null or a set of at least `count` bits.
-unsafe fn disable_quiet_of_set(count: c_int, set: *const fd_set) {
+unsafe fn always_signal_set(count: c_int, set: *const fd_set) {
     if set.is_null() || !table::has_any() {
         return;
     }
     // SAFETY: promised by the caller.
-    disable_quiet((0..count).filter(|&fd| unsafe { libc::FD_ISSET(fd, set) }));
+    always_signal((0..count).filter(|&fd| unsafe { libc::FD_ISSET(fd, set) }));
 }

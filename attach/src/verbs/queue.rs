@@ -71,7 +71,7 @@ impl Endpoint {
         };
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
         let (end, _fd) = ClientEnd::new(fds).map_err(|_| Errno::NOMEM)?;
-        end.disable_quiet();
+        end.always_signal();
         Ok(Self {
             qpn,
             end,

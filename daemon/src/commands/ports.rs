@@ -152,7 +152,7 @@ pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
     let ports = umad::enumerate_ports().map_err(|e| open_failure(&e, None))?;
     let selection = selection(choice);
     let port =
-        umad::choose_read_only_port(&ports, &selection).map_err(|e| selection_failure(&e))?;
+        umad::choose_port_for_discovery(&ports, &selection).map_err(|e| selection_failure(&e))?;
     if matches!(
         umad::choose_port(&ports, &selection),
         Err(PortChoiceError::Ambiguous { .. })

@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub use gsi::{GsiPort, GsiReceiver, GsiSender};
 pub use ports::{
     LinkLayer, LocalPort, PortChoiceError, PortSelection, SkipReason, SkippedPort, choose_port,
-    choose_read_only_port, enumerate_ports, skip_reason,
+    choose_port_for_discovery, enumerate_ports, skip_reason,
 };
 
 use self::in_flight::InFlightLimit;

@@ -306,7 +306,7 @@ pub fn choose_port<'a>(
 ///
 /// # Errors
 /// If no matching port has a link, with the reason for each.
-pub fn choose_read_only_port<'a>(
+pub fn choose_port_for_discovery<'a>(
     ports: &'a [LocalPort],
     selection: &PortSelection,
 ) -> Result<&'a LocalPort, PortChoiceError> {

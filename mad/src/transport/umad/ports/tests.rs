@@ -61,9 +61,14 @@ fn several_linked_ports_are_ambiguous_in_any_state() {
     for (ca, index) in [("a", 0), ("b", 1)] {
         assert_eq!(choose_port(&ports, &selection_of(ca, 1)), Ok(&ports[index]));
     }
-    assert_eq!(choose_read_only_port(&ports, &any_port).unwrap().ca, "b");
     assert_eq!(
-        choose_read_only_port(&ports[..1], &any_port).unwrap().ca,
+        choose_port_for_discovery(&ports, &any_port).unwrap().ca,
+        "b"
+    );
+    assert_eq!(
+        choose_port_for_discovery(&ports[..1], &any_port)
+            .unwrap()
+            .ca,
         "a"
     );
 }
@@ -110,7 +115,7 @@ fn down_port_is_chosen_only_if_it_is_the_only_match() {
         choose_port(&ports, &any_port).unwrap_err().to_string(),
         "no InfiniBand port: a port 1 is down (Polling), a port 2 is down (Polling)"
     );
-    let reading = choose_read_only_port(&ports[..1], &any_port).unwrap_err();
+    let reading = choose_port_for_discovery(&ports[..1], &any_port).unwrap_err();
     assert!(matches!(reading, PortChoiceError::NoneUsable { .. }));
 }
 
@@ -131,7 +136,7 @@ fn unusable_ports_are_reported_with_reasons() {
     };
     let ports = [roce, split, iwarp, port("mlx5_2", 1, PortState::Down)];
     assert_eq!(
-        choose_read_only_port(&ports, &PortSelection::default())
+        choose_port_for_discovery(&ports, &PortSelection::default())
             .unwrap_err()
             .to_string(),
         "no InfiniBand port: mlx5_0 port 1 is Ethernet (RoCE), mlx5_1 port 1 allows no subnet manager \
@@ -143,7 +148,7 @@ fn unusable_ports_are_reported_with_reasons() {
     );
 }
 
-/// A device with a separate management port has one GUID on two devices: the usable one is chosen.
+/// An adapter with a separate SMI device has the same port GUID on two RDMA devices: the one that allows an SM is chosen.
 #[test]
 fn port_guid_selects_the_device_with_qp0() {
     let data = LocalPort {
