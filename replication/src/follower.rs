@@ -153,8 +153,8 @@ impl Follower {
         })
     }
 
-    /// A node responded as master to a hello that was sent at `hello_sent` with the store's position of session `session`. Returns the new
-    /// session; `None` if the connection is not to be used.
+    /// A node responded as master to the hello sent at `hello_sent`. The position in that hello was read from the store during `session`.
+    /// Returns the new session; `None` if the connection is not to be used.
     pub(crate) fn on_connected(
         &mut self,
         guid: u64,

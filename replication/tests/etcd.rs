@@ -65,7 +65,7 @@ impl Node {
         is_complete
     }
 
-    /// Whether the replica has all that its master acknowledged.
+    /// Ends the standby role and completes the replica; returns whether it then has all that its master acknowledged, `None` if unknown.
     fn complete_replica(&self) -> Option<bool> {
         self.replication
             .set_role(Role::Inactive(StepDownReason::Stopping));

@@ -2,7 +2,7 @@
 //!
 //! One thread receives; one worker thread per processor replies. Queries never wait for a sweep, nor a sweep for queries. [`ferrosm_sa`]
 //! builds the replies and orders the requests; this module has the threads and queues. Requests that the view cannot answer are forwarded
-//! to the driver.
+//! to the driver ([`crate::driver`]), the loop that owns the SM.
 
 mod registrations;
 mod threads;
@@ -79,11 +79,11 @@ enum Work {
     Request(Message),
     /// A registry read that waited for a snapshot.
     Parked(Message),
-    /// A scan between two slices.
+    /// A path query that runs in time slices, between two of them.
     Scan(Box<RunningScan>),
 }
 
-/// A scan in progress. It uses the view of its start, so that the reply is consistent.
+/// A path query over many pairs, in progress. It uses the view of its start, so that the reply is consistent.
 struct RunningScan {
     message: Message,
     view: Arc<View>,
@@ -259,7 +259,7 @@ impl Drop for SaServer {
         info!(
             clients,
             answered = load(&counters.answered),
-            registrations = load(&counters.forwarded),
+            forwarded = load(&counters.forwarded),
             too_large = load(&counters.too_large),
             overload = load(&counters.overload),
             not_ready = load(&counters.not_ready),

@@ -150,7 +150,7 @@ fn log_overload(shared: &Shared, counts: &[(Lid, RequestCounts)], logged: &mut B
         let at = view.as_ref().and_then(|v| Some((v, v.by_lid(*lid)?)));
         let guid = at.map_or_else(String::new, |(v, at)| v.end_port(at).guid.to_string());
         warn!(
-            client = %lid, guid, dropped = since, answered = counts.answered, registrations = counts.forwarded,
+            client = %lid, guid, dropped = since, answered = counts.answered, forwarded = counts.forwarded,
             "SA request limit exceeded"
         );
     }

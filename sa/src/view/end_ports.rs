@@ -1,5 +1,5 @@
-//! End ports, indexed by LID, GUID, system and port. The next view shares the table unless an end port was added, removed or
-//! changed.
+//! End ports, indexed by LID, port GUID, node GUID, SystemImageGUID and port. The next view shares the table unless an end port was
+//! added, removed or changed.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 use super::system_images::SystemImageIndex;
 use super::{EndPort, EndPortIdx, PortIdx, View};
 
-/// End ports added and removed between two views, by GUID.
+/// Port GUIDs of the end ports added and removed between two views.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct GidChanges {
+pub struct EndPortChanges {
     /// End ports of the previous view only.
     pub removed: BTreeSet<PortGuid>,
     /// End ports of the new view only.
@@ -46,7 +46,7 @@ impl EndPortTable {
         self.by_node_guid.insert(guid, slot);
     }
 
-    /// Appends an end port; `is_indexed` if the index by GUID shall refer to it.
+    /// Appends an end port. The index by port GUID refers to it if `is_indexed`: false if another port with the same GUID is indexed.
     pub(super) fn push(&mut self, end_port: EndPort, is_indexed: bool) {
         let idx = u32::try_from(self.ports.len()).unwrap_or(u32::MAX);
         if end_port.lid.is_unicast() {
@@ -97,22 +97,22 @@ impl EndPortTable {
 impl View {
     /// End ports added and removed since the previous view; all were added if there is none.
     #[must_use]
-    pub fn gid_changes(&self, previous: Option<&Self>) -> GidChanges {
+    pub fn end_port_changes(&self, previous: Option<&Self>) -> EndPortChanges {
         let Some(previous) = previous else {
             let added = self.end_ports().iter().map(|e| e.guid).collect();
-            return GidChanges {
+            return EndPortChanges {
                 added,
-                ..GidChanges::default()
+                ..EndPortChanges::default()
             };
         };
         if std::sync::Arc::ptr_eq(&self.end_ports, &previous.end_ports) {
-            return GidChanges::default();
+            return EndPortChanges::default();
         }
         let missing = |from: &EndPortTable, to: &EndPortTable| {
             let guids = from.by_guid.keys().copied();
             guids.filter(|g| to.by_guid(*g).is_none()).collect()
         };
-        GidChanges {
+        EndPortChanges {
             removed: missing(&previous.end_ports, &self.end_ports),
             added: missing(&self.end_ports, &previous.end_ports),
         }

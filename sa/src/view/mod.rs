@@ -19,8 +19,8 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{Lft, VerifiedRun};
 
 pub use build::{ObservedFabric, ObservedNode, ObservedPort, ViewExtras};
+pub use end_ports::EndPortChanges;
 use end_ports::EndPortTable;
-pub use end_ports::GidChanges;
 use forwarding::ForwardingNode;
 pub use forwarding::HopPort;
 use service_levels::ServiceLevels;

@@ -304,7 +304,7 @@ pub(super) struct SweepHistory {
     /// The report of the last complete sweep.
     pub(super) report: Option<SweepReport>,
     /// Requests enqueued when the last phase began, or when the last sweep ended.
-    pub(super) queued: u64,
+    pub(super) enqueued_total: u64,
     /// The last sweep found the port at the other end of the SM's own link.
     pub(super) has_queried_local: bool,
     /// Nodes that were added since a sweep was complete, and are not reported yet.
@@ -345,7 +345,7 @@ impl SubnetManager {
     /// A phase of the sweep began, or the sweep ended.
     pub(super) fn announce_phase(&mut self) {
         self.transitions += 1;
-        self.last_sweep.queued = self.smps.queued();
+        self.last_sweep.enqueued_total = self.smps.enqueued_total();
         self.update_paths();
         self.emit(Event::PhaseStarted(self.phase()));
     }

@@ -36,7 +36,7 @@ impl SubnetManager {
     /// Its progress.
     #[must_use]
     pub const fn progress(&self) -> Progress {
-        let total = self.smps.queued() - self.last_sweep.queued;
+        let total = self.smps.enqueued_total() - self.last_sweep.enqueued_total;
         let done = total.saturating_sub(self.smps.pending() as u64);
         Progress {
             phase: self.phase(),

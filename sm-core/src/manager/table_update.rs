@@ -40,7 +40,8 @@ impl SubnetManager {
         SweepPhase::Tables(update)
     }
 
-    /// Writes the parameters of a port that carries no data and is not configured with its link.
+    /// Writes the PortInfo parameters of a port that link setup does not configure: port 0 of a switch, or the SM's own port without a
+    /// link.
     fn configure_unlinked(&mut self, p: PortRef) {
         port_intents!(self, intents);
         let differs = link_setup::needs_params(&self.subnet, &self.cfg, p, intents);
@@ -113,8 +114,9 @@ impl SubnetManager {
         }
     }
 
-    /// The rejected write of `port` blocks the update. If the update has only dropped routes, they are written back. Otherwise, if it
-    /// dropped any, the next sweep begins at once, unless that was tried before.
+    /// The rejected write of `port` blocks the update. If the drain is not over (entries were removed, no new ones written), the removed
+    /// entries are written back. Otherwise switches hold old and new entries; if entries were removed, the next sweep begins at once, but
+    /// only after the first abort.
     fn abort_tables(
         &mut self,
         mut update: Box<TableUpdate>,

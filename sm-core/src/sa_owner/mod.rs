@@ -181,7 +181,7 @@ impl SaOwner {
         self.registry.report_group_events(&view, now);
         // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a first sweep there are no subscribers, so
         // every port counts as new without cost.
-        self.report_gid_changes(&view, before.or(restored).as_deref(), now);
+        self.report_end_port_changes(&view, before.or(restored).as_deref(), now);
         if ctx.cfg.client_reregister && !outdated.is_empty() {
             // Members send with the old parameters until they join again.
             let hosts = outdated.len();
@@ -199,8 +199,8 @@ impl SaOwner {
     }
 
     /// Reports (Trap 64, 65) end ports that joined or left since a view, and ends the registrations of those that left.
-    fn report_gid_changes(&mut self, view: &View, before: Option<&View>, now: Instant) {
-        let changes = view.gid_changes(before);
+    fn report_end_port_changes(&mut self, view: &View, before: Option<&View>, now: Instant) {
+        let changes = view.end_port_changes(before);
         let gid = |guid| Gid::new(view.settings.prefix, guid);
         for gid in changes.removed.into_iter().map(gid) {
             if let Some(before) = before {

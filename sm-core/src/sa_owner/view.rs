@@ -54,7 +54,7 @@ pub(super) fn read_vl_tables(fabric: &Subnet) -> VlTableCache {
     )
 }
 
-/// The SMInfoRecord of an SM, without its SM_Key.
+/// The SMInfoRecord of an SM, without its SM_Key (which has the type of an M_Key).
 pub(crate) const fn sm_record(lid: Lid, info: &SmInfo) -> SmInfoRecord {
     SmInfoRecord {
         lid,

@@ -79,8 +79,8 @@ impl Smps {
         self.queue.pending()
     }
 
-    pub(crate) const fn queued(&self) -> u64 {
-        self.queue.queued()
+    pub(crate) const fn enqueued_total(&self) -> u64 {
+        self.queue.enqueued_total()
     }
 
     pub(crate) fn clear(&mut self) {

@@ -4,8 +4,8 @@
 //! carries current values and may use another DR path. The queue performs no I/O: its owner takes [`SmpQueue::next`] and sends the MAD.
 //!
 //! The window of a device grows with responses and halves on a timeout, so that a slow or dead device occupies few slots. The common window
-//! does the same, at most once per timeout and never below [`CommonWindow::MIN`]: VL15 has no flow control, and every SMP passes the
-//! switch next to the SM. Retries are sent before new requests. A response to any attempt completes the request, except BUSY: the request
+//! does the same, because VL15 has no flow control and every SMP passes the switch next to the SM. It shrinks at most once per timeout and
+//! never below [`CommonWindow::MIN`]. Retries are sent before new requests. A response to any attempt completes the request, except BUSY: the request
 //! is retried when its attempt times out. Requests that wait for a device that stopped responding fail at once
 //! ([`SmpQueue::take_request_to_dead_device`]); otherwise a table of 200 blocks would time out block by block.
 
@@ -152,7 +152,7 @@ pub(crate) struct SmpQueue<I> {
     /// Queued or in flight.
     unfinished: usize,
     /// Requests enqueued since creation.
-    queued: u64,
+    enqueued_total: u64,
     devices: Vec<DeviceQueue<I>>,
     ready: VecDeque<u32>,
     without_device: VecDeque<I>,
@@ -183,7 +183,7 @@ impl<I: Copy> SmpQueue<I> {
             free_slots: Vec::new(),
             in_flight: 0,
             unfinished: 0,
-            queued: 0,
+            enqueued_total: 0,
             devices: Vec::new(),
             ready: VecDeque::new(),
             without_device: VecDeque::new(),
@@ -200,7 +200,7 @@ impl<I: Copy> SmpQueue<I> {
     /// Enqueues a request to `device`.
     pub(crate) fn enqueue(&mut self, device: DeviceId, item: I) {
         self.unfinished += 1;
-        self.queued += 1;
+        self.enqueued_total += 1;
         if device == DeviceId::NONE {
             self.without_device.push_back(item);
             return;
@@ -220,17 +220,17 @@ impl<I: Copy> SmpQueue<I> {
     }
 
     /// Requests enqueued since creation.
-    pub(crate) const fn queued(&self) -> u64 {
-        self.queued
+    pub(crate) const fn enqueued_total(&self) -> u64 {
+        self.enqueued_total
     }
 
     /// Drops all requests, in flight and waiting.
     pub(crate) fn clear(&mut self) {
         let limits = self.limits;
         let slots = core::mem::take(&mut self.slots);
-        let queued = self.queued;
+        let enqueued_total = self.enqueued_total;
         *self = Self {
-            queued,
+            enqueued_total,
             ..Self::new(limits)
         };
         // Slot generations are preserved, so that late responses do not match new requests.

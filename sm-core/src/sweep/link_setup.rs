@@ -22,7 +22,7 @@ use crate::sweep::SweepScope;
 /// Most bounces of a link with a persistent mismatch, with `links.bounce`; after that only its parameters are written.
 const BOUNCES_MAX: u8 = 3;
 
-/// What a port should be sent besides the values that follow from its link.
+/// Values to write to a port in addition to those that follow from its link.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PortIntent {
     pub(crate) address: Option<EndPortAddress>,
@@ -125,14 +125,14 @@ fn live_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
 
 /// Whether a port and its peer each have a LID or need none, because both ends of a link become active together.
 fn has_lid(fabric: &Subnet, p: PortRef, intents: PortIntents<'_>) -> bool {
-    let own_port = |p: PortRef| match fabric.get(p.node) {
+    let has_own_lid = |p: PortRef| match fabric.get(p.node) {
         Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
         _ => {
             let port = fabric.port(p);
             intents.address(fabric, p).is_some() && port.is_some_and(|x| x.quarantine.is_none())
         }
     };
-    own_port(p) && fabric.peer(p).is_none_or(own_port)
+    has_own_lid(p) && fabric.peer(p).is_none_or(has_own_lid)
 }
 
 fn state(fabric: &Subnet, p: PortRef) -> PortState {
@@ -203,7 +203,7 @@ impl Arming {
         ports.into_iter().filter(is_ready).collect()
     }
 
-    /// A port was read: arms it if it rejected its parameters but has those without which it must not carry data.
+    /// A port was read: arms it if it rejected its parameters but has the essential ones (LID and MasterSMLID).
     pub(crate) fn on_port_observed(
         &mut self,
         ctx: &mut Ctx<'_>,

@@ -16,7 +16,7 @@
 //! }
 //! ```
 //!
-//! `kind` is `switch`, `ca` or `router`. `guid` in `a` and `b` is the node's. `sm` is the port from which the fabric was discovered, `null`
+//! `kind` is `switch`, `ca` or `router`. `guid` in `sm`, `a` and `b` is the node's. `sm` is the port from which the fabric was discovered, `null`
 //! for a file. `lid` 0 means none.
 
 use ferrosm_mad::attr::{LinkSpeed, NodeType};

@@ -199,7 +199,9 @@ impl SimulatorEngine {
                 let now = self.now();
                 let sent = message.map_err(|_| Errno::EINVAL).and_then(|message| {
                     let fabric = self.net.fabric_mut();
-                    self.verbs.datagrams.send(fabric, id, &request(&message)?)
+                    self.verbs
+                        .datagrams
+                        .send(fabric, id, &outgoing_datagram(&message)?)
                 });
                 match sent {
                     Ok(packet) => {
@@ -326,7 +328,7 @@ const fn qp_state(number: u32) -> QpState {
     }
 }
 
-fn request(message: &verbs::SendMessage) -> Result<DatagramOut<'_>, Errno> {
+fn outgoing_datagram(message: &verbs::SendMessage) -> Result<DatagramOut<'_>, Errno> {
     let byte = |number: u32| u8::try_from(number).map_err(|_| Errno::EINVAL);
     if message.payload.len() > MAX_DATAGRAM {
         return Err(Errno::ENOSPC);
