@@ -100,7 +100,7 @@ fn check(engine: &str, fabric: &Fabric, reduced: &Fabric) -> Option<bool> {
     let (old, new) = (Arc::new(fabric.build()), reduced.build());
     let before = verified(engine, &old)?;
     let with_cache = PreviousRouting::from_routing(&old, &before);
-    with_cache.last.as_ref().unwrap().prepare();
+    with_cache.last_run.as_ref().unwrap().prepare();
     let without_cache = PreviousRouting::from_routing(&old, &before);
     let mut rerouted = false;
     // From the cached state of the run, and from the run alone.
@@ -145,7 +145,7 @@ fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u
     let mut previous = PreviousRouting::from_routing(&topo, &routing);
     let mut rerouted = 0;
     for _ in 0..losses {
-        let last = previous.last.clone().unwrap();
+        let last = previous.last_run.clone().unwrap();
         if rng.below(3) > 0 {
             last.prepare();
         }
@@ -181,7 +181,7 @@ fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u
             cache: selection.cache,
         };
         previous = PreviousRouting::from_routing(&next, &routing);
-        previous.last = Some(Arc::new(run));
+        previous.last_run = Some(Arc::new(run));
         fabric = reduced;
     }
     rerouted
