@@ -11,24 +11,31 @@ const FABRIC_HELP: &str = "Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdia
                            fat-tree:8 (--help lists all shapes)";
 
 const FABRIC_LONG_HELP: &str = "\
-Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric; H is the number of hosts of each edge switch:
-  fat-tree:K                               3 levels of switches with K ports
-  fat-tree2:RADIX,LEAVES,HOSTS             2 levels
-  xgft:M1,M2../W1,W2..  pgft:M../W../P..   children, parents (and parallel links) of a switch by level
+Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric:
+  fat-tree:K        3 levels of switches with K ports
+  fat-tree2:RADIX,LEAVES,HOSTS-PER-LEAF
+  xgft:M1,M2../W1,W2..    M children and W parents of a node, by level
+  pgft:M1,M2../W1,W2../P1,P2..    also P parallel links, by level
   rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]]
-  torus:X,Y,Z[,H]  mesh:X,Y,Z[,H]  hyperx:A,B[,H]  ring:SWITCHES[,H]
-  dragonfly:A,G,H,P                        A switches in each of G groups, H global links and P hosts of a switch
+  torus:X,Y,Z[,HOSTS]  mesh:X,Y,Z[,HOSTS]  hyperx:A,B[,HOSTS]
+  ring:SWITCHES[,HOSTS]    HOSTS: of each switch
+  dragonfly:SWITCHES-PER-GROUP,GROUPS,GLOBAL-LINKS,HOSTS    last two: of a switch
   dragonfly+:GROUPS,LEAVES,SPINES,GLOBAL-LINKS,HOSTS
-  slim-fly:Q[,H]  random:SWITCHES,LINKS-PER-SWITCH,HOSTS,SEED  star:HOSTS  back-to-back
+  slim-fly:Q[,HOSTS]
+  random:SWITCHES,LINKS-PER-SWITCH,HOSTS,SEED
+  star:HOSTS  back-to-back
 Options follow after a semicolon, such as `fat-tree:8;drop=0.1;seed=2`:
   drop=F         remove the fraction F (0 to 1) of the links between switches
   parallel=N     N links instead of each link between switches
   planes=N       N copies of all switches; host port n is in plane n
   islands=N      N unconnected copies
   spine-hosts=N  N more hosts, on switches without hosts
-  routers=N  dual-port (one more port per host)  sharp (an aggregation node in every switch)
-  loopbacks=N (links from a switch to itself)  plugs=N (ports that are connected to themselves)
-  speed=NAME  mixed-speeds  shuffle (random order of GUIDs)  seed=N";
+  loopbacks=N    N links from a switch to itself
+  plugs=N        N ports that are connected to themselves
+  dual-port      one more port per host
+  sharp          an aggregation node in every switch
+  shuffle        random order of GUIDs
+  routers=N  speed=NAME  mixed-speeds  seed=N";
 
 /// Flags of `demo`.
 #[derive(Debug, Clone, Args)]

@@ -56,7 +56,14 @@ fn execute(service: &ServiceArgs, command: ClientCommand) -> Result<(), Failure>
 fn state_dir(service: &ServiceArgs) -> Result<PathBuf, Failure> {
     match &service.state_dir {
         Some(dir) => Ok(dir.clone()),
-        None => config::state_dir(service.config.as_deref(), service.fabric.as_deref()),
+        None => match config::state_dir(service.config.as_deref(), service.fabric.as_deref()) {
+            Err(Failure::Config(errors)) => Err(Failure::Unconfigured {
+                message: errors.to_string(),
+                hint: "Name the service by its state directory instead: --state-dir DIR."
+                    .to_owned(),
+            }),
+            dir => dir,
+        },
     }
 }
 

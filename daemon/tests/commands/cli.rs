@@ -580,6 +580,17 @@ fn paths_are_explained() {
     assert!(err.contains("is named `unknown`"), "{err}");
 }
 
+/// A service that runs can be commanded while its configuration file is invalid.
+#[test]
+fn commands_name_the_state_directory_if_the_file_is_invalid() {
+    let dir = Scratch::new("invalid-for-sweep");
+    let file = dir.file("f.toml", "[sm]\npriority = \n");
+    let (code, out, err) = run_ferrosm(&["sweep", "--config", &file]);
+    assert_eq!((code, out.as_str()), (Some(78), ""), "{err}");
+    assert!(err.contains("f.toml:2:"), "{err}");
+    assert!(err.contains("--state-dir DIR"), "{err}");
+}
+
 #[test]
 fn disconnected_fabric_is_reported() {
     let (code, out, err) = run_ferrosm(&["demo", "ring:3,2;islands=2", "--once"]);
