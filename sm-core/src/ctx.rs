@@ -87,21 +87,20 @@ impl Effects {
             is_new_vl_epoch,
             full_sweep,
         } = self;
-        let flags = *routing_stale || *local_sweep || *link_conflict || *is_new_vl_epoch;
-        !flags
-            && !*full_sweep
-            && problems.is_empty()
-            && messages.is_empty()
-            && reread_switches.is_empty()
-            && reread_ports.is_empty()
-            && next_switches.is_empty()
-            && next_ports.is_empty()
-            && added_nodes.is_empty()
-            && added_links.is_empty()
-            && removed_nodes.is_empty()
-            && reregister_sent.is_empty()
-            && reregister_failed.is_empty()
-            && blocking_port.is_none()
+        let flags = *routing_stale | *local_sweep | *link_conflict | *is_new_vl_epoch | *full_sweep;
+        // Without branches: each response asks this several times.
+        let entries = problems.len()
+            | messages.len()
+            | reread_switches.len()
+            | reread_ports.len()
+            | next_switches.len()
+            | next_ports.len()
+            | added_nodes.len()
+            | added_links.len()
+            | removed_nodes.len()
+            | reregister_sent.len()
+            | reregister_failed.len();
+        !flags & (entries == 0) & blocking_port.is_none()
     }
 
     /// Reports a problem at a port, and reads the port again after the next light sweep.

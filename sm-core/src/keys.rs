@@ -97,6 +97,10 @@ impl MKeyRing {
         target: Target,
         attempt: u8,
     ) -> MKey {
+        if self.has_none(configured) {
+            let (port, _) = self.target_port(fabric, target);
+            return port.map_or(MKey::NONE, |p| reported_key(fabric, p));
+        }
         let (keys, count) = self.candidates(fabric, configured, target);
         keys[usize::from(attempt) % count.max(1)]
     }
@@ -109,14 +113,17 @@ impl MKeyRing {
         configured: MKey,
         target: Target,
     ) -> u8 {
-        // Most subnets have no M_Keys, and this is computed for each request.
-        let known = [configured, self.common, self.previous];
-        if self.exceptions.is_empty() && known == [MKey::NONE; 3] {
+        if self.has_none(configured) {
             return 0;
         }
         let (_, count) = self.candidates(fabric, configured, target);
         let attempts = if count > 1 { 2 * count } else { 1 };
         u8::try_from(attempts - 1).unwrap_or(u8::MAX)
+    }
+
+    /// Whether no port has another key than it reports, as in most subnets: asked for each request.
+    fn has_none(&self, configured: MKey) -> bool {
+        self.exceptions.is_empty() && [configured, self.common, self.previous] == [MKey::NONE; 3]
     }
 
     /// The keys that the target of a request may have, the most likely first, and how many there are.

@@ -62,6 +62,9 @@ fn ports_in(fabric: &Subnet, scope: &SweepScope) -> (Vec<PortRef>, Vec<PortRef>)
 /// The end port behind a switch port that is to check packets.
 fn enforced_end_port(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> Option<PortRef> {
     let enforcement = cfg.partitions.enforcement();
+    if !enforcement.inbound() && !enforcement.outbound() {
+        return None;
+    }
     let switch = fabric.get(p.node)?.switch_info()?;
     let able = (enforcement.inbound() && switch.inbound_enforcement_cap)
         || (enforcement.outbound() && switch.outbound_enforcement_cap);

@@ -136,6 +136,10 @@ impl AliasRegistry {
         aliases.filter(|registered| registered.alias != EMPTY)
     }
 
+    pub(super) fn has_updates(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+
     /// Appends the changes since the last call.
     pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
         for (port, index) in core::mem::take(&mut self.unsaved) {

@@ -73,6 +73,10 @@ impl Registry {
 
     /// Changes since the last call.
     pub fn take_updates(&mut self, now: Instant) -> Vec<RegistrationUpdate> {
+        // The SM calls this after each input.
+        if !self.has_updates() {
+            return Vec::new();
+        }
         let mut updates = core::mem::take(&mut self.restore_updates);
         let start = updates.len();
         self.groups.take_updates(&mut updates);
@@ -88,6 +92,14 @@ impl Registry {
         self.revision += u64::from(updates.len() > start);
         self.aliases.take_updates(&mut updates);
         updates
+    }
+
+    fn has_updates(&self) -> bool {
+        !self.restore_updates.is_empty()
+            || self.groups.has_updates()
+            || self.services.has_updates()
+            || self.subscriptions.has_updates()
+            || self.aliases.has_updates()
     }
 
     /// Compares restored registrations with the discovered subnet: removes members and aliases of ports that are absent, marks

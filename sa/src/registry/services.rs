@@ -243,6 +243,10 @@ impl Services {
             .collect()
     }
 
+    pub(super) fn has_updates(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+
     /// Appends the changes since the last call.
     pub(super) fn take_updates(&mut self, now: Instant, updates: &mut Vec<RegistrationUpdate>) {
         for rid in core::mem::take(&mut self.unsaved) {

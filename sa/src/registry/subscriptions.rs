@@ -208,6 +208,10 @@ impl Subscriptions {
             .collect()
     }
 
+    pub(super) fn has_updates(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+
     /// Appends the changes since the last call.
     pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
         for (gid, number) in core::mem::take(&mut self.unsaved) {

@@ -197,6 +197,11 @@ impl Adoption {
         self.restored.snapshot.as_ref().map(|s| &s.view)
     }
 
+    /// Whether there is a restored view from which the SA does not reply yet.
+    pub(crate) const fn has_unused_view(&self) -> bool {
+        self.restored.snapshot.is_some() && !self.restored.in_use
+    }
+
     /// Whether the SA replies from the restored view.
     pub(crate) const fn is_view_in_use(&self) -> bool {
         self.restored.in_use
@@ -229,11 +234,13 @@ impl Adoption {
         is_master: bool,
         own_link_queried: bool,
     ) -> bool {
-        if self.restored.in_use {
+        if !self.has_unused_view() {
             return false;
         }
-        let restored = &self.restored;
-        match restored.fits(ctx.fabric, ctx.cfg, is_master, own_link_queried) {
+        match self
+            .restored
+            .fits(ctx.fabric, ctx.cfg, is_master, own_link_queried)
+        {
             Fit::Undecided => false,
             Fit::Yes => true,
             Fit::No(why) => {

@@ -45,6 +45,9 @@ impl SubnetManager {
             self.publish_restored(update);
             return;
         }
+        if !self.adoption.has_unused_view() {
+            return;
+        }
         let is_master = self.role() == SmState::Master;
         let is_local_queried = is_master || self.last_sweep.has_queried_local;
         if !with_ctx!(self, |ctx| self.adoption.may_use_view(

@@ -267,9 +267,10 @@ impl SubnetManager {
 
     /// Ends what has timed out.
     pub(super) fn on_mastership_timeout(&mut self) {
-        let stopped = self.mastership.end_sa_reads(self.now);
-        self.execute(stopped);
-        if with_ctx!(self, |ctx| self.mastership.on_timeout(ctx)) {
+        if let Some(report) = self.mastership.end_sa_reads(self.now) {
+            self.execute([report]);
+        }
+        if self.mastership.on_timeout(&mut self.out, self.now) {
             self.adopt_replica(None);
         }
         if let Some(is_incomplete) = self.mastership.take_replica_change() {

@@ -16,6 +16,7 @@ use crate::ctx::Ctx;
 use crate::event::{Event, Notice};
 use crate::io::LoadedReplica;
 use crate::lid_map::LidMap;
+use crate::outbox::Outbox;
 use crate::plan::port_settings;
 use crate::records::RestoredState;
 use crate::sa::View;
@@ -121,8 +122,8 @@ impl Mastership {
     }
 
     /// Ends what has timed out. Returns whether that is the wait for the replica.
-    pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        self.replica.on_timeout(ctx.outbox, ctx.now)
+    pub(crate) fn on_timeout(&mut self, out: &mut Outbox, now: Instant) -> bool {
+        self.replica.on_timeout(out, now)
     }
 
     /// Replication reports that this standby's replica has all that this master acknowledged.

@@ -66,13 +66,16 @@ fn link_values(info: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (Mtu
 /// is and differs from the values planned for the other end, which is in Initialize.
 #[must_use]
 pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
-    let values = |p: &PortInfo| (p.neighbor_mtu, p.operational_vls);
-    let (ia, ib) = (a.info(), b.info());
-    let is_up = |p: &Port| p.state() >= PortState::Armed;
-    match (is_up(a), is_up(b)) {
-        (true, true) => values(&ia) != values(&ib),
-        (true, false) => b.is_up() && values(&ia) != link_values(&ia, Some(&ib), cfg),
-        (false, true) => a.is_up() && values(&ib) != link_values(&ib, Some(&ia), cfg),
+    // `initializing` would get other values than `armed` has.
+    let will_differ = |armed: &Port, initializing: &Port| {
+        let (near, far) = (armed.info(), initializing.info());
+        initializing.is_up() && armed.link_values() != link_values(&near, Some(&far), cfg)
+    };
+    let is_armed = |p: &Port| p.state() >= PortState::Armed;
+    match (is_armed(a), is_armed(b)) {
+        (true, true) => a.link_values() != b.link_values(),
+        (true, false) => will_differ(a, b),
+        (false, true) => will_differ(b, a),
         (false, false) => false,
     }
 }

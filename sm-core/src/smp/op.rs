@@ -171,6 +171,7 @@ impl SmpSpec {
 
 impl SmpOp {
     /// Its definition.
+    #[inline]
     pub(crate) const fn spec(self) -> SmpSpec {
         const ALL: u32 = u32::MAX;
         const PORT: u32 = 0xFF;

@@ -166,6 +166,8 @@ pub(crate) struct SmpQueue<I> {
 const SLOT_BITS: u32 = 12;
 const ATTEMPT_BITS: u32 = 3;
 const GENERATION_SHIFT: u32 = SLOT_BITS + ATTEMPT_BITS;
+/// All but the last value: no TID is [`UNTRACKED`](super::UNTRACKED).
+const GENERATIONS: u32 = u32::MAX >> GENERATION_SHIFT;
 const MAX_SLOTS: usize = 1 << SLOT_BITS;
 /// Retries that a transaction ID can distinguish.
 pub(crate) const MAX_RETRIES: u8 = (1 << ATTEMPT_BITS) - 1;
@@ -238,7 +240,7 @@ impl<I: Copy> SmpQueue<I> {
         for (i, slot) in self.slots.iter_mut().enumerate() {
             slot.item = None;
             slot.in_flight = false;
-            slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> GENERATION_SHIFT);
+            slot.generation = (slot.generation + 1) % GENERATIONS;
             self.free_slots.push(u16::try_from(i).unwrap_or(u16::MAX));
         }
     }
@@ -283,7 +285,10 @@ impl<I: Copy> SmpQueue<I> {
                 continue;
             };
             queue.ready = false;
-            let item = queue.waiting.remove(first)?;
+            let item = match first {
+                0 => queue.waiting.pop_front()?,
+                _ => queue.waiting.remove(first)?,
+            };
             if queue.waiting.is_empty() {
                 // Frees the buffer: room for 200 LFT blocks for every switch of a large fabric takes megabytes.
                 queue.waiting = VecDeque::new();
@@ -411,7 +416,7 @@ impl<I: Copy> SmpQueue<I> {
             usize::from,
         );
         let slot = &mut self.slots[index];
-        slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> GENERATION_SHIFT);
+        slot.generation = (slot.generation + 1) % GENERATIONS;
         slot.device = device;
         slot.item = Some(item);
         slot.attempt = 0;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{
-    CapMask, LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SwitchInfo,
+    CapMask, LinkSpeed, MtuCode, NodeDescription, NodeInfo, NodeType, PortInfo, PortState,
+    SwitchInfo,
 };
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 use ferrosm_mad::smp::DrPath;
@@ -180,6 +181,12 @@ impl Port {
         PortState(self.raw[32] & 0x0F)
     }
 
+    /// PortInfo.NeighborMTU and PortInfo.OperationalVLs. Read for both ends of each link in each sweep.
+    #[must_use]
+    pub fn link_values(&self) -> (MtuCode, u8) {
+        (MtuCode(self.raw[36] >> 4), self.raw[43] >> 4)
+    }
+
     /// Whether the link is up: Initialize, Armed or Active.
     #[must_use]
     pub fn is_up(&self) -> bool {
@@ -301,5 +308,29 @@ impl Node {
     /// Numbers of the physical ports.
     pub fn physical_ports(&self) -> impl Iterator<Item = PortNum> + use<> {
         (1..=self.info.num_ports).map(PortNum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_read_from_bytes_are_those_of_the_layout() {
+        for seed in 0..=255_u8 {
+            let bytes: [u8; 64] = core::array::from_fn(|i| {
+                let i = u8::try_from(i).unwrap();
+                seed.wrapping_mul(2 * i + 1).rotate_left(u32::from(i % 8))
+            });
+            let port = Port {
+                raw: bytes.into(),
+                ..Port::default()
+            };
+            let info = port.info();
+            assert_eq!(port.m_key(), info.m_key);
+            assert_eq!(port.state(), info.port_state);
+            let link = (info.neighbor_mtu, info.operational_vls);
+            assert_eq!(port.link_values(), link);
+        }
     }
 }

@@ -114,7 +114,7 @@ fn fingerprint(
 /// The ports in scope that carry data or will, the SM's own first.
 fn live_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
     let local = fabric.local();
-    let other_ports = scope.ports(fabric).into_iter();
+    let other_ports = scope.ports(fabric);
     let all_ports = local
         .into_iter()
         .chain(other_ports.filter(|p| Some(*p) != local));

@@ -67,19 +67,21 @@ impl SweepScope {
 
     /// The ports that the sweep configures: of a full sweep all ports by node, port 0 included; of a local sweep those that it read, and
     /// those at the other end of their links.
-    pub(crate) fn ports(&self, fabric: &Subnet) -> Vec<PortRef> {
-        match self {
-            Self::Full => fabric
-                .nodes()
-                .flat_map(|(n, node)| {
+    pub(crate) fn ports(&self, fabric: &Subnet) -> impl Iterator<Item = PortRef> {
+        let (all, some) = match self {
+            Self::Full => {
+                let nodes = fabric.nodes().flat_map(|(n, node)| {
                     (0..=node.info.num_ports).map(move |p| PortRef::new(n, PortNum(p)))
-                })
-                .collect(),
+                });
+                (Some(nodes), None)
+            }
             Self::Local { read_ports, .. } => {
                 let peers = read_ports.iter().filter_map(|p| fabric.peer(*p));
                 let ports: BTreeSet<PortRef> = read_ports.iter().copied().chain(peers).collect();
-                ports.into_iter().collect()
+                (None, Some(ports))
             }
-        }
+        };
+        let some = some.into_iter().flatten();
+        all.into_iter().flatten().chain(some)
     }
 }

@@ -221,6 +221,10 @@ impl MulticastGroups {
         })
     }
 
+    pub(super) fn has_updates(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+
     /// Appends the changes since the last call.
     pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
         for (mgid, port) in core::mem::take(&mut self.unsaved) {
