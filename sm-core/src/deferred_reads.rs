@@ -13,7 +13,7 @@ use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
 use ferrosm_mad::transport::gmp::Peer;
 
 use crate::ctx::Ctx;
-use crate::event::{Event, Notice, WriteFailure};
+use crate::event::{Event, Observation, WriteFailure};
 use crate::outbox::Outbox;
 use crate::sa::aliases::AliasTables;
 use crate::sa::records::vl_tables::{self, UnknownTables};
@@ -195,11 +195,12 @@ impl DeferredReads {
         };
         if self.guid_blocks.get(&key).is_none_or(|n| *n >= WRITES_MAX) {
             self.guid_blocks.remove(&key);
-            ctx.outbox.emit(Event::Notice(Notice::AliasGuidsRejected {
-                port: ctx.fabric.port_name(p),
-                block,
-                failure,
-            }));
+            ctx.outbox
+                .emit(Event::Observation(Observation::AliasGuidsRejected {
+                    port: ctx.fabric.port_name(p),
+                    block,
+                    failure,
+                }));
         }
     }
 }

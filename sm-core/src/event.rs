@@ -2,7 +2,7 @@
 
 mod about_sm;
 mod key_violation;
-mod notice;
+mod observation;
 
 use core::fmt;
 
@@ -18,7 +18,7 @@ use crate::sa::registry::multicast::MlidExhaustion;
 
 pub use about_sm::{AboutSm, SmLocation};
 pub use key_violation::KeyViolation;
-pub use notice::{Notice, ViewMismatch, WriteFailure};
+pub use observation::{Observation, ViewMismatch, WriteFailure};
 
 /// Whether outputs wait for durable state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub enum Event {
     /// Every engine rejected the fabric; the installed tables stay in force.
     RoutingFailed(RoutingFailure),
     /// An observation that needs no action by the operator.
-    Notice(Notice),
+    Observation(Observation),
     /// A requested handover failed; this SM remains master.
     HandoverFailed(AboutSm<election::ElectionNotice>),
     /// A condition that the operator must resolve.
@@ -157,7 +157,7 @@ impl fmt::Display for Event {
                     .map_or(Ok(()), |packet| write!(f, ": {packet}"))
             }
             Self::RoutingFailed(why) => write!(f, "routing failed: {why}"),
-            Self::Notice(what) => what.fmt(f),
+            Self::Observation(what) => what.fmt(f),
             Self::HandoverFailed(why) => write!(f, "handover failed: {why}"),
             Self::Alarm(what) => write!(f, "alarm: {what}"),
             Self::Stopped {

@@ -117,7 +117,7 @@ const fn kind(event: &Event) -> &'static str {
         Event::RoleChanged { .. } => "role",
         Event::TrapReceived { .. } => "trap",
         Event::RoutingFailed(_) => "routing-failed",
-        Event::Notice(_) => "noticed",
+        Event::Observation(_) => "noticed",
         Event::HandoverFailed(_) => "not-handed-over",
         Event::Alarm(_) => "alarm",
         Event::Stopped { .. } => "stopped",

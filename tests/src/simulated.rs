@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::event::Notice;
+use ferrosm_core::event::Observation;
 use ferrosm_core::plan::routes::RoutingJobResult;
 use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::records::{RecordKind, RecordRestorer};
@@ -382,7 +382,7 @@ impl HostedSm for Sm {
                     self.write_store(before);
                 }
                 Output::Event(event) => {
-                    if matches!(event, Event::Notice(Notice::ReplicaTimedOut)) {
+                    if matches!(event, Event::Observation(Observation::ReplicaTimedOut)) {
                         self.pending_load = None;
                     }
                     if let Event::Durability(event) = &event {

@@ -68,7 +68,7 @@ pub struct ServiceSetup {
     /// The local port; `None` on a simulated fabric.
     pub local: Option<LocalPort>,
     /// The SA server; `None` if the port has no QP1.
-    pub administration: Option<SaServer>,
+    pub sa_server: Option<SaServer>,
     /// Its metrics.
     pub metrics: FabricMetrics,
     /// Standard error.
@@ -107,7 +107,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         capture,
         recording,
         local,
-        administration,
+        sa_server,
         metrics,
         terminal,
         log,
@@ -141,7 +141,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         .map(|writer| Arc::clone(writer.durability()));
     let link = start_replication(&settings, local.as_ref(), writer.as_ref())?;
     serves();
-    let counts = administration.as_ref().map(|a| a.counters());
+    let counts = sa_server.as_ref().map(|a| a.counters());
     let replication = link.as_ref().map(ReplicationLink::replication);
     let metrics = metrics.start_service(metrics::MetricsSource::new(
         counts.map(Arc::downgrade),
@@ -200,7 +200,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         };
         let driver = Driver::new(sm, clock, port, shell, control_inbox);
         let mut driver = driver
-            .with_sa_server(administration)
+            .with_sa_server(sa_server)
             .with_durability(durable)
             .with_replication(link)
             .with_requests(inbox);
@@ -360,7 +360,7 @@ impl Shell for ServiceShell {
             | Event::RoleChanged { .. }
             | Event::PhaseStarted(_)
             | Event::TrapReceived { .. }
-            | Event::Notice(_)
+            | Event::Observation(_)
             | Event::HandoverFailed(_)
             | Event::Alarm(_)
             | Event::MlidsExhausted(_)

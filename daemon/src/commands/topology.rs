@@ -126,7 +126,7 @@ impl Shell for DiscoveryShell {
             | Event::RoleChanged { .. }
             | Event::TrapReceived { .. }
             | Event::RoutingFailed(_)
-            | Event::Notice(_)
+            | Event::Observation(_)
             | Event::HandoverFailed(_)
             | Event::Alarm(_)
             | Event::Stopped { .. }

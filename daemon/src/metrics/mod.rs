@@ -55,7 +55,7 @@ const KINDS: [&str; 12] = [
     "node-added",
     "node-removed",
     "handover-failed",
-    "notice",
+    "observation",
     "routing-failed",
     "mlids-exhausted",
 ];
@@ -359,7 +359,7 @@ const fn event_label(event: &Event) -> Option<&'static str> {
         Event::ProblemFound(_) => "problem-found",
         Event::LocalPortUnusable(_) => "no-link",
         Event::RoutingFailed(_) => "routing-failed",
-        Event::Notice(_) => "notice",
+        Event::Observation(_) => "observation",
         Event::HandoverFailed(_) => "handover-failed",
         Event::Alarm(_) => "alarm",
         Event::MlidsExhausted(_) => "mlids-exhausted",
@@ -388,7 +388,7 @@ mod tests {
     use core::sync::atomic::Ordering;
 
     use ferrosm_core::election::{self, RoleChangeReason};
-    use ferrosm_core::event::{AboutSm, NoLinkReason, Notice};
+    use ferrosm_core::event::{AboutSm, NoLinkReason, Observation};
     use ferrosm_core::plan::failure::RoutingFailure;
     use ferrosm_core::{Location, NodeName, PortName, Problem, ProblemKind};
     use ferrosm_mad::attr::NodeDescription;
@@ -452,7 +452,7 @@ mod tests {
             Event::ProblemFound(problem),
             Event::LocalPortUnusable(NoLinkReason::LocalNodeUnknown),
             Event::RoutingFailed(failure),
-            Event::Notice(Notice::ProcessStalled),
+            Event::Observation(Observation::ProcessStalled),
             Event::HandoverFailed(about_sm),
             Event::Alarm(about_sm),
             Event::MlidsExhausted(MlidExhaustion::Shared { count: 1 }),

@@ -4,7 +4,7 @@
 //! deviation, `info` has a few lines per sweep, `debug` has details per phase.
 
 use ferrosm_core::election::ElectionNotice;
-use ferrosm_core::event::{AboutSm, Notice, SmLocation};
+use ferrosm_core::event::{AboutSm, Observation, SmLocation};
 use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::partitions::absent_members;
 use ferrosm_core::{DurabilityEvent, Event, SweepReport};
@@ -85,10 +85,10 @@ pub fn event(event: &Event, role: SmState) {
         Event::RoutingFailed(why) => {
             error!(reason = why.to_string(), "routing failed")
         }
-        Event::Notice(Notice::Election(about))
+        Event::Observation(Observation::Election(about))
         | Event::HandoverFailed(about)
         | Event::Alarm(about) => election_notice(about),
-        Event::Notice(other) => notice(other),
+        Event::Observation(other) => observation(other),
         Event::Stopped {
             handed_to: Some(to),
             ..
@@ -181,50 +181,50 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
     }
 }
 
-fn notice(notice: &Notice) {
-    match notice {
-        Notice::Election(about) => election_notice(about),
-        Notice::ForeignMaster { port, master } => {
+fn observation(observation: &Observation) {
+    match observation {
+        Observation::Election(about) => election_notice(about),
+        Observation::ForeignMaster { port, master } => {
             info!(%port, master_lid = master.0, "foreign master found");
         }
-        Notice::ProcessStalled => info!("role re-verified after stall"),
-        Notice::ReplicaTimedOut => warn!("replica not loaded in time"),
-        Notice::ReplicaUnavailable => warn!("replica unavailable"),
-        Notice::RestoredViewUsed { age } => {
+        Observation::ProcessStalled => info!("role re-verified after stall"),
+        Observation::ReplicaTimedOut => warn!("replica not loaded in time"),
+        Observation::ReplicaUnavailable => warn!("replica unavailable"),
+        Observation::RestoredViewUsed { age } => {
             let until = "the first sweep is complete";
             info!(
                 age_s = age.as_secs(),
                 until, "SA replies from saved topology"
             );
         }
-        Notice::RestoredViewRejected(reason) => {
+        Observation::RestoredViewRejected(reason) => {
             let effect = "the SA replies when the first sweep is complete";
             info!(
                 reason = reason.to_string(),
                 effect, "saved topology rejected"
             );
         }
-        Notice::RestoredViewWithdrawn => {
+        Observation::RestoredViewWithdrawn => {
             let reason = "too many ports have other LIDs than saved";
             let effect = "the SA replies when the first sweep is complete";
             info!(reason, effect, "saved topology withdrawn");
         }
-        Notice::EndPortsMoved { count } => {
+        Observation::EndPortsMoved { count } => {
             let reason = "absent, or another LID than saved";
             info!(count, reason, "ports removed from saved topology");
         }
-        Notice::GroupParametersChanged { hosts } => info!(hosts, "group parameters changed"),
-        Notice::AliasGuidsRejected {
+        Observation::GroupParametersChanged { hosts } => info!(hosts, "group parameters changed"),
+        Observation::AliasGuidsRejected {
             port,
             block,
             failure,
         } => warn!(%port, block, reason = failure.to_string(), "alias GUIDs rejected"),
-        Notice::LinkMoved(port) => info!(%port, "link moved"),
-        Notice::InconsistencyFound => {
+        Observation::LinkMoved(port) => info!(%port, "link moved"),
+        Observation::InconsistencyFound => {
             let effect = "the whole fabric is swept";
             info!(effect, "contradictory responses received");
         }
-        Notice::ChangesFound { switches, ports } => {
+        Observation::ChangesFound { switches, ports } => {
             info!(switches, ports, "local sweep of changed parts scheduled");
         }
     }

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn components_are_separated() {
-        let spec = from_spec("ring:3,2;islands=2").unwrap();
+        let spec = from_spec("ring:3,2;components=2").unwrap();
         let view = view_of_spec(&spec);
         let components = view.components();
         let sizes = components.iter().map(|p| (p.nodes.len(), p.end_ports));

@@ -63,7 +63,7 @@ impl Adoption {
     }
 
     /// The master's own link was lost: its view is restored, as after a restart.
-    pub(crate) fn outlive_link_loss(&mut self, view: &Arc<View>, epoch: SlToVlEpoch, now: Instant) {
+    pub(crate) fn restore_own_view(&mut self, view: &Arc<View>, epoch: SlToVlEpoch, now: Instant) {
         self.adopt_own_tables(view, epoch);
         self.restored = RestoredView::new(Some(snapshot_of(view)), now);
     }

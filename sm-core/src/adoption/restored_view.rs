@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use super::Adoption;
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::event::{Event, Notice, ViewMismatch};
+use crate::event::{Event, Observation, ViewMismatch};
 use crate::sa::View;
 use crate::sa::aliases::AliasTables;
 use crate::sa::view::persist::{ViewIdentity, ViewSnapshot};
@@ -180,14 +180,14 @@ fn neighbour_fits(
 pub(crate) struct ViewUpdate {
     /// The view to publish; `None` withdraws the published one.
     pub(crate) view: Option<View>,
-    /// Notice for the operator.
-    pub(crate) notice: Option<Notice>,
+    /// Observation for the operator.
+    pub(crate) observation: Option<Observation>,
 }
 
 impl ViewUpdate {
     const WITHDRAW: Self = Self {
         view: None,
-        notice: None,
+        observation: None,
     };
 }
 
@@ -253,8 +253,8 @@ impl Adoption {
                     // Hosts may have registered with that master.
                     self.forget_installed();
                 }
-                let notice = Notice::RestoredViewRejected(why);
-                ctx.outbox.emit(Event::Notice(notice));
+                let observation = Observation::RestoredViewRejected(why);
+                ctx.outbox.emit(Event::Observation(observation));
                 false
             }
         }
@@ -286,7 +286,7 @@ impl Adoption {
         restored.in_use = true;
         Some(ViewUpdate {
             view: Some(view),
-            notice: Some(Notice::RestoredViewUsed { age }),
+            observation: Some(Observation::RestoredViewUsed { age }),
         })
     }
 
@@ -321,13 +321,13 @@ impl Adoption {
         if moved.len() > MOVED_PORTS_MAX {
             self.forget();
             return Some(ViewUpdate {
-                notice: Some(Notice::RestoredViewWithdrawn),
+                observation: Some(Observation::RestoredViewWithdrawn),
                 ..ViewUpdate::WITHDRAW
             });
         }
         (moved.len() > before).then(|| ViewUpdate {
             view: Some(view.with_end_ports(|end| !moved.contains(&end.guid))),
-            notice: None,
+            observation: None,
         })
     }
 
@@ -364,7 +364,7 @@ impl Adoption {
             .count();
         (removed > 0).then(|| ViewUpdate {
             view: Some(view.with_end_ports(|end| stays(end.guid, end.lid, end.num_lids()))),
-            notice: Some(Notice::EndPortsMoved { count: removed }),
+            observation: Some(Observation::EndPortsMoved { count: removed }),
         })
     }
 }

@@ -69,8 +69,9 @@ impl SubnetManager {
     }
 
     fn publish_restored(&mut self, update: Option<ViewUpdate>) {
-        if let Some(ViewUpdate { view, notice }) = update {
-            self.sa.publish_restored_view(&mut self.out, view, notice);
+        if let Some(ViewUpdate { view, observation }) = update {
+            self.sa
+                .publish_restored_view(&mut self.out, view, observation);
         }
     }
 

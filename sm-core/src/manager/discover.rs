@@ -9,7 +9,7 @@ use ferrosm_mad::mad::Status;
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::ctx::Ctx;
-use crate::event::{Event, NoLinkReason, Notice};
+use crate::event::{Event, NoLinkReason, Observation};
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
@@ -124,8 +124,8 @@ impl SubnetManager {
             NodeInfoOutcome::LinkMoved(at) => {
                 self.distrust_tables();
                 if self.activity.is_local_sweep() {
-                    let notice = Notice::LinkMoved(self.subnet.port_name(at));
-                    self.emit(Event::Notice(notice));
+                    let observation = Observation::LinkMoved(self.subnet.port_name(at));
+                    self.emit(Event::Observation(observation));
                     self.begin_full_sweep();
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::SubnetManager;
 use super::activity::Activity;
-use crate::event::{Event, Notice};
+use crate::event::{Event, Observation};
 use crate::io::LocalPortEvent;
 use crate::mastership;
 use crate::report::QuarantineReason;
@@ -99,7 +99,7 @@ impl SubnetManager {
             }
         }
         if check_all {
-            self.emit(Event::Notice(Notice::InconsistencyFound));
+            self.emit(Event::Observation(Observation::InconsistencyFound));
             self.request_full_sweep();
             return;
         }
@@ -107,8 +107,8 @@ impl SubnetManager {
             return;
         }
         let (switches, ports) = self.schedule.rereads();
-        let notice = Notice::ChangesFound { switches, ports };
-        self.emit(Event::Notice(notice));
+        let observation = Observation::ChangesFound { switches, ports };
+        self.emit(Event::Observation(observation));
         self.request_local_sweep();
     }
 

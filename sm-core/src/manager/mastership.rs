@@ -375,7 +375,7 @@ impl SubnetManager {
         }
         match restored {
             Some(restored) => self.load_replica(restored),
-            None => self.disown(),
+            None => self.clear_registrations(),
         }
         if !matches!(self.activity, Activity::AwaitReplica) {
             return;
@@ -415,7 +415,7 @@ impl SubnetManager {
             return;
         };
         self.adoption
-            .outlive_link_loss(&view, self.vls.epoch(), self.now);
+            .restore_own_view(&view, self.vls.epoch(), self.now);
     }
 
     /// Tables are about to be forgotten. Those that cannot be read back count as unchanged if the device shows that no other SM was master

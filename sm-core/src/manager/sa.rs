@@ -122,11 +122,11 @@ impl SubnetManager {
         }
         self.update_restored_view();
         if !self.may_answer() && self.withdraw_view().is_some() {
-            self.disown();
+            self.clear_registrations();
         }
         if self.role() == SmState::Standby && !self.mastership.answers_sa_reads() {
             // The state restored at the start is older than the master's.
-            self.disown();
+            self.clear_registrations();
         }
         let is_idle = self.activity.is_idle() && !self.schedule.is_requested();
         let is_restored = self.adoption.is_view_in_use();
@@ -140,8 +140,8 @@ impl SubnetManager {
         Some(view)
     }
 
-    pub(super) fn disown(&mut self) {
-        self.sa.disown(&mut self.out);
+    pub(super) fn clear_registrations(&mut self) {
+        self.sa.clear_registrations(&mut self.out);
     }
 
     /// Forwards a trap that is not part of a storm to subscribers. Call it before the re-reads that the trap causes.

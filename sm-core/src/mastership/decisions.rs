@@ -185,7 +185,7 @@ impl Mastership {
         ctx.outbox.emit(if notice.is_alarm() {
             Event::Alarm(located)
         } else {
-            Event::Notice(event::Notice::Election(located))
+            Event::Observation(event::Observation::Election(located))
         });
         reconfigures
             .then_some(MastershipAction::RequestFullSweep)

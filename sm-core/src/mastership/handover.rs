@@ -12,7 +12,7 @@ use super::election::ElectionInput;
 use super::sm_scan::sm_ports;
 use super::{Mastership, MastershipAction, WorkInProgress};
 use crate::ctx::Ctx;
-use crate::event::{Event, Notice};
+use crate::event::{Event, Observation};
 
 /// Time for which SA reads are answered after a handover.
 const SA_READS_AFTER_HANDOVER: Duration = Duration::from_secs(2);
@@ -29,7 +29,8 @@ impl Mastership {
             actions.extend(self.reload_replica(ctx));
         }
         if self.may_write() || self.election.is_verifying() {
-            ctx.outbox.emit(Event::Notice(Notice::ProcessStalled));
+            ctx.outbox
+                .emit(Event::Observation(Observation::ProcessStalled));
         }
         let sms_known = !sm_ports(ctx.fabric).is_empty();
         actions.push(MastershipAction::Elect(ElectionInput::Stalled {

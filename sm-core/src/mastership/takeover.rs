@@ -13,7 +13,7 @@ use super::sm_scan::sm_ports;
 use super::{Mastership, MastershipAction};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::event::{Event, Notice};
+use crate::event::{Event, Observation};
 use crate::io::LoadedReplica;
 use crate::lid_map::LidMap;
 use crate::outbox::Outbox;
@@ -241,10 +241,11 @@ impl Mastership {
             return false;
         }
         self.takeover.foreign_change = true;
-        ctx.outbox.emit(Event::Notice(Notice::ForeignMaster {
-            port: ctx.fabric.port_name(at),
-            master: reported_master,
-        }));
+        ctx.outbox
+            .emit(Event::Observation(Observation::ForeignMaster {
+                port: ctx.fabric.port_name(at),
+                master: reported_master,
+            }));
         true
     }
 

@@ -5,7 +5,7 @@
 //! a view, and sends reports to subscribers.
 //!
 //! Invariants: a registration is persisted before the client's reply. Registrations are those of the current mastership, restored or
-//! replicated; another master's clients are disowned.
+//! replicated; those of another master are cleared.
 
 mod partition_groups;
 mod trap_reports;
@@ -24,7 +24,7 @@ use ferrosm_mad::transport::gmp::Peer;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::event::{Event, Notice};
+use crate::event::{Event, Observation};
 use crate::io::Output;
 use crate::outbox::Outbox;
 use crate::plan::partitions::Partitions;
@@ -185,8 +185,8 @@ impl SaOwner {
         if ctx.cfg.client_reregister && !outdated.is_empty() {
             // Members send with the old parameters until they join again.
             let hosts = outdated.len();
-            let notice = Notice::GroupParametersChanged { hosts };
-            ctx.outbox.emit(Event::Notice(notice));
+            let observation = Observation::GroupParametersChanged { hosts };
+            ctx.outbox.emit(Event::Observation(observation));
             // A member that joined with an alias GUID is reached through its port.
             let port =
                 |guid: PortGuid| view.by_guid(guid).map_or(guid, |at| view.end_port(at).guid);
@@ -264,20 +264,20 @@ impl SaOwner {
         update_partition_groups(self.registry.groups_mut(), cfg, view);
     }
 
-    /// Publishes a restored view, or withdraws it, before the first sweep is complete; then reports the notice.
+    /// Publishes a restored view, or withdraws it, before the first sweep is complete; then reports the observation.
     pub(crate) fn publish_restored_view(
         &mut self,
         outbox: &mut Outbox,
         view: Option<View>,
-        notice: Option<Notice>,
+        observation: Option<Observation>,
     ) {
         if view.is_none() {
             self.last_sweep_view = None;
         }
         self.view = view.map(Arc::new);
         outbox.push(Output::Publish(self.view.clone()));
-        if let Some(notice) = notice {
-            outbox.emit(Event::Notice(notice));
+        if let Some(observation) = observation {
+            outbox.emit(Event::Observation(observation));
         }
     }
 
@@ -297,7 +297,7 @@ impl SaOwner {
     }
 
     /// Removes all registrations: another SM is master and owns them.
-    pub(crate) fn disown(&mut self, outbox: &mut Outbox) {
+    pub(crate) fn clear_registrations(&mut self, outbox: &mut Outbox) {
         self.lost_registrations.clear();
         if self.registry.is_empty() {
             return;

@@ -87,8 +87,8 @@ impl Node {
                 Output::LoadReplica { .. } => "load",
                 Output::Persist { .. } => "clear registrations",
                 Output::PersistView { view: None, .. } => "clear view",
-                Output::Event(Event::Notice(Notice::ReplicaUnavailable)) => "unavailable",
-                Output::Event(Event::Notice(Notice::ReplicaTimedOut)) => "load timed out",
+                Output::Event(Event::Observation(Observation::ReplicaUnavailable)) => "unavailable",
+                Output::Event(Event::Observation(Observation::ReplicaTimedOut)) => "load timed out",
                 other @ (Output::Send(_)
                 | Output::Gmp { .. }
                 | Output::Publish(_)

@@ -1,4 +1,4 @@
-//! Notices: observations of the SM, and what follows from them.
+//! Observations by the SM, and what follows from them.
 
 use core::fmt;
 use core::time::Duration;
@@ -10,9 +10,9 @@ use super::about_sm::AboutSm;
 use crate::election;
 use crate::location::PortName;
 
-/// An observation of the SM. `Display` formats it as one line.
+/// An observation by the SM. `Display` formats it as one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
+pub enum Observation {
     /// The election reports something about another SM.
     Election(AboutSm<election::ElectionNotice>),
     /// A port names another SM as its master; a full sweep follows.
@@ -69,10 +69,10 @@ pub enum Notice {
     },
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for Observation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Election(notice) => notice.fmt(f),
+            Self::Election(about) => about.fmt(f),
             Self::ForeignMaster { port, master } => write!(
                 f,
                 "foreign master found: {port} has MasterSMLID {master}; full sweep follows"
