@@ -24,7 +24,7 @@ pub enum VerbsRequest {
         /// Device index.
         device: u32,
     },
-    /// Makes this connection a queue pair: [`SendMessage`] and [`ReceivedMessage`] pass through the rings. Reply:
+    /// Makes this connection a queue pair: [`OutgoingDatagram`] and [`ReceivedDatagram`] pass through the rings. Reply:
     /// [`VerbsReply::QueuePair`] with descriptors, or an error number.
     CreateQueuePair {
         /// Device index.
@@ -90,7 +90,7 @@ pub struct DeviceAttributes {
     /// Number of external ports of a CA; 1 for port 0 of a switch.
     pub ports: u32,
     /// Size of a port's P_Key table.
-    pub pkeys: u32,
+    pub pkey_table_len: u32,
 }
 
 /// A port, with the codes of PortInfo.
@@ -225,7 +225,7 @@ impl VerbsReply {
                         .number(device.device_id)
                         .number(device.revision)
                         .number(device.ports)
-                        .number(device.pkeys);
+                        .number(device.pkey_table_len);
                 }
             }
             Self::Port(port) => {
@@ -259,7 +259,7 @@ impl VerbsReply {
                         device_id: input.number()?,
                         revision: input.number()?,
                         ports: input.number()?,
-                        pkeys: input.number()?,
+                        pkey_table_len: input.number()?,
                     });
                 }
                 Self::Devices(devices)
@@ -301,7 +301,7 @@ pub struct WireGlobalRoute {
 
 /// A message to the server: a datagram to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SendMessage {
+pub struct OutgoingDatagram {
     /// Destination LID.
     pub dlid: u16,
     /// Destination QPN.
@@ -320,7 +320,7 @@ pub struct SendMessage {
 
 /// A message from the server: a received datagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReceivedMessage {
+pub struct ReceivedDatagram {
     /// Source LID.
     pub slid: u16,
     /// Source QPN.
@@ -346,7 +346,7 @@ pub struct WireAsyncEvent {
     pub port: u32,
 }
 
-impl SendMessage {
+impl OutgoingDatagram {
     /// Encodes a message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -394,7 +394,7 @@ impl SendMessage {
     }
 }
 
-impl ReceivedMessage {
+impl ReceivedDatagram {
     /// Encodes a message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -510,7 +510,7 @@ mod tests {
             device_id: 3,
             revision: 4,
             ports: 5,
-            pkeys: 6,
+            pkey_table_len: 6,
         };
         for reply in [
             VerbsReply::Devices(vec![]),
@@ -530,7 +530,7 @@ mod tests {
     #[test]
     fn messages_round_trip_and_truncated_headers_are_rejected() {
         for route in [None, Some(WireGlobalRoute::default())] {
-            let send = SendMessage {
+            let send = OutgoingDatagram {
                 dlid: 0xC000,
                 dest_qpn: 0xFF_FFFF,
                 q_key: 7,
@@ -540,13 +540,13 @@ mod tests {
                 payload: vec![9; 256],
             };
             let bytes = send.encode();
-            assert_eq!(SendMessage::decode(&bytes).as_ref(), Ok(&send));
+            assert_eq!(OutgoingDatagram::decode(&bytes).as_ref(), Ok(&send));
             for cut in 0..bytes.len() - send.payload.len() {
-                assert!(SendMessage::decode(&bytes[..cut]).is_err(), "{cut}");
+                assert!(OutgoingDatagram::decode(&bytes[..cut]).is_err(), "{cut}");
             }
         }
         for grh in [None, Some([3; 40])] {
-            let received = ReceivedMessage {
+            let received = ReceivedDatagram {
                 slid: 1,
                 src_qpn: 2,
                 sl: 3,
@@ -556,9 +556,9 @@ mod tests {
                 payload: vec![],
             };
             let bytes = received.encode();
-            assert_eq!(ReceivedMessage::decode(&bytes).as_ref(), Ok(&received));
+            assert_eq!(ReceivedDatagram::decode(&bytes).as_ref(), Ok(&received));
             for cut in 0..bytes.len() {
-                assert!(ReceivedMessage::decode(&bytes[..cut]).is_err(), "{cut}");
+                assert!(ReceivedDatagram::decode(&bytes[..cut]).is_err(), "{cut}");
             }
         }
         let event = WireAsyncEvent { kind: 9, port: 1 };

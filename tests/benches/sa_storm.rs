@@ -243,13 +243,13 @@ impl GmpReceiver for ServerSide {
 }
 
 /// Counts sweeps. While `sweeping` is set, requests the next sweep when one completes.
-struct Operator {
+struct ServiceShell {
     sweeps: Arc<AtomicU64>,
     sweeping: Arc<AtomicBool>,
     control: mpsc::Sender<Control>,
 }
 
-impl Shell for Operator {
+impl Shell for ServiceShell {
     type End = ();
     fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<()> {
         if let Event::SweepCompleted(_) = event {
@@ -319,7 +319,7 @@ impl Bench {
                         ..SmConfig::default()
                     };
                     let sm = SubnetManager::new(cfg, RestoredState::default(), clock.now());
-                    let shell = Operator {
+                    let shell = ServiceShell {
                         sweeps,
                         sweeping,
                         control,

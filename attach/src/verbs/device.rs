@@ -99,7 +99,7 @@ impl Device {
             max_total_mcast_qp_attach: MAX_OBJECTS,
             max_ah: MAX_OBJECTS,
             fmr_srq: [0; 5],
-            max_pkeys: u16::try_from(attributes.pkeys).unwrap_or(u16::MAX),
+            max_pkeys: u16::try_from(attributes.pkey_table_len).unwrap_or(u16::MAX),
             local_ca_ack_delay: 0,
             phys_port_cnt: u8::try_from(attributes.ports).unwrap_or(u8::MAX),
         }

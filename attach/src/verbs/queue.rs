@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ferrosm_channel::frames::ServerReply;
 use ferrosm_channel::verbs::{
-    MAX_DATAGRAM, ReceivedMessage, SendMessage, VerbsReply, VerbsRequest, WireQpParameters,
+    MAX_DATAGRAM, OutgoingDatagram, ReceivedDatagram, VerbsReply, VerbsRequest, WireQpParameters,
 };
 use ferrosm_channel::{ClientEnd, ClientFds, MessageAction, ReceiveOutcome};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -138,7 +138,7 @@ impl Endpoint {
     }
 
     /// Sends a message; returns the status of its completion.
-    pub(crate) fn send(&self, message: &SendMessage) -> u32 {
+    pub(crate) fn send(&self, message: &OutgoingDatagram) -> u32 {
         if message.payload.len() > MAX_DATAGRAM {
             return status::LOC_LEN_ERR;
         }
@@ -169,7 +169,7 @@ impl Endpoint {
                 Ok(ReceiveOutcome::Message(_, len)) => len.min(MAX_FROM_SERVER),
                 Ok(ReceiveOutcome::Empty) | Err(_) => return None,
             };
-            let Ok(message) = ReceivedMessage::decode(&bytes[..len]) else {
+            let Ok(message) = ReceivedDatagram::decode(&bytes[..len]) else {
                 continue;
             };
             // As in an adapter, a message without a buffer is dropped.
@@ -179,7 +179,7 @@ impl Endpoint {
         }
     }
 
-    fn complete(&self, buffer: &Buffer, message: &ReceivedMessage) -> Wc {
+    fn complete(&self, buffer: &Buffer, message: &ReceivedDatagram) -> Wc {
         let len = GRH_BYTES + message.payload.len();
         let fits = buffer.buffer_list.room() >= len;
         if fits {

@@ -92,7 +92,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             capture,
             recording,
             local: None,
-            administration: None,
+            sa_server: None,
             metrics,
             terminal,
             log,

@@ -62,7 +62,7 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
         error.to_string()
     } else if let Some(suggestion) = nearest_keyword(shape, EXAMPLES.iter().map(|(name, _)| *name))
     {
-        format!("`{text}`: unknown shape `{shape}`: did you mean `{suggestion}`?")
+        format!("`{text}`: unknown topology `{shape}`: did you mean `{suggestion}`?")
     } else if text.contains(':') {
         error.to_string()
     } else {
@@ -119,7 +119,7 @@ mod tests {
         let error = load("nowhere.net").unwrap_err().to_string();
         assert!(error.starts_with("there is no file nowhere.net"), "{error}");
         let error = load("pyramid:3").unwrap_err().to_string();
-        assert!(error.contains("unknown shape `pyramid`"), "{error}");
+        assert!(error.contains("unknown topology `pyramid`"), "{error}");
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub(super) fn serve_one(
     info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
           "local port opened");
     let window_limit = sender.window_limit();
-    let administration = if sender.is_simulated() {
+    let sa_server = if sender.is_simulated() {
         // `umad2sim` delivers messages to the wrong descriptor, and truncates replies to 256 bytes.
         let effect = "hosts get no path records and cannot join multicast groups";
         info!(effect, "SA disabled under umad2sim");
@@ -129,7 +129,7 @@ pub(super) fn serve_one(
             capture,
             recording,
             local: Some(local),
-            administration,
+            sa_server,
             metrics: metrics.clone(),
             terminal: terminal.clone(),
             log: log.clone(),

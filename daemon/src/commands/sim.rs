@@ -20,9 +20,9 @@ use crate::failure::Failure;
 use crate::output::progress::Terminal;
 use crate::output::view::view_of_spec;
 use crate::output::{self, log, table};
-use crate::simulator::engine::{SimulatorEngine, console};
+use crate::simulator::main_loop::{SimulatorLoop, console};
 use crate::simulator::packet_tap::PacketTap;
-use crate::simulator::request::{self, EngineRequest, RequestSender};
+use crate::simulator::request::{self, LoopRequest, RequestSender};
 use crate::simulator::{listener, paths};
 
 /// Longest path of a Unix socket, in bytes without the NUL.
@@ -62,9 +62,9 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     listener::listen(listener.share()?, requests)
         .map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?;
     let spin = SpinWait::new(Duration::from_micros(args.spin_us));
-    let mut engine = SimulatorEngine::new(net, spec, doorbell, inbox, spin, tap);
+    let mut simulator = SimulatorLoop::new(net, spec, doorbell, inbox, spin, tap);
     output::print(&format!("{size}\nserving on {}\n", socket.display()))?;
-    engine.run();
+    simulator.run();
     info!("simulated fabric stopped");
     Ok(())
 }
@@ -167,7 +167,7 @@ fn stop_on_signals(requests: RequestSender) -> Result<(), Failure> {
                 }
             });
             // Fails only if the engine has ended.
-            let _ = requests.send(EngineRequest::Stop);
+            let _ = requests.send(LoopRequest::Stop);
         })
         .map(|_| ())
         .map_err(failure)

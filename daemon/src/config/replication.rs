@@ -88,8 +88,8 @@ pub(super) fn settings(
             prefix: keys.etcd_prefix.clone(),
             fabric,
             guid: 0,
-            silence_s: u8::try_from(keys.etcd_lease.0.as_secs()).unwrap_or(u8::MAX),
-            limit: keys.limit.0,
+            silent_after_s: u8::try_from(keys.etcd_lease.0.as_secs()).unwrap_or(u8::MAX),
+            reply_timeout: keys.limit.0,
             driver_stall_timeout: keys.hang.0,
         }));
     }
@@ -386,7 +386,7 @@ mod tests {
         let settings = resolve_text(
             "[replication]\netcd = [\"http://127.0.0.1:2379\"]\netcd-lease = \"3s\"\nfabric = \"a\"\n",
         );
-        assert_eq!((settings.files, settings.silence_s), (None, 3));
+        assert_eq!((settings.files, settings.silent_after_s), (None, 3));
         let settings = resolve_text(
             "[[fabric]]\nname = \"hall-2\"\n[fabric.replication]\netcd = [\"https://etcd1:2379\"]\nca = \"ca\"\ncertificate = \"c\"\nkey = \"k\"\n",
         );

@@ -538,7 +538,7 @@ mod tests {
 
     #[test]
     fn largest_component_is_routed() {
-        let mut spec = from_spec("ring:3,2;islands=2").unwrap();
+        let mut spec = from_spec("ring:3,2;components=2").unwrap();
         let unconnected = spec
             .nodes
             .iter()

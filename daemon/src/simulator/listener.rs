@@ -1,6 +1,6 @@
 //! The threads of connections: one accepts, one per connection reads.
 //!
-//! They translate frames into [`EngineRequest`]s and replies into frames. When a connection ends, the engine closes all its objects.
+//! They translate frames into [`LoopRequest`]s and replies into frames. When a connection ends, the main loop closes all its objects.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -13,16 +13,16 @@ use ferrosm_channel::frames::{self, ClientRequest, ServerReply, VERSION};
 use ferrosm_sim::umad::Errno;
 use tracing::{debug, warn};
 
-use super::request::{ClientHello, ConnId, EngineRequest, ReplySender, RequestSender};
+use super::request::{ClientHello, ConnId, LoopRequest, ReplySender, RequestSender};
 
 /// Longest console line, in bytes.
 const LINE_MAX: u64 = 64 * 1024;
 
-/// Sends the requests of a connection to the engine.
+/// Sends the requests of a connection to the main loop.
 #[derive(Clone)]
-struct EngineHandle(RequestSender);
+struct LoopHandle(RequestSender);
 
-/// The engine or the peer has closed the connection.
+/// The main loop or the peer has closed the connection.
 struct Disconnected;
 
 impl From<io::Error> for Disconnected {
@@ -31,14 +31,14 @@ impl From<io::Error> for Disconnected {
     }
 }
 
-impl EngineHandle {
-    fn send(&self, request: EngineRequest) -> Result<(), Disconnected> {
+impl LoopHandle {
+    fn send(&self, request: LoopRequest) -> Result<(), Disconnected> {
         self.0.send(request).map_err(|_| Disconnected)
     }
 
     fn request<T>(
         &self,
-        request: impl FnOnce(ReplySender<T>) -> EngineRequest,
+        request: impl FnOnce(ReplySender<T>) -> LoopRequest,
     ) -> Result<T, Disconnected> {
         let (reply, result): (_, Receiver<T>) = sync_channel(1);
         self.send(request(reply))?;
@@ -51,18 +51,18 @@ impl EngineHandle {
 /// # Errors
 /// The thread cannot be started.
 pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()> {
-    let engine = EngineHandle(requests);
+    let simulator = LoopHandle(requests);
     thread::Builder::new()
         .name("listener".to_owned())
         .spawn(move || {
             for (number, stream) in (1..).zip(listener.incoming()) {
                 let conn = ConnId(number);
-                let engine = engine.clone();
+                let simulator = simulator.clone();
                 let started = stream.and_then(|stream| {
                     thread::Builder::new()
                         .name(format!("connection {number}"))
                         .stack_size(256 * 1024)
-                        .spawn(move || serve_connection(conn, stream, &engine))
+                        .spawn(move || serve_connection(conn, stream, &simulator))
                 });
                 if let Err(error) = started {
                     // Out of descriptors or threads: only this connection is rejected.
@@ -74,22 +74,22 @@ pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()>
         .map(|_| ())
 }
 
-fn serve_connection(conn: ConnId, stream: UnixStream, engine: &EngineHandle) {
+fn serve_connection(conn: ConnId, stream: UnixStream, simulator: &LoopHandle) {
     // An error ends the connection as a disconnect of the client does.
     let _ = match frames::first_byte(&stream) {
-        Ok(Some(0)) => serve_program(conn, &stream, engine),
-        Ok(Some(_)) => serve_console(stream, engine),
+        Ok(Some(0)) => serve_program(conn, &stream, simulator),
+        Ok(Some(_)) => serve_console(stream, simulator),
         Ok(None) | Err(_) => Ok(()),
     };
-    // Fails only if the engine has stopped.
-    let _ = engine.send(EngineRequest::Closed(conn));
+    // Fails only if the main loop has stopped.
+    let _ = simulator.send(LoopRequest::Closed(conn));
 }
 
 /// Serves a program: Hello, then requests.
 fn serve_program(
     conn: ConnId,
     stream: &UnixStream,
-    engine: &EngineHandle,
+    simulator: &LoopHandle,
 ) -> Result<(), Disconnected> {
     frames::accept_magic(stream)?;
     let mut has_hello = false;
@@ -119,13 +119,15 @@ fn serve_program(
                 pid,
                 program,
             };
-            if let Err(reason) = engine.request(|reply| EngineRequest::Hello(conn, hello, reply))? {
+            if let Err(reason) =
+                simulator.request(|reply| LoopRequest::Hello(conn, hello, reply))?
+            {
                 return reject(stream, &reason);
             }
             has_hello = true;
             send(stream, &ServerReply::Done)?;
         } else if has_hello {
-            reply_to(conn, stream, engine, request)?;
+            reply_to(conn, stream, simulator, request)?;
         } else {
             return reject(stream, "the first request must be Hello");
         }
@@ -136,42 +138,42 @@ fn serve_program(
 fn reply_to(
     conn: ConnId,
     stream: &UnixStream,
-    engine: &EngineHandle,
+    simulator: &LoopHandle,
     request: ClientRequest,
 ) -> Result<(), Disconnected> {
     let reply = match request {
         ClientRequest::Hello { .. } => ServerReply::Errno(Errno::EINVAL.0),
         ClientRequest::ListFiles => {
-            ServerReply::Files(engine.request(|reply| EngineRequest::Files(conn, reply))?)
+            ServerReply::Files(simulator.request(|reply| LoopRequest::Files(conn, reply))?)
         }
         ClientRequest::ReadFile { path } => {
-            match engine.request(|reply| EngineRequest::ReadFile(conn, path, reply))? {
+            match simulator.request(|reply| LoopRequest::ReadFile(conn, path, reply))? {
                 Some(content) => ServerReply::File(content),
                 None => ServerReply::Errno(Errno::ENOENT.0),
             }
         }
         ClientRequest::OpenUmad { index } => {
-            match engine.request(|reply| EngineRequest::Open(conn, index, reply))? {
+            match simulator.request(|reply| LoopRequest::Open(conn, index, reply))? {
                 Ok(fds) => return send_with(stream, &ServerReply::Opened, fds),
                 Err(errno) => ServerReply::Errno(errno.0),
             }
         }
         ClientRequest::Ioctl { request, arg } => {
             let (result, arg) =
-                engine.request(|reply| EngineRequest::Ioctl(conn, request, arg, reply))?;
+                simulator.request(|reply| LoopRequest::Ioctl(conn, request, arg, reply))?;
             ServerReply::Ioctl {
                 errno: result.err().map_or(0, |errno| errno.0),
                 arg,
             }
         }
         ClientRequest::OpenIssm { index, nonblock } => {
-            match engine.request(|reply| EngineRequest::OpenIssm(conn, index, nonblock, reply))? {
+            match simulator.request(|reply| LoopRequest::OpenIssm(conn, index, nonblock, reply))? {
                 Ok(()) => ServerReply::Opened,
                 Err(errno) => ServerReply::Errno(errno.0),
             }
         }
         ClientRequest::Verbs(call) => {
-            match engine.request(|reply| EngineRequest::Verbs(conn, call, reply))? {
+            match simulator.request(|reply| LoopRequest::Verbs(conn, call, reply))? {
                 Ok((Some(answer), Some(fds))) => {
                     return send_with(stream, &ServerReply::Verbs(answer), fds);
                 }
@@ -200,7 +202,7 @@ fn send(stream: &UnixStream, reply: &ServerReply) -> Result<(), Disconnected> {
 }
 
 /// Serves a console: replies to each line with lines that end in `ok` or `error: ...`.
-fn serve_console(stream: UnixStream, engine: &EngineHandle) -> Result<(), Disconnected> {
+fn serve_console(stream: UnixStream, simulator: &LoopHandle) -> Result<(), Disconnected> {
     let mut out = stream.try_clone()?;
     let mut lines = BufReader::new(stream);
     loop {
@@ -217,7 +219,7 @@ fn serve_console(stream: UnixStream, engine: &EngineHandle) -> Result<(), Discon
             return Ok(());
         }
         let line = String::from_utf8_lossy(&line).trim().to_owned();
-        let reply = engine.request(|reply| EngineRequest::Line(line, reply))?;
+        let reply = simulator.request(|reply| LoopRequest::Line(line, reply))?;
         out.write_all(reply.as_bytes())?;
     }
 }

@@ -5,20 +5,20 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`engine`] | the thread that owns the fabric |
-//! | [`engine::datagrams`] | verbs programs and their queue pairs |
+//! | [`main_loop`] | the thread that owns the fabric |
+//! | [`main_loop::datagrams`] | verbs programs and their queue pairs |
 //! | [`listener`] | threads that accept and read connections |
-//! | [`request`] | requests of these threads to the engine |
-//! | [`engine::console`] | console commands: scenario statements and queries |
+//! | [`request`] | requests of these threads to the main loop |
+//! | [`main_loop::console`] | console commands: scenario statements and queries |
 //! | [`hosts`] | nodes named by programs |
 //! | [`client`] | client side of the requests |
 //! | [`packet_tap`] | packet capture |
 //! | [`paths`] | paths of socket, directory and library |
 
 pub mod client;
-pub mod engine;
 pub mod hosts;
 pub mod listener;
+pub mod main_loop;
 pub mod packet_tap;
 pub mod paths;
 pub mod request;

@@ -1,4 +1,4 @@
-//! Requests of connection threads to the engine.
+//! Requests of connection threads to the main loop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ pub type VerbsAnswer = (Option<VerbsReply>, Option<ClientFds>);
 
 /// A request.
 #[derive(Debug)]
-pub enum EngineRequest {
+pub enum LoopRequest {
     /// Greeting; rejected with a message if a node is unknown.
     Hello(ConnId, ClientHello, ReplySender<Result<(), String>>),
     /// Sysfs files of its host.
@@ -66,7 +66,7 @@ pub enum EngineRequest {
 /// Sending side, for any number of threads.
 #[derive(Debug, Clone)]
 pub struct RequestSender {
-    requests: Sender<EngineRequest>,
+    requests: Sender<LoopRequest>,
     pending: Arc<AtomicUsize>,
     doorbell: Arc<ServerDoorbell>,
 }
@@ -74,7 +74,7 @@ pub struct RequestSender {
 /// Receiving side.
 #[derive(Debug)]
 pub struct RequestReceiver {
-    requests: Receiver<EngineRequest>,
+    requests: Receiver<LoopRequest>,
     pending: Arc<AtomicUsize>,
 }
 
@@ -104,7 +104,7 @@ impl RequestSender {
     ///
     /// # Errors
     /// [`Disconnected`].
-    pub fn send(&self, request: EngineRequest) -> Result<(), Disconnected> {
+    pub fn send(&self, request: LoopRequest) -> Result<(), Disconnected> {
         // Count first: a receiver about to sleep sees the count, or is woken by the ring.
         self.pending.fetch_add(1, Ordering::SeqCst);
         self.requests.send(request).map_err(|_| Disconnected)?;
@@ -124,7 +124,7 @@ impl RequestReceiver {
     ///
     /// # Errors
     /// [`Disconnected`] if all senders were dropped.
-    pub fn try_recv(&self) -> Result<Option<EngineRequest>, Disconnected> {
+    pub fn try_recv(&self) -> Result<Option<LoopRequest>, Disconnected> {
         match self.requests.try_recv() {
             Ok(request) => {
                 self.pending.fetch_sub(1, Ordering::SeqCst);

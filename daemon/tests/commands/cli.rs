@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::outside::{Scratch, run_ferrosm};
+use crate::harness::{Scratch, run_ferrosm};
 
 #[test]
 fn all_configuration_errors_are_reported_with_position() {
@@ -81,7 +81,7 @@ fn unknown_fabric_is_a_usage_error_with_an_example() {
         ("fat-tree:5", "must be even", "fat-tree:8"),
         ("fat-tree:4;foo", "unknown option `foo`", "fat-tree:8;sharp"),
         ("torus", "torus:X,Y[,Z][,H]", "torus:4,4,3,2"),
-        ("pyramid:3", "unknown shape `pyramid`", "fat-tree:8"),
+        ("pyramid:3", "unknown topology `pyramid`", "fat-tree:8"),
         ("fatree:8", "did you mean `fat-tree`?", "fat-tree:8"),
         ("nowhere.net", "there is no file nowhere.net", "fat-tree:8"),
         ("nowhere", "no file `nowhere`", "fat-tree:8"),
@@ -593,13 +593,13 @@ fn commands_name_the_state_directory_if_the_file_is_invalid() {
 
 #[test]
 fn disconnected_fabric_is_reported() {
-    let (code, out, err) = run_ferrosm(&["demo", "ring:3,2;islands=2", "--once"]);
+    let (code, out, err) = run_ferrosm(&["demo", "ring:3,2;components=2", "--once"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(
         err.contains("components=2") && out.contains("3 switches, 6 channel adapters"),
         "{err}\n{out}"
     );
-    let (code, out, _) = run_ferrosm(&["route", "--from", "ring:3,2;islands=2"]);
+    let (code, out, _) = run_ferrosm(&["route", "--from", "ring:3,2;components=2"]);
     assert_eq!(code, Some(0));
     assert!(
         out.contains("9 nodes not connected with the others"),

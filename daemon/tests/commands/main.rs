@@ -1,5 +1,5 @@
 //! The program `ferrosm`, as a user or a service manager starts it.
 
 mod cli;
-mod outside;
+mod harness;
 mod service;

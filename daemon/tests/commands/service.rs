@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::outside::{Scratch, program, run_ferrosm};
+use crate::harness::{Scratch, program, run_ferrosm};
 
 /// Exit status of the program, which must end within a limit.
 fn exit_status(mut child: Child) -> Option<i32> {

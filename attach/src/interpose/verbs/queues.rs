@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use ferrosm_channel::verbs::{SendMessage, WireGlobalRoute, WireQpParameters};
+use ferrosm_channel::verbs::{OutgoingDatagram, WireGlobalRoute, WireQpParameters};
 use libc::{POLLIN, pollfd, size_t};
 use rustix::io::Errno;
 
@@ -101,7 +101,7 @@ pub(super) unsafe extern "C" fn req_notify_cq(cq: *mut abi::Cq, _solicited_only:
 /// # Safety
 ///
 /// A work request of the program.
-unsafe fn message(wr: &abi::SendWr) -> Result<SendMessage, u32> {
+unsafe fn message(wr: &abi::SendWr) -> Result<OutgoingDatagram, u32> {
     if wr.opcode != abi::WR_SEND || wr.ah.is_null() {
         return Err(status::LOC_QP_OP_ERR);
     }
@@ -120,7 +120,7 @@ unsafe fn message(wr: &abi::SendWr) -> Result<SendMessage, u32> {
         traffic_class: attr.grh.traffic_class.into(),
         hop_limit: attr.grh.hop_limit.into(),
     };
-    Ok(SendMessage {
+    Ok(OutgoingDatagram {
         dlid: attr.dlid,
         dest_qpn: wr.remote_qpn,
         q_key: wr.remote_qkey,

@@ -1,6 +1,6 @@
 //! Verbs programs: device and port attributes, queue pairs for datagrams, and port events.
 //!
-//! Part of the [`SimulatorEngine`]: owns the rings of queue pairs and watched devices, and translates between `ferrosm_channel::verbs` and
+//! Part of the [`SimulatorLoop`]: owns the rings of queue pairs and watched devices, and translates between `ferrosm_channel::verbs` and
 //! `ferrosm_sim::datagram`.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::umad::{Errno, sysfs};
 use tracing::{debug, warn};
 
-use super::SimulatorEngine;
+use super::SimulatorLoop;
 use crate::simulator::request::{ConnId, VerbsAnswer};
 
 /// Maximum number of datagrams taken from one queue pair before the next one.
@@ -82,7 +82,7 @@ impl Verbs {
     }
 }
 
-impl SimulatorEngine {
+impl SimulatorLoop {
     /// Executes a verbs request.
     pub(in crate::simulator) fn verbs_call(
         &mut self,
@@ -186,7 +186,7 @@ impl SimulatorEngine {
                 let qp = &mut self.verbs.queue_pairs[index];
                 let id = qp.id;
                 let message = match qp.end.receive(&mut self.buffer) {
-                    Ok(true) => verbs::SendMessage::decode(&self.buffer),
+                    Ok(true) => verbs::OutgoingDatagram::decode(&self.buffer),
                     Ok(false) => break,
                     Err(error) => {
                         warn!(%error, "corrupt ring; program disconnected");
@@ -237,7 +237,7 @@ impl SimulatorEngine {
         let mut corrupt = None;
         for qp in queue_pairs.iter_mut().filter(|qp| qp.waiting) {
             while let Some(message) = datagrams.front(qp.id) {
-                let message = verbs::ReceivedMessage {
+                let message = verbs::ReceivedDatagram {
                     slid: message.slid.0,
                     src_qpn: message.src_qpn.0,
                     sl: message.sl.0.into(),
@@ -328,7 +328,7 @@ const fn qp_state(number: u32) -> QpState {
     }
 }
 
-fn outgoing_datagram(message: &verbs::SendMessage) -> Result<DatagramOut<'_>, Errno> {
+fn outgoing_datagram(message: &verbs::OutgoingDatagram) -> Result<DatagramOut<'_>, Errno> {
     let byte = |number: u32| u8::try_from(number).map_err(|_| Errno::EINVAL);
     if message.payload.len() > MAX_DATAGRAM {
         return Err(Errno::ENOSPC);
@@ -364,7 +364,7 @@ fn end_port(fabric: &Fabric, node: NodeIdx, port: u32) -> Result<PortAt, Errno> 
 fn device_attributes(fabric: &Fabric, index: usize, node: NodeIdx) -> verbs::DeviceAttributes {
     let adapter = table::adapter(fabric, node);
     let ports: Vec<PortAt> = fabric.end_ports().filter(|at| at.node == node).collect();
-    let pkeys = ports.first().map_or(0, |at| fabric.pkey_cap(*at));
+    let pkey_table_len = ports.first().map_or(0, |at| fabric.pkey_cap(*at));
     verbs::DeviceAttributes {
         name: sysfs::ca_name(index),
         firmware: sysfs::FIRMWARE.to_owned(),
@@ -379,7 +379,7 @@ fn device_attributes(fabric: &Fabric, index: usize, node: NodeIdx) -> verbs::Dev
         device_id: adapter.device_id.into(),
         revision: adapter.revision,
         ports: u32::try_from(ports.len()).unwrap_or(0),
-        pkeys: pkeys.into(),
+        pkey_table_len: pkey_table_len.into(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The main loop of the simulated fabric: one thread, in real time.
 //!
 //! Takes MADs from the rings of attached programs, passes them through the MAD layers of the hosts and the fabric, and puts deliveries
-//! into the rings. Other requests come as [`EngineRequest`]s from the threads of [`super::listener`]. While MADs flow, it makes no system
+//! into the rings. Other requests come as [`LoopRequest`]s from the threads of [`super::listener`]. While MADs flow, it makes no system
 //! calls; when idle for a while, it sleeps until a program rings the doorbell or a timer expires.
 
 pub mod console;
@@ -21,7 +21,7 @@ use tracing::{debug, warn};
 
 use super::hosts;
 use super::packet_tap::PacketTap;
-use super::request::{ConnId, Disconnected, EngineRequest, ReplySender, RequestReceiver};
+use super::request::{ConnId, Disconnected, LoopRequest, ReplySender, RequestReceiver};
 use datagrams::Verbs;
 
 /// MADs taken from one program before the next program is served.
@@ -53,7 +53,7 @@ pub struct AttachedProgram {
 }
 
 /// State of the main loop.
-pub struct SimulatorEngine {
+pub struct SimulatorLoop {
     pub(super) net: Net,
     pub(super) umad: UmadLayer,
     pub(super) verbs: Verbs,
@@ -82,8 +82,8 @@ enum Turn {
     Stop,
 }
 
-impl SimulatorEngine {
-    /// An engine for this fabric.
+impl SimulatorLoop {
+    /// The loop for this fabric.
     pub fn new(
         net: Net,
         spec: FabricSpec,
@@ -113,7 +113,7 @@ impl SimulatorEngine {
         }
     }
 
-    /// Runs until [`EngineRequest::Stop`].
+    /// Runs until [`LoopRequest::Stop`].
     pub fn run(&mut self) {
         loop {
             match self.run_turn() {
@@ -153,7 +153,7 @@ impl SimulatorEngine {
         let mut worked = false;
         loop {
             match self.requests.try_recv() {
-                Ok(Some(EngineRequest::Stop)) | Err(Disconnected) => return Turn::Stop,
+                Ok(Some(LoopRequest::Stop)) | Err(Disconnected) => return Turn::Stop,
                 Ok(Some(request)) => self.process(request),
                 Ok(None) => break,
             }
@@ -283,10 +283,10 @@ impl SimulatorEngine {
         }
     }
 
-    fn process(&mut self, request: EngineRequest) {
+    fn process(&mut self, request: LoopRequest) {
         match request {
-            EngineRequest::Stop => {}
-            EngineRequest::Hello(conn, hello, reply) => {
+            LoopRequest::Stop => {}
+            LoopRequest::Hello(conn, hello, reply) => {
                 let nodes = hosts::resolve(&self.spec, &hello.nodes);
                 if let Ok(cas) = &nodes {
                     let client = AttachedProgram {
@@ -298,17 +298,17 @@ impl SimulatorEngine {
                 }
                 reply_to(&reply, nodes.map(|_| ()));
             }
-            EngineRequest::Files(conn, reply) => {
+            LoopRequest::Files(conn, reply) => {
                 let files = self.cas(conn).map(|cas| self.files(&cas));
                 reply_to(&reply, files.unwrap_or_default());
             }
-            EngineRequest::ReadFile(conn, path, reply) => {
+            LoopRequest::ReadFile(conn, path, reply) => {
                 let files = self.cas(conn).map(|cas| self.files(&cas));
                 let file = files.into_iter().flatten().find(|(name, _)| *name == path);
                 reply_to(&reply, file.map(|(_, content)| content));
             }
-            EngineRequest::Open(conn, index, reply) => reply_to(&reply, self.open(conn, index)),
-            EngineRequest::Ioctl(conn, command, mut arg, reply) => {
+            LoopRequest::Open(conn, index, reply) => reply_to(&reply, self.open(conn, index)),
+            LoopRequest::Ioctl(conn, command, mut arg, reply) => {
                 // MADs that the program wrote before the ioctl come first.
                 self.take_mads();
                 let device = self.devices.iter().find(|d| d.conn == conn);
@@ -318,18 +318,18 @@ impl SimulatorEngine {
                 reply_to(&reply, (result, arg));
                 self.pump(self.now());
             }
-            EngineRequest::OpenIssm(conn, index, nonblock, reply) => {
+            LoopRequest::OpenIssm(conn, index, nonblock, reply) => {
                 match self.open_issm(conn, index) {
                     Err(Errno::EAGAIN) if !nonblock => self.issm_waiters.push((conn, index, reply)),
                     result => reply_to(&reply, result),
                 }
             }
-            EngineRequest::Verbs(conn, call, reply) => {
+            LoopRequest::Verbs(conn, call, reply) => {
                 let result = self.verbs_call(conn, call);
                 reply_to(&reply, result);
             }
-            EngineRequest::Closed(conn) => self.close(conn),
-            EngineRequest::Line(line, reply) => {
+            LoopRequest::Closed(conn) => self.close(conn),
+            LoopRequest::Line(line, reply) => {
                 let now = self.now();
                 let text = console::run_line(self, &line, now);
                 reply_to(&reply, text);
@@ -340,7 +340,7 @@ impl SimulatorEngine {
     }
 }
 
-impl SimulatorEngine {
+impl SimulatorLoop {
     pub(super) fn cas(&self, conn: ConnId) -> Option<Vec<NodeIdx>> {
         self.clients.get(&conn).map(|client| client.cas.clone())
     }

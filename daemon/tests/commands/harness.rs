@@ -1,7 +1,7 @@
 //! Runs the program, with a temporary directory.
 
 #![allow(unreachable_pub, reason = "shared by test modules")]
-#![expect(clippy::unwrap_used, reason = "a failed helper fails its test")]
+#![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

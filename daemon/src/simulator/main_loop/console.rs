@@ -18,7 +18,7 @@ use ferrosm_sim::scenario::{
 };
 use ferrosm_sim::spec::PortAt;
 
-use super::SimulatorEngine;
+use super::SimulatorLoop;
 use crate::failure::Failure;
 
 /// Schedules the statements of a scenario file.
@@ -40,11 +40,11 @@ pub fn play(net: &mut Net, path: &Path) -> Result<(), Failure> {
 
 /// Executes a line and returns the reply.
 pub(in crate::simulator) fn run_line(
-    engine: &mut SimulatorEngine,
+    simulator: &mut SimulatorLoop,
     line: &str,
     now: Instant,
 ) -> String {
-    match execute(engine, line, now) {
+    match execute(simulator, line, now) {
         Ok(mut text) => {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
@@ -55,18 +55,18 @@ pub(in crate::simulator) fn run_line(
     }
 }
 
-fn execute(engine: &mut SimulatorEngine, line: &str, now: Instant) -> Result<String, String> {
+fn execute(simulator: &mut SimulatorLoop, line: &str, now: Instant) -> Result<String, String> {
     // Commands of the server that are not in the scenario language.
     match line {
-        "judge" => return judge(engine.net.fabric()),
+        "judge" => return judge(simulator.net.fabric()),
         "topology" => {
             let mut text = String::new();
             // Writing into a String cannot fail.
-            let _ = ibnet::write(&engine.spec, &mut text);
+            let _ = ibnet::write(&simulator.spec, &mut text);
             return Ok(text);
         }
-        "smps" => return Ok(smps(engine.net.fabric())),
-        "lids" => return Ok(lids(engine.net.fabric())),
+        "smps" => return Ok(smps(simulator.net.fabric())),
+        "lids" => return Ok(lids(simulator.net.fabric())),
         _ => {}
     }
     // A statement has one line, whose number only the client knows.
@@ -76,25 +76,25 @@ fn execute(engine: &mut SimulatorEngine, line: &str, now: Instant) -> Result<Str
         return Ok(String::new());
     };
     if let ScenarioCommand::Query(query) = &statement.command {
-        return run_query(engine, query);
+        return run_query(simulator, query);
     }
-    engine.advance(now);
-    let fabric = engine.net.fabric();
+    simulator.advance(now);
+    let fabric = simulator.net.fabric();
     let names = NodeNames::of(fabric);
     let plan = statement
         .plan(&names, fabric, &mut ScriptClock::new(now))
         .map_err(in_line)?;
     for (at, action) in plan {
         if at > now {
-            engine.net.schedule(at, action);
+            simulator.net.schedule(at, action);
         } else {
-            engine.net.act(action).map_err(|e| e.to_string())?;
+            simulator.net.act(action).map_err(|e| e.to_string())?;
         }
     }
     Ok(String::new())
 }
 
-fn run_query(engine: &SimulatorEngine, query: &Query) -> Result<String, String> {
+fn run_query(simulator: &SimulatorLoop, query: &Query) -> Result<String, String> {
     match query {
         Query::Help => Ok(scenario::help()
             + "\nOnly here:\n  judge       checks of the tables in the devices: reachability, loops, credit loops, P_Keys\n"
@@ -106,15 +106,15 @@ fn run_query(engine: &SimulatorEngine, query: &Query) -> Result<String, String> 
             + "  CABLE       PORT: both directions of its link; `into PORT`, `out-of PORT`: one direction\n"
             + "  PLACE       all (default), NODE or CABLE\n  TIME        such as 100ms, 1.5s, 2min\n  CHANCE      such as 20%\n"
             + "  KIND        data, status, tid, attribute, modifier or any\n"),
-        Query::Status => Ok(status(engine)),
-        Query::Clients => Ok(clients(engine)),
-        Query::Links => Ok(links(engine.net.fabric())),
-        Query::Counters(target) => counters(engine.net.fabric(), target.as_ref()),
+        Query::Status => Ok(status(simulator)),
+        Query::Clients => Ok(clients(simulator)),
+        Query::Links => Ok(links(simulator.net.fabric())),
+        Query::Counters(target) => counters(simulator.net.fabric(), target.as_ref()),
     }
 }
 
-fn status(engine: &SimulatorEngine) -> String {
-    let fabric = engine.net.fabric();
+fn status(simulator: &SimulatorLoop) -> String {
+    let fabric = simulator.net.fabric();
     let mut kinds = [0usize; 3];
     let (mut up, mut down) = (0usize, 0usize);
     for node in 0..fabric.num_nodes() {
@@ -147,9 +147,9 @@ fn status(engine: &SimulatorEngine) -> String {
     let _ = writeln!(
         out,
         "{} devices open; {} MADs written, {} rejected",
-        engine.devices.len(),
-        engine.served,
-        engine.rejected
+        simulator.devices.len(),
+        simulator.served,
+        simulator.rejected
     );
     let _ = writeln!(
         out,
@@ -165,16 +165,16 @@ fn status(engine: &SimulatorEngine) -> String {
             let _ = writeln!(out, "  {count} {reason:?}");
         }
     }
-    for (at, error) in engine.net.action_errors() {
+    for (at, error) in simulator.net.action_errors() {
         let _ = writeln!(out, "action at {:?} failed: {error}", at);
     }
     out
 }
 
-fn clients(engine: &SimulatorEngine) -> String {
-    let fabric = engine.net.fabric();
+fn clients(simulator: &SimulatorLoop) -> String {
+    let fabric = simulator.net.fabric();
     let mut out = String::new();
-    for (conn, client) in &engine.clients {
+    for (conn, client) in &simulator.clients {
         let names: Vec<String> = client
             .cas
             .iter()
@@ -187,11 +187,11 @@ fn clients(engine: &SimulatorEngine) -> String {
             client.pid,
             names.join(", ")
         );
-        if let Some(device) = engine.devices.iter().find(|d| d.conn == *conn) {
-            let _ = write!(out, ": {} waiting", engine.umad.queued(device.file));
+        if let Some(device) = simulator.devices.iter().find(|d| d.conn == *conn) {
+            let _ = write!(out, ": {} waiting", simulator.umad.queued(device.file));
             let (dropped, unmatched) = (
-                engine.umad.dropped(device.file),
-                engine.umad.unmatched(device.file),
+                simulator.umad.dropped(device.file),
+                simulator.umad.unmatched(device.file),
             );
             let _ = write!(out, ", {dropped} dropped, {unmatched} unexpected");
         }
