@@ -36,11 +36,11 @@ pub struct Faults {
     /// The agent never replies. Switches still forward.
     pub hung: bool,
     /// The agent rejects every Set with this status.
-    pub refuse_sets: Option<Status>,
+    pub rejected_set_status: Option<Status>,
     /// Corruption of replies.
     pub garbage: Option<Garbage>,
     /// Probability that a reply is corrupted, if `garbage` is set.
-    pub garbage_chance: f64,
+    pub garbage_probability: f64,
 }
 
 /// How replies are corrupted.
@@ -71,9 +71,9 @@ impl Faults {
         backlog: 0,
         delay: Duration::ZERO,
         hung: false,
-        refuse_sets: None,
+        rejected_set_status: None,
         garbage: None,
-        garbage_chance: 1.0,
+        garbage_probability: 1.0,
     };
 
     /// The agent never replies.
@@ -117,9 +117,9 @@ impl Faults {
 
     /// Sets are rejected with this status.
     #[must_use]
-    pub const fn refusing(status: Status) -> Self {
+    pub const fn rejecting_sets(status: Status) -> Self {
         Self {
-            refuse_sets: Some(status),
+            rejected_set_status: Some(status),
             ..Self::NONE
         }
     }
@@ -284,7 +284,7 @@ pub enum FabricAction {
     /// [`Fabric::set_srp_target`].
     SrpTarget(NodeIdx, bool),
     /// [`Fabric::ignore_operational_vls`].
-    KeepVls(NodeIdx),
+    IgnoreOperationalVls(NodeIdx),
     /// [`Fabric::set_node_guid`].
     NodeGuid(NodeIdx, NodeGuid),
     /// [`Fabric::set_port_guid`].
@@ -372,7 +372,7 @@ impl FabricAction {
             Self::Count { .. } => 31,
             Self::SetCounter { .. } => 32,
             Self::SrpTarget(..) => 33,
-            Self::KeepVls(_) => 34,
+            Self::IgnoreOperationalVls(_) => 34,
         }
     }
 }

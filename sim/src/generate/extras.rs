@@ -26,7 +26,7 @@ pub(super) struct TopologyOptions {
     pub(super) dual_port: bool,
     pub(super) mixed_speeds: bool,
     pub(super) speed: Option<LinkSpeed>,
-    pub(super) islands: usize,
+    pub(super) components: usize,
     pub(super) shuffle: bool,
     pub(super) seed: u64,
 }
@@ -45,7 +45,7 @@ impl TopologyOptions {
             dual_port: false,
             mixed_speeds: false,
             speed: None,
-            islands: 1,
+            components: 1,
             shuffle: false,
             seed: 1,
         };
@@ -71,7 +71,7 @@ impl TopologyOptions {
                 ("loopbacks", Some(_)) => o.loopbacks = number("loopbacks", arguments, 0, 49_151)?,
                 ("plugs", Some(_)) => o.plugs = number("plugs", arguments, 0, 49_151)?,
                 ("routers", Some(_)) => o.routers = number("routers", arguments, 0, 49_151)?,
-                ("islands", Some(_)) => o.islands = number("islands", arguments, 1, 1000)?,
+                ("components", Some(_)) => o.components = number("components", arguments, 1, 1000)?,
                 ("seed", Some(_)) => o.seed = number("seed", arguments, 0, u64::MAX)? as u64,
                 ("speed", Some(_)) => o.speed = Some(speed(arguments)?),
                 _ => return Err(SpecProblem::UnknownOption(part.to_owned())),
@@ -135,7 +135,7 @@ pub(super) fn apply(plan: &mut Plan, o: &TopologyOptions) -> Result<(), SpecProb
     if o.sharp {
         aggregation_nodes(plan)?;
     }
-    add_islands(plan, o.islands)
+    add_components(plan, o.components)
 }
 
 /// Copies all switches and links for each plane. Hosts have a port in each plane; planes have nothing else in
@@ -359,7 +359,7 @@ fn aggregation_nodes(plan: &mut Plan) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-fn add_islands(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
+fn add_components(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     let original = plan.clone();
     if original.nodes.len().saturating_mul(count) > MAX_NODES {
         return Err(SpecProblem::Lids(original.nodes.len() * count));

@@ -34,7 +34,7 @@
 //! | `dual-port` | adds a port to each host, on the next switch with hosts |
 //! | `mixed-speeds` | random generation per node, from QDR to the fabric's; a link has the speed of its slower end |
 //! | `speed=NAME` | generation: QDR, FDR, EDR, HDR (default), NDR (default above 41 ports), XDR |
-//! | `islands=N` | N copies without links between them |
+//! | `components=N` | N copies without links between them |
 //! | `shuffle` | GUIDs and records in random order (a host stays first) |
 //! | `seed=N` | random seed; default 1 |
 //!
@@ -81,7 +81,7 @@ pub struct SpecTextError {
 pub enum SpecProblem {
     /// Unknown shape.
     #[error(
-        "unknown shape `{0}`, expected fat-tree, fat-tree2, xgft, pgft, rail-pods, torus, mesh, hyperx, dragonfly, \
+        "unknown topology `{0}`, expected fat-tree, fat-tree2, xgft, pgft, rail-pods, torus, mesh, hyperx, dragonfly, \
          dragonfly+, slim-fly, random, ring, star, single-switch or back-to-back"
     )]
     UnknownShape(String),
@@ -101,7 +101,7 @@ pub enum SpecProblem {
     /// Unknown option, or with a missing or unexpected value.
     #[error(
         "unknown option `{0}`, expected sharp, drop=F, planes=N, parallel=N, spine-hosts=N, loopbacks=N, \
-         plugs=N, routers=N, dual-port, mixed-speeds, speed=NAME, islands=N, shuffle or seed=N"
+         plugs=N, routers=N, dual-port, mixed-speeds, speed=NAME, components=N, shuffle or seed=N"
     )]
     UnknownOption(String),
     /// More ports than a switch can have.

@@ -176,7 +176,7 @@ fn any_case() -> impl Strategy<Value = (String, ExpectedSize, usize)> {
         "dual-port",
         "mixed-speeds",
         "shuffle",
-        "islands=2",
+        "components=2",
         "plugs=1",
         "planes=2",
         "speed=XDR",
@@ -194,12 +194,12 @@ fn any_case() -> impl Strategy<Value = (String, ExpectedSize, usize)> {
         |((shape, size), (drop, loops, parallel, routers, spine_hosts, flags, seed))| {
             let flag = |name: &str| flags.contains(&name);
             let planes = if flag("planes=2") { 2 } else { 1 };
-            let islands = if flag("islands=2") { 2 } else { 1 };
+            let components = if flag("components=2") { 2 } else { 1 };
             let spine_hosts = if size.has_bare_switches { spine_hosts } else { 0 };
             let size = ExpectedSize {
                 switches: size.switches * planes,
                 trunks: size.trunks.map(|t| t * planes * parallel),
-                parts: size.parts * planes * islands,
+                parts: size.parts * planes * components,
                 host_ports: size.host_ports * planes + usize::from(flag("dual-port")),
                 ..size
             };
@@ -262,10 +262,10 @@ proptest! {
             }
         }
 
-        let islands = if text.contains("islands=2") { 2 } else { 1 };
-        prop_assert_eq!(spec.switch_count(), size.switches * islands);
+        let components = if text.contains("components=2") { 2 } else { 1 };
+        prop_assert_eq!(spec.switch_count(), size.switches * components);
         let aggregation = if text.contains("sharp") { size.switches } else { 0 };
-        prop_assert_eq!(spec.ca_count(), (size.hosts + aggregation) * islands);
+        prop_assert_eq!(spec.ca_count(), (size.hosts + aggregation) * components);
         let hosts = spec.nodes.iter().filter(|n| {
             n.kind == NodeType::Ca && n.description.contains(" mlx5_") && !n.description.contains("service-")
         });
@@ -273,11 +273,11 @@ proptest! {
         let is_switch = |at: PortAt| spec.nodes[at.node].kind == NodeType::Switch;
         let trunks = spec.links.iter().filter(|l| is_switch(l.a) && is_switch(l.b) && l.a.node != l.b.node);
         let (trunks, others) = (trunks.clone().count(), spec.links.len() - trunks.count());
-        prop_assert_eq!(others, other_links * islands);
+        prop_assert_eq!(others, other_links * components);
         if let Some(all) = size.trunks {
-            prop_assert!(trunks <= all * islands);
+            prop_assert!(trunks <= all * components);
             if text.contains("drop=0.0") {
-                prop_assert_eq!(trunks, all * islands);
+                prop_assert_eq!(trunks, all * components);
             }
         }
 

@@ -26,7 +26,7 @@ const SIZES: &[(&str, usize, usize, usize)] = &[
     ("ring:4;sharp", 4, 8, 12),
     ("ring:4;parallel=3", 4, 4, 16),
     ("ring:4;loopbacks=3;plugs=2", 4, 4, 13),
-    ("ring:4?routers=2?islands=2", 8, 8, 20),
+    ("ring:4?routers=2?components=2", 8, 8, 20),
     ("fat-tree2:8,8,4;spine-hosts=3", 12, 35, 67),
     ("fat-tree2:8,8,4;drop=0.25", 12, 32, 56),
     ("ring:6;drop=1", 6, 6, 11),
@@ -158,7 +158,7 @@ fn invalid_texts_are_rejected_with_a_reason() {
         from_spec("tree:5")
             .unwrap_err()
             .to_string()
-            .starts_with("`tree:5`: unknown shape `tree`")
+            .starts_with("`tree:5`: unknown topology `tree`")
     );
     assert!(
         from_spec("ring:5;fast")
@@ -259,7 +259,7 @@ fn documented_sizes_are_correct() {
         assert_eq!(counts.map(Some), reported, "{name}");
         shapes.insert(name.split(':').next().unwrap().to_owned());
     }
-    // Every shape that the error for unknown shapes lists has a row.
+    // Every topology that the error for unknown topologies lists has a row.
     let all = from_spec("none").unwrap_err().to_string();
     let list = all.split_once("expected ").unwrap().1.replace(" or ", ", ");
     for shape in list.split(", ").filter(|s| *s != "single-switch") {

@@ -58,7 +58,7 @@ impl Net {
             | FabricAction::NodeGuid(node, _)
             | FabricAction::Describe(node, _)
             | FabricAction::SrpTarget(node, _)
-            | FabricAction::KeepVls(node)
+            | FabricAction::IgnoreOperationalVls(node)
             | FabricAction::CorruptLft(node, ..) => {
                 self.check_node(node)?;
                 apply_to_devices(self.fabric_mut(), action)?;
@@ -179,7 +179,7 @@ fn apply_to_devices(fabric: &mut Fabric, action: FabricAction) -> Result<(), Spe
             Ok(())
         }
         FabricAction::SrpTarget(node, is_target) => fabric.set_srp_target(node, is_target),
-        FabricAction::KeepVls(node) => {
+        FabricAction::IgnoreOperationalVls(node) => {
             fabric.ignore_operational_vls(node);
             Ok(())
         }

@@ -18,9 +18,9 @@ pub struct ForeignSm {
     /// Its SMInfo; each SMInfo request increments ActCount.
     pub info: SmInfo,
     /// Whether Set(SMInfo) changes its state; if not, it only replies.
-    pub obeys: bool,
+    pub applies_controls: bool,
     /// Controls that it rejects.
-    pub refuses: Vec<SmControl>,
+    pub rejected_controls: Vec<SmControl>,
     /// MADs to send, in order of time.
     pub script: VecDeque<(Instant, MadOut)>,
     /// The last [`ForeignSm::LOG_LEN`] received MADs.
@@ -32,7 +32,7 @@ impl ForeignSm {
     /// Size of the log; older entries are dropped.
     pub const LOG_LEN: usize = 4096;
 
-    /// An SM with this GUID, priority and state that obeys all controls.
+    /// An SM with this GUID, priority and state that applies all controls.
     #[must_use]
     pub fn new(guid: PortGuid, priority: u8, state: SmState) -> Self {
         let info = SmInfo {
@@ -44,8 +44,8 @@ impl ForeignSm {
         };
         Self {
             info,
-            obeys: true,
-            refuses: Vec::new(),
+            applies_controls: true,
+            rejected_controls: Vec::new(),
             script: VecDeque::new(),
             log: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -86,10 +86,16 @@ impl ForeignSm {
         }
         let status = match mad.mad.method() {
             Method::Get => Status::OK,
-            Method::Set if self.refuses.contains(&SmControl(mad.mad.attr_mod().0)) => {
+            Method::Set
+                if self
+                    .rejected_controls
+                    .contains(&SmControl(mad.mad.attr_mod().0)) =>
+            {
                 Status::BAD_FIELD
             }
-            Method::Set if self.obeys => self.apply_control(SmControl(mad.mad.attr_mod().0)),
+            Method::Set if self.applies_controls => {
+                self.apply_control(SmControl(mad.mad.attr_mod().0))
+            }
             Method::Set => Status::OK,
             _ => return,
         };

@@ -185,10 +185,10 @@ impl FaultTable {
             AgentFault::Backlog(limit) => faults.backlog = limit,
             AgentFault::Delay(time) => faults.delay = time,
             AgentFault::Hung(hung) => faults.hung = hung,
-            AgentFault::Refuse(status) => faults.refuse_sets = status,
+            AgentFault::Refuse(status) => faults.rejected_set_status = status,
             AgentFault::Garbage(kind, chance) => {
                 faults.garbage = kind;
-                faults.garbage_chance = chance;
+                faults.garbage_probability = chance;
             }
         }
     }

@@ -177,7 +177,7 @@ impl Net {
     /// Processes a packet at its node and sends the reply.
     pub(super) fn serve(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
         let faults = self.table.agent(packet.at.node);
-        if let Some(status) = faults.refuse_sets
+        if let Some(status) = faults.rejected_set_status
             && packet.is_for_agent()
             && packet.mad.method() == Method::Set
         {
@@ -226,7 +226,7 @@ impl Net {
     fn corrupt_reply(&mut self, faults: &Faults, mad: &mut Mad) {
         let Some(kind) = faults.garbage else { return };
         let rng = &mut self.rng;
-        if !chance(rng, faults.garbage_chance) {
+        if !chance(rng, faults.garbage_probability) {
             return;
         }
         let kind = match kind {

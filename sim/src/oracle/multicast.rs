@@ -198,17 +198,17 @@ impl MulticastCheck<'_, '_> {
                 findings.used_sls |= 1 << sl;
                 let entry = PortAt { node, port: *port };
                 let copies = self.follow_packet(entry, *first, group, channels, findings);
-                let place = copies
+                let location = copies
                     .revisited
                     .map(|n| self.scope.state.nodes[n].name.clone());
                 let duplicate = copies.duplicate_at.map(|end| self.scope.state.name(end));
-                let place = place.or(duplicate);
-                if let Some(place) = place.filter(|_| !loop_reported) {
+                let location = location.or(duplicate);
+                if let Some(location) = location.filter(|_| !loop_reported) {
                     loop_reported = true;
                     let fault = MulticastFault::Loop {
                         mlid: group.mlid,
                         sender: self.scope.state.name(*first),
-                        place,
+                        location,
                     };
                     verdict.violations.push(fault.into());
                 }

@@ -197,7 +197,7 @@ fn every_lid_of_an_lmc_range_belongs_to_the_port() {
 
 #[test]
 fn unreachable_components_are_out_of_scope() {
-    let (mut state, expect) = healthy_fabric("ring:3;islands=2");
+    let (mut state, expect) = healthy_fabric("ring:3;components=2");
     for (index, node) in state.nodes.iter_mut().enumerate() {
         if node.name.starts_with("island-1") {
             for port in &mut node.ports {

@@ -286,14 +286,14 @@ pub enum MulticastFault {
         example: String,
     },
     /// A switch or end port that receives more than one copy of a packet.
-    #[error("multicast loop: MLID {:#06x} from {sender} reaches {place} more than once", .mlid.0)]
+    #[error("multicast loop: MLID {:#06x} from {sender} reaches {location} more than once", .mlid.0)]
     Loop {
         /// The MLID.
         mlid: Lid,
         /// The sender.
         sender: String,
         /// The switch or end port.
-        place: String,
+        location: String,
     },
     /// MFT entries above MulticastFDBTop.
     #[error("{switch}: the MFT entry of MLID {:#06x} is above MulticastFDBTop {top:#06x}", .mlid.0)]

@@ -112,7 +112,7 @@ impl Percent {
 
     /// As a number from 0 to 1.
     #[must_use]
-    pub fn chance(self) -> f64 {
+    pub fn probability(self) -> f64 {
         self.0 / 100.0
     }
 }
@@ -138,7 +138,7 @@ pub enum NodeVerb {
     Unhang,
     SrpTarget,
     SrpOff,
-    KeepVls,
+    IgnoreOperationalVls,
 }
 
 /// Transport faults.
@@ -172,7 +172,7 @@ pub struct ForeignSpec {
     /// State reported in SMInfo.
     pub state: SmState,
     /// Whether Set(SMInfo) changes its state.
-    pub obeys: bool,
+    pub applies_controls: bool,
 }
 
 /// A command.

@@ -28,7 +28,10 @@ pub const HELP: &[(&str, &str)] = &[
     ("unhang NODE", "resume replies"),
     ("srp-target NODE", "start an SRP target; sends trap 144"),
     ("srp-off NODE", "stop the SRP target; sends trap 144"),
-    ("keep-vls NODE", "ignore OperationalVLs in Sets of PortInfo"),
+    (
+        "ignore-operational-vls NODE",
+        "ignore OperationalVLs in Sets of PortInfo",
+    ),
     (
         "rename NODE TEXT",
         "change the NodeDescription; sends trap 144",
@@ -44,7 +47,7 @@ pub const HELP: &[(&str, &str)] = &[
         "send a trap about the node or port",
     ),
     (
-        "sm NODE|PORT [priority N] [guid GUID] [state STATE] [stubborn]",
+        "sm NODE|PORT [priority N] [guid GUID] [state STATE] [ignore-controls]",
         "add a foreign SM",
     ),
     ("sm NODE|PORT off", "kill the foreign SM without handover"),

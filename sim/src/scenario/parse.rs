@@ -382,7 +382,7 @@ impl Parser {
             priority: 0,
             guid: None,
             state: SmState::Standby,
-            obeys: true,
+            applies_controls: true,
         };
         while self.next < self.tokens.len() {
             if self.keyword("priority") {
@@ -394,10 +394,10 @@ impl Parser {
             } else if self.keyword("state") {
                 let expected_tokens = "not-active, discovering, standby or master";
                 sm.state = self.one_of(expected_tokens, &SM_STATES)?;
-            } else if self.keyword("stubborn") {
-                sm.obeys = false;
+            } else if self.keyword("ignore-controls") {
+                sm.applies_controls = false;
             } else {
-                return Err(self.expected("off, priority, guid, state or stubborn"));
+                return Err(self.expected("off, priority, guid, state or ignore-controls"));
             }
         }
         Ok(ScenarioCommand::Sm(target, sm))

@@ -119,7 +119,7 @@ impl NodeVerb {
         (Self::Unhang, "unhang"),
         (Self::SrpTarget, "srp-target"),
         (Self::SrpOff, "srp-off"),
-        (Self::KeepVls, "keep-vls"),
+        (Self::IgnoreOperationalVls, "ignore-operational-vls"),
     ];
 }
 
@@ -197,7 +197,11 @@ impl Display for ScenarioCommand {
                     write!(f, " guid {guid:#018x}")?;
                 }
                 write!(f, " state {}", word(&SM_STATES, &sm.state))?;
-                f.write_str(if sm.obeys { "" } else { " stubborn" })
+                f.write_str(if sm.applies_controls {
+                    ""
+                } else {
+                    " ignore-controls"
+                })
             }
             Self::SmOff(target) => write!(f, "sm {target} off"),
             Self::TransportFault(set, scope) => write!(f, "{set} {scope}"),

@@ -231,7 +231,7 @@ pub(super) fn action(
                 NodeVerb::Unhang => FabricAction::Agent(Some(node), AgentFault::Hung(false)),
                 NodeVerb::SrpTarget => FabricAction::SrpTarget(node, true),
                 NodeVerb::SrpOff => FabricAction::SrpTarget(node, false),
-                NodeVerb::KeepVls => FabricAction::KeepVls(node),
+                NodeVerb::IgnoreOperationalVls => FabricAction::IgnoreOperationalVls(node),
             }
         }
         ScenarioCommand::Rename(node, name) => {
@@ -261,7 +261,7 @@ pub(super) fn action(
             let at = names.end_port(target, fabric)?;
             let guid = sm.guid.map_or_else(|| fabric.port_guid(at), PortGuid);
             let mut foreign = ForeignSm::new(guid, sm.priority, sm.state);
-            foreign.obeys = sm.obeys;
+            foreign.applies_controls = sm.applies_controls;
             FabricAction::AddForeignSm(at, Box::new(foreign))
         }
         ScenarioCommand::SmOff(target) => {
@@ -270,8 +270,10 @@ pub(super) fn action(
         ScenarioCommand::TransportFault(set, scope) => FabricAction::TransportFault(
             names.scope(scope, fabric)?,
             match set {
-                TransportSetting::Loss(chance) => TransportFault::Loss(chance.chance()),
-                TransportSetting::Duplicate(chance) => TransportFault::Duplicate(chance.chance()),
+                TransportSetting::Loss(chance) => TransportFault::Loss(chance.probability()),
+                TransportSetting::Duplicate(chance) => {
+                    TransportFault::Duplicate(chance.probability())
+                }
                 TransportSetting::Jitter(time) => TransportFault::Jitter(*time),
                 TransportSetting::Latency(time) => TransportFault::Latency(*time),
             },
@@ -286,11 +288,13 @@ pub(super) fn action(
                 AgentSetting::Backlog(limit) => AgentFault::Backlog(*limit),
                 AgentSetting::Delay(time) => AgentFault::Delay(*time),
                 AgentSetting::Refuse(status) => AgentFault::Refuse(*status),
-                AgentSetting::Garbage(kind, chance) => AgentFault::Garbage(*kind, chance.chance()),
+                AgentSetting::Garbage(kind, chance) => {
+                    AgentFault::Garbage(*kind, chance.probability())
+                }
             },
         ),
         ScenarioCommand::Error(attr, chance, scope) => {
-            FabricAction::AttrLoss(names.scope(scope, fabric)?, *attr, chance.chance())
+            FabricAction::AttrLoss(names.scope(scope, fabric)?, *attr, chance.probability())
         }
         ScenarioCommand::Heal(scope) => FabricAction::Heal(names.scope(scope, fabric)?),
         ScenarioCommand::Count(port, name, n, column) => FabricAction::Count {

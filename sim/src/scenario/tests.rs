@@ -98,11 +98,11 @@ fn event() -> impl Strategy<Value = ScenarioCommand> {
     let verbs = prop::sample::select(LinkVerb::ALL.map(|v| v.0).to_vec());
     let node_verbs = prop::sample::select(NodeVerb::ALL.map(|v| v.0).to_vec());
     let sm = (0u8..16, any::<Option<u64>>(), 0usize..4, any::<bool>()).prop_map(
-        |(priority, guid, state, obeys)| ForeignSpec {
+        |(priority, guid, state, applies_controls)| ForeignSpec {
             priority,
             guid,
             state: SM_STATES[state].0,
-            obeys,
+            applies_controls,
         },
     );
     let name = "[a-zA-Z_]{1,20}";
@@ -252,7 +252,7 @@ fn errors_have_a_reason_and_a_position() {
         ),
         (
             "sm h1 mighty",
-            "column 7: expected off, priority, guid, state or stubborn, found `mighty`",
+            "column 7: expected off, priority, guid, state or ignore-controls, found `mighty`",
         ),
     ] {
         assert_eq!(parse_invalid(line), format!("line 1, {expected}"));

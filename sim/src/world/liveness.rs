@@ -47,7 +47,7 @@ pub struct Liveness {
     /// Maximum duration.
     pub bound: Duration,
     /// Actual duration; `None` if violations remained at the bound.
-    pub took: Option<Duration>,
+    pub duration: Option<Duration>,
     /// Violations at the last failed check; empty if the first check passed.
     pub violations: String,
 }
@@ -56,14 +56,14 @@ impl Liveness {
     /// Whether the oracle found no violation within the bound.
     #[must_use]
     pub const fn is_live(&self) -> bool {
-        self.took.is_some()
+        self.duration.is_some()
     }
 }
 
 impl fmt::Display for Liveness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.took {
-            Some(took) => write!(f, "converged after {took:?}, bound {:?}", self.bound)?,
+        match self.duration {
+            Some(duration) => write!(f, "converged after {duration:?}, bound {:?}", self.bound)?,
             None => write!(f, "not converged within {:?}", self.bound)?,
         }
         if self.violations.is_empty() {
@@ -125,10 +125,10 @@ impl<M: HostedSm> World<M> {
             let verdict = judge_fabric(self.fabric(), &expect(self));
             let outcome = check(self);
             if verdict.is_good() && outcome.is_ok() {
-                let took = Some(self.now().since(start));
+                let duration = Some(self.now().since(start));
                 return Liveness {
                     bound,
-                    took,
+                    duration,
                     violations,
                 };
             }
@@ -140,10 +140,10 @@ impl<M: HostedSm> World<M> {
                 violations.push_str(&reason);
             }
             if self.now().since(start) >= bound {
-                let took = None;
+                let duration = None;
                 return Liveness {
                     bound,
-                    took,
+                    duration,
                     violations,
                 };
             }

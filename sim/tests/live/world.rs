@@ -230,7 +230,7 @@ fn hung_agent_does_not_reply_but_forwards() {
 #[test]
 fn refused_sets_are_rejected_without_effect() {
     let (mut world, _) = idle(&chain(1), 1);
-    world.set_node_faults(1, Some(Faults::refusing(Status::BUSY)));
+    world.set_node_faults(1, Some(Faults::rejecting_sets(Status::BUSY)));
     let statuses = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&statuses);
     world.observe(move |e| {
