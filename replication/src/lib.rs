@@ -161,7 +161,7 @@ impl ReplicationSettings {
         match self {
             Self::Tcp(settings) => settings.driver_stall_timeout,
             Self::Etcd(settings) => {
-                let old = Duration::from_secs(settings.silence_s.into());
+                let old = Duration::from_secs(settings.silent_after_s.into());
                 settings.driver_stall_timeout.min(old)
             }
         }
@@ -175,7 +175,7 @@ impl ReplicationSettings {
             Self::Tcp(settings) => settings.timing.ack_timeout,
             // A master acknowledges without etcd only after its leases, as last seen by standbys, have become old.
             Self::Etcd(settings) => {
-                settings.limit * 2 + Duration::from_secs(settings.silence_s.into())
+                settings.reply_timeout * 2 + Duration::from_secs(settings.silent_after_s.into())
             }
         };
         max_wait + Duration::from_secs(1)

@@ -39,8 +39,8 @@ fn settings(guid: u64, endpoints: Vec<String>) -> EtcdSettings {
         prefix: "/ferrosm".to_owned(),
         fabric: "fe80000000000000 test".to_owned(),
         guid,
-        silence_s: 1,
-        limit: Duration::from_secs(5),
+        silent_after_s: 1,
+        reply_timeout: Duration::from_secs(5),
         driver_stall_timeout: Duration::from_hours(1),
     }
 }
@@ -263,7 +263,7 @@ fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
     let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
     let mut master_settings = settings(1, vec![stall.endpoint()]);
     // Its write remains pending and arrives later.
-    master_settings.limit = Duration::from_secs(60);
+    master_settings.reply_timeout = Duration::from_secs(60);
     let mut master = Node::start(master_settings, &Arc::default());
     master.lead(10);
     master.commit(vec![put_record(1, 1)]);
@@ -312,7 +312,7 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
     let cluster = Cluster::new(1);
     let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
     let short_limit = |guid, endpoints| EtcdSettings {
-        limit: Duration::from_secs(2),
+        reply_timeout: Duration::from_secs(2),
         ..settings(guid, endpoints)
     };
     let mut master = Node::start(short_limit(1, vec![stall.endpoint()]), &Arc::default());
@@ -458,8 +458,8 @@ fn full_etcd_raises_an_alarm() {
     let cluster = Cluster::with_quota(2 << 20);
     // etcd may stall for a second while it writes that much; no lease may expire because of it.
     let patient = |guid| EtcdSettings {
-        silence_s: 4,
-        limit: Duration::from_secs(2),
+        silent_after_s: 4,
+        reply_timeout: Duration::from_secs(2),
         ..settings(guid, cluster.endpoints())
     };
     let mut master = Node::start(patient(1), &Arc::default());
@@ -506,7 +506,7 @@ fn stalled_node_does_not_acquire_the_key() {
     let cluster = Cluster::new(1);
     let mut hanging = settings(1, cluster.endpoints());
     hanging.driver_stall_timeout = Duration::ZERO;
-    hanging.limit = Duration::from_millis(300);
+    hanging.reply_timeout = Duration::from_millis(300);
     let mut master = Node::start(hanging, &Arc::default());
     master.lead(10);
     let mut other = Node::new(2, &cluster);
@@ -622,7 +622,7 @@ fn death_of_one_of_three_members_loses_nothing() {
 fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
     let mut cluster = Cluster::new(1);
     let mut brief = settings(1, cluster.endpoints());
-    brief.limit = Duration::from_secs(1);
+    brief.reply_timeout = Duration::from_secs(1);
     let mut master = Node::start(brief, &Arc::default());
     master.lead(10);
     let mut standby = Node::new(2, &cluster).standby();
@@ -674,7 +674,7 @@ fn master_starts_without_etcd_after_the_limit() {
     let mut cluster = Cluster::new(1);
     cluster.kill(0);
     let mut settings_of_one = settings(1, cluster.endpoints());
-    settings_of_one.limit = Duration::from_millis(300);
+    settings_of_one.reply_timeout = Duration::from_millis(300);
     let mut master = Node::start(settings_of_one, &Arc::default());
     master.lead(10);
     let alarm = master.expect("alarm", |e| {
@@ -721,7 +721,7 @@ fn both_sides_require_certificates() {
         (3, distrusting_etcd, &["invalid peer certificate"]),
     ] {
         node_settings.guid = guid;
-        node_settings.limit = Duration::from_secs(1);
+        node_settings.reply_timeout = Duration::from_secs(1);
         node_settings.files = Some(files);
         let mut other = Node::start(node_settings.clone(), &Arc::default());
         other.lead(20);

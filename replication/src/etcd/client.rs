@@ -144,12 +144,12 @@ impl Members {
             |e: tonic::transport::Error| EtcdError::Member(url.clone(), with_sources(&e));
         let mut endpoint = Endpoint::from_shared(url.clone())
             .map_err(member_error)?
-            .connect_timeout(self.settings.limit)
+            .connect_timeout(self.settings.reply_timeout)
             .tcp_nodelay(true);
         if let Some(pems) = pems.filter(|_| url.starts_with("https:")) {
             // Without a timeout, the TLS handshake could block for ever.
             let mut tls = ClientTlsConfig::new()
-                .timeout(self.settings.limit)
+                .timeout(self.settings.reply_timeout)
                 .ca_certificate(Certificate::from_pem(pems.ca))
                 .identity(Identity::from_pem(pems.certificate, pems.key));
             if let Some(name) = &self.settings.server_name {
@@ -164,7 +164,7 @@ impl Members {
         let client = client.map_err(|e| EtcdError::Member(url.clone(), e.to_string()))?;
         Ok(EtcdMember {
             client,
-            limit: self.settings.limit,
+            limit: self.settings.reply_timeout,
             number,
             url,
         })
@@ -365,12 +365,16 @@ impl EtcdMember {
         self.reply(renewed).await
     }
 
-    /// Whether a lease was not renewed for more than `silence_s` seconds, and the term of etcd's leader, which renews all leases when
-    /// elected. etcd reports the remaining whole seconds, rounded down, so the lease is old if fewer than its TTL minus `silence_s` remain.
-    pub(super) async fn is_old(&self, id: i64, silence_s: u8) -> Result<(bool, u64), EtcdError> {
+    /// Whether a lease was not renewed for more than `silent_after_s` seconds, and the term of etcd's leader, which renews all leases when
+    /// elected. etcd reports the remaining whole seconds, rounded down, so the lease is old if fewer than its TTL minus `silent_after_s` remain.
+    pub(super) async fn is_old(
+        &self,
+        id: i64,
+        silent_after_s: u8,
+    ) -> Result<(bool, u64), EtcdError> {
         let mut client = self.client.lease_client();
         let lease = self.reply(client.time_to_live(id, None)).await?;
-        let old = lease.ttl() < 0 || lease.ttl() < lease.granted_ttl() - i64::from(silence_s);
+        let old = lease.ttl() < 0 || lease.ttl() < lease.granted_ttl() - i64::from(silent_after_s);
         Ok((old, lease.header().map_or(0, ResponseHeader::raft_term)))
     }
 }

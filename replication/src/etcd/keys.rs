@@ -38,7 +38,7 @@ pub(super) struct Holder {
     /// Renewed alternately; the key is bound to the first.
     pub(super) leases: [i64; 2],
     /// Time in seconds after which an unrenewed lease counts as old. Its owner steps down before.
-    pub(super) silence_s: u8,
+    pub(super) silent_after_s: u8,
     /// The master is stepping down.
     pub(super) release_reason: Option<StepDownReason>,
     /// The master may have acknowledged batches that etcd lacks.

@@ -155,13 +155,13 @@ fn decode_head(shared: &EtcdShared, head: &[u8]) -> Option<Head> {
 
 fn update_lease_validity(shared: &EtcdShared, held: &HeldKey) {
     let [a, b] = held.renewed_at.get();
-    let silence = Duration::from_secs(held.holder.silence_s.into());
+    let silence = Duration::from_secs(held.holder.silent_after_s.into());
     shared.queue(|queue| queue.on_leases_valid(a.min(b) + silence * 9 / 10));
 }
 
 /// Renews the leases alternately, with any member, and verifies that the key still belongs to this node.
 async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdError> {
-    let silence = Duration::from_secs(held.holder.silence_s.into());
+    let silence = Duration::from_secs(held.holder.silent_after_s.into());
     let mut pause = RETRY_MIN;
     loop {
         let renewed_at = held.renewed_at.get();
@@ -266,9 +266,9 @@ async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, Et
     let epoch = shared
         .queue(|queue| queue.epoch)
         .ok_or(EtcdError::KeyLost)?;
-    let silence_s = shared.settings.silence_s;
+    let silent_after_s = shared.settings.silent_after_s;
     let sent_at = shared.node.now();
-    let ttl = i64::from(silence_s) + 1;
+    let ttl = i64::from(silent_after_s) + 1;
     let (a, b) = tokio::try_join!(member.grant(ttl), member.grant(ttl))?;
     if a.1 < ttl || b.1 < ttl {
         return Err(EtcdError::Garbled("a lease"));
@@ -277,7 +277,7 @@ async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, Et
         guid,
         epoch,
         leases: [a.0, b.0],
-        silence_s,
+        silent_after_s,
         release_reason: None,
         incomplete: true,
     };
@@ -303,8 +303,8 @@ pub(super) async fn read_lease_state(
 ) -> Result<(bool, u64), EtcdError> {
     let [a, b] = holder.leases;
     let (a, b) = tokio::try_join!(
-        member.is_old(a, holder.silence_s),
-        member.is_old(b, holder.silence_s)
+        member.is_old(a, holder.silent_after_s),
+        member.is_old(b, holder.silent_after_s)
     )?;
     Ok((a.0 || b.0, a.1.max(b.1)))
 }

@@ -52,9 +52,9 @@ pub struct EtcdSettings {
     /// GUID of the SM's port.
     pub guid: u64,
     /// Age of a lease in seconds after which its master counts as silent; at least 1.
-    pub silence_s: u8,
+    pub silent_after_s: u8,
     /// Longest time that a reply to a client waits for etcd.
-    pub limit: Duration,
+    pub reply_timeout: Duration,
     /// Stall of the driver's loop after which this node counts as stalled.
     pub driver_stall_timeout: Duration,
 }

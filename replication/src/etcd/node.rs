@@ -97,8 +97,8 @@ impl Replication for EtcdReplication {
             }
             if let Role::Master { epoch } = role {
                 self.shared.node.acknowledge(|_| 0);
-                let silence = Duration::from_secs(self.shared.settings.silence_s.into());
-                let limit = self.shared.settings.limit;
+                let silence = Duration::from_secs(self.shared.settings.silent_after_s.into());
+                let limit = self.shared.settings.reply_timeout;
                 state.queue = Some(CommitQueue::new(epoch, limit, silence, now));
             }
         });

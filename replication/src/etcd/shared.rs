@@ -171,7 +171,8 @@ impl EtcdShared {
     /// Longest time for which etcd's own renewal makes leases look renewed.
     pub(super) fn lease_uncertainty(&self) -> Duration {
         // A lease lives a second longer than it takes to become old, and etcd's leader adds an election timeout.
-        Duration::from_secs(u64::from(self.settings.silence_s) + 2) + self.settings.limit
+        Duration::from_secs(u64::from(self.settings.silent_after_s) + 2)
+            + self.settings.reply_timeout
     }
 
     /// An etcd member failed or was slow: the age of leases is uncertain for a while.

@@ -123,7 +123,7 @@ pub(super) async fn complete_replica(shared: &EtcdShared) -> Result<bool, EtcdEr
     let evidence = shared.with_state(|state| state.evidence);
     let is_certain = match evidence {
         LeaseEvidence::None => false,
-        LeaseEvidence::Fresh(at) => began.saturating_sub(at) < shared.settings.limit,
+        LeaseEvidence::Fresh(at) => began.saturating_sub(at) < shared.settings.reply_timeout,
         LeaseEvidence::Released => true,
     };
     if !is_certain && matches!(evidence, LeaseEvidence::Fresh(_)) {
@@ -274,14 +274,14 @@ impl Watcher<'_> {
             self.on_holder(decode_value(pair.value())?).await;
         }
         let mut changed = shared.node.changes();
-        let silence = |l: &Holder| Duration::from_secs(l.silence_s.into());
+        let silence = |l: &Holder| Duration::from_secs(l.silent_after_s.into());
         loop {
             self.report_sync()?;
             let leader = self.leader;
             let check = async {
                 let Some(leader) = leader else {
                     // Without a master, only the member's availability is checked.
-                    sleep(shared.settings.limit).await;
+                    sleep(shared.settings.reply_timeout).await;
                     member.get(shared.keys.leader()).await?;
                     return Ok(false);
                 };
@@ -412,7 +412,7 @@ impl Watcher<'_> {
         self.shared.node.send_event(ReplicationEvent::MasterSilent {
             guid: leader.guid,
             in_sync,
-            is_uncertain: is_uncertain(last_failure, self.shared.node.now(), leader.silence_s),
+            is_uncertain: is_uncertain(last_failure, self.shared.node.now(), leader.silent_after_s),
         });
     }
 
@@ -512,8 +512,8 @@ impl Watcher<'_> {
 }
 
 /// Whether etcd failed less than two leases ago.
-fn is_uncertain(last_failure: Option<NodeTime>, now: NodeTime, silence_s: u8) -> bool {
-    let time = Duration::from_secs(silence_s.into()) * 2;
+fn is_uncertain(last_failure: Option<NodeTime>, now: NodeTime, silent_after_s: u8) -> bool {
+    let time = Duration::from_secs(silent_after_s.into()) * 2;
     last_failure.is_some_and(|at| now.saturating_sub(at) < time)
 }
 

@@ -39,7 +39,7 @@ fn hanging_tls_handshake_leaks_no_descriptors() {
     let endpoint = format!("https://{}", stopped.local_addr().unwrap());
     let mut node_settings = settings(1, vec![endpoint]);
     node_settings.files = Some(cluster.files("node"));
-    node_settings.limit = Duration::from_millis(300);
+    node_settings.reply_timeout = Duration::from_millis(300);
     let node = Node::start(node_settings, &Arc::default()).standby();
     let (mut socket, _) = stopped.accept().unwrap();
     socket.set_read_timeout(Some(GUARD)).unwrap();
@@ -113,7 +113,7 @@ fn master_with_unreadable_store_keeps_its_key() {
     let disk: Arc<Damaged> = Arc::default();
     let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
     let mut long_limit = settings(1, cluster.endpoints());
-    long_limit.limit = GUARD;
+    long_limit.reply_timeout = GUARD;
     let etcd = EtcdReplication::start(long_limit, disk.clone(), sender).unwrap();
     let mut master = Node::with_replication(1, etcd, events, disk.store.clone());
     master.lead(10);
@@ -140,7 +140,7 @@ fn temporarily_replaced_master_is_deposed() {
     let cluster = Cluster::new(1);
     let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
     let mut master_settings = settings(1, vec![stall.endpoint()]);
-    master_settings.limit = GUARD;
+    master_settings.reply_timeout = GUARD;
     let mut master = Node::start(master_settings, &Arc::default());
     master.lead(10);
     master.commit(vec![put_record(1, 1)]);
