@@ -145,8 +145,8 @@ fn trace_pairs(sim: &Ibsim, seen: &Observed) {
 /// # Panics
 /// If `ibdmchk` reports a fault.
 pub fn sound_dumps(dump: &Path, scratch: &Path, end_ports: usize) {
-    let opinion = ibdmchk::ask(dump, scratch).unwrap_or_else(|reason| panic!("{reason}"));
-    opinion
+    let report = ibdmchk::run(dump, scratch).unwrap_or_else(|reason| panic!("{reason}"));
+    report
         .sound(end_ports)
         .unwrap_or_else(|reason| panic!("{reason}"));
 }

@@ -110,7 +110,7 @@ pub trait Clients {
         const LFT: &str = "25";
         let text = output_of(self, "dump_fts", &["-a", "-n"])?;
         let mut tables = Tables::parse(&text)?;
-        for entry in Tables::left_out(&text)? {
+        for entry in Tables::omitted(&text)? {
             let block = (entry.lid / LFT_BLOCK).to_string();
             tables.complete(
                 &entry,

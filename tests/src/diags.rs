@@ -244,7 +244,7 @@ pub struct Tables(pub BTreeMap<u64, BTreeMap<u16, u8>>);
 
 /// An entry that `dump_fts` omits: the last entry of a table, if its LID is a multiple of 64.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct OmittedEntry {
     /// The switch.
     pub switch: u64,
     /// Its DR path in the format of `smpdump -D`.
@@ -297,14 +297,14 @@ impl Tables {
     ///
     /// # Errors
     /// The line that cannot be parsed.
-    pub fn left_out(text: &str) -> Result<Vec<LeftOut>, String> {
+    pub fn omitted(text: &str) -> Result<Vec<OmittedEntry>, String> {
         // Unicast lids [0x0-0x90] of switch DR path slid 0; dlid 0; 0,1,3 guid 0x... (name):
         let read = |line: &str| {
             let last = hex(line.split_once('-')?.1.split_once(']')?.0)?;
             let lid = u16::try_from(last).ok()?;
             let switch = word_after(line, "guid").and_then(hex)?;
             let path = line.split_once(" guid ")?.0.rsplit(' ').next()?.to_owned();
-            Some(LeftOut { switch, path, lid })
+            Some(OmittedEntry { switch, path, lid })
         };
         let mut entries = Vec::new();
         for line in text.lines().filter(|line| line.starts_with("Unicast lids")) {
@@ -320,7 +320,7 @@ impl Tables {
     ///
     /// # Errors
     /// The text that cannot be parsed.
-    pub fn complete(&mut self, entry: &LeftOut, block: &str) -> Result<(), String> {
+    pub fn complete(&mut self, entry: &OmittedEntry, block: &str) -> Result<(), String> {
         let first = block
             .get(..2)
             .and_then(|byte| u8::from_str_radix(byte, 16).ok());

@@ -18,7 +18,7 @@ const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opinion {
+pub struct Report {
     /// Number of paths between CAs that it followed.
     pub paths: u64,
     /// Error lines.
@@ -27,7 +27,7 @@ pub struct Opinion {
     pub credit_loop: bool,
 }
 
-impl Opinion {
+impl Report {
     /// Parses the output.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Opinion {
 ///
 /// # Errors
 /// If a file is missing, or the output has no result.
-pub fn ask(dump: &Path, scratch: &Path) -> Result<Opinion, String> {
+pub fn run(dump: &Path, scratch: &Path) -> Result<Report, String> {
     for name in [names::SUBNET, names::FDBS] {
         let file = dump.join(name);
         if !file.is_file() {
@@ -116,5 +116,5 @@ pub fn ask(dump: &Path, scratch: &Path) -> Result<Opinion, String> {
         .args(&vl_args)
         .start(scratch)
         .wait(DEADLINE);
-    Opinion::parse(&(finished.stdout + &finished.stderr))
+    Report::parse(&(finished.stdout + &finished.stderr))
 }

@@ -151,7 +151,7 @@ pub fn send(
 /// # Panics
 ///
 /// If there is none.
-pub fn ask(
+pub fn request(
     lab: &mut Lab,
     from: PortAt,
     request_kind: (Method, AttrId),
@@ -325,7 +325,7 @@ impl Members {
     ) -> Result<McMemberRecord, Status> {
         self.tid += 1;
         let request_kind = (method, id::MC_MEMBER);
-        let (status, data) = ask(lab, at, request_kind, self.tid, mask, &record.encode());
+        let (status, data) = request(lab, at, request_kind, self.tid, mask, &record.encode());
         if status.is_ok() {
             McMemberRecord::decode_slice(&data).ok_or(status)
         } else {

@@ -81,7 +81,7 @@ impl OpenSm {
 
 /// The error lines (`ERR`) of an OpenSM log, without time and thread.
 #[must_use]
-pub fn complaints(log: &str) -> Vec<String> {
+pub fn error_lines(log: &str) -> Vec<String> {
     log.lines()
         .filter(|line| line.contains(" ERR "))
         .map(|line| {

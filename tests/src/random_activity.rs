@@ -12,7 +12,7 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::NodeRecord;
 use ferrosm_sim::spec::PortAt;
 
-use crate::multicast_members::{Members, ask};
+use crate::multicast_members::{Members, request};
 use crate::simulated::{Lab, TestRng};
 
 /// DGID and SGID of a PathRecord.
@@ -152,7 +152,7 @@ impl RandomClients {
         data: &[u8],
     ) -> (Status, Vec<u8>) {
         self.tid += 1;
-        ask(lab, from, request_kind, self.tid, mask, data)
+        request(lab, from, request_kind, self.tid, mask, data)
     }
 
     fn path_between(

@@ -171,7 +171,7 @@ pub fn judge(fabric: &Fabric, routed: &Routed, vls: u8, scratch: &Path) -> Resul
     let routers = net.nodes.values().filter(|node| node.kind == Kind::Router);
     let router_ports: usize = routers.map(|node| node.ports.len()).sum();
     if dumps.sls.is_none() || (router_ports == 0 && dumps.end_nodes_on_several_switches() == 0) {
-        ibdmchk::ask(&routed.dump, scratch)?.sound(verdict.end_ports - router_ports)?;
+        ibdmchk::run(&routed.dump, scratch)?.sound(verdict.end_ports - router_ports)?;
     }
     Ok(verdict)
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 /// Table entry without a port.
-pub const NOWHERE: u8 = 255;
+pub const NO_PORT: u8 = 255;
 /// Number of SLs.
 const SLS: usize = 16;
 
@@ -34,7 +34,7 @@ pub struct Dumps {
     pub owners: BTreeMap<u64, End>,
     /// Each link in both directions.
     pub cables: BTreeMap<End, End>,
-    /// LFTs by node GUID: the output port of each LID from 0, [`NOWHERE`] without a row.
+    /// LFTs by node GUID: the output port of each LID from 0, [`NO_PORT`] without a row.
     pub tables: BTreeMap<u64, Vec<u8>>,
     /// SL-to-VL tables by node GUID, input port and output port; `None` without a file (VL = SL).
     pub vls: Option<BTreeMap<(u64, u8, u8), [u8; SLS]>>,
@@ -83,7 +83,7 @@ impl Dumps {
         let row = sls.get(&from).or_else(|| sls.get(&(from.0, 0)))?;
         row.get(usize::from(lid))
             .copied()
-            .filter(|&sl| sl != NOWHERE)
+            .filter(|&sl| sl != NO_PORT)
     }
 
     /// Number of end nodes with ports on several switches; `ibdmchk` does not distinguish the SLs of their ports.
@@ -296,7 +296,7 @@ fn packed_row(line: &str) -> Option<((u64, u8, u8), [u8; SLS])> {
 fn put(table: &mut Vec<u8>, lid: u16, value: u8) {
     let at = usize::from(lid);
     if table.len() <= at {
-        table.resize(at + 1, NOWHERE);
+        table.resize(at + 1, NO_PORT);
     }
     table[at] = value;
 }
@@ -367,7 +367,7 @@ mod tests {
         dumps.read_tables(text).unwrap();
         assert_eq!(
             dumps.tables[&0x200],
-            [NOWHERE, NOWHERE, 0, NOWHERE, NOWHERE, NOWHERE, NOWHERE, 5]
+            [NO_PORT, NO_PORT, 0, NO_PORT, NO_PORT, NO_PORT, NO_PORT, 5]
         );
         assert!(
             dumps.read_tables("0x0007 005").is_err(),

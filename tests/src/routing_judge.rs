@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::diags::{Kind, Net};
-use crate::routing_dumps::{Dumps, End, NOWHERE};
+use crate::routing_dumps::{Dumps, End, NO_PORT};
 
 /// Maximum number of faults that are described; further faults are only counted.
 const MAX_DESCRIBED: usize = 8;
@@ -208,7 +208,7 @@ impl<'a> Topology<'a> {
         self.tables[switch]
             .get(usize::from(lid))
             .copied()
-            .unwrap_or(NOWHERE)
+            .unwrap_or(NO_PORT)
     }
 }
 

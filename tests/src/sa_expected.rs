@@ -15,7 +15,7 @@ use crate::simulated::Lab;
 
 /// An expected record.
 #[derive(Debug, Clone)]
-pub struct Should {
+pub struct ExpectedRecord {
     /// The end ports of the record. A client sees the record if it shares a partition with each of them.
     pub about: Vec<PortAt>,
     /// The record.
@@ -23,7 +23,7 @@ pub struct Should {
 }
 
 /// Bits of a record that depend on the port through which the device was read: first bit and width.
-pub type Free = (usize, usize);
+pub type IgnoredBits = (usize, usize);
 
 /// The end ports that have a LID.
 #[must_use]
@@ -62,8 +62,8 @@ pub fn is_member(lab: &Lab, at: PortAt, pkey: u16) -> bool {
 
 /// The records of a table that a client should see, sorted.
 #[must_use]
-pub fn seen_by(lab: &Lab, client: PortAt, all: &[Should]) -> Vec<Vec<u8>> {
-    let sees = |s: &&Should| {
+pub fn seen_by(lab: &Lab, client: PortAt, all: &[ExpectedRecord]) -> Vec<Vec<u8>> {
+    let sees = |s: &&ExpectedRecord| {
         let end_ports: Vec<PortAt> = s.about.iter().copied().chain([client]).collect();
         end_ports
             .iter()
@@ -90,7 +90,7 @@ fn read(lab: &mut Lab, at: PortAt, attr: u16, modifier: u32) -> [u8; 64] {
 }
 
 /// NodeRecords. LocalPortNum of a switch depends on the port through which it was read.
-pub fn nodes(lab: &mut Lab) -> Vec<Should> {
+pub fn nodes(lab: &mut Lab) -> Vec<ExpectedRecord> {
     let mut entries = Vec::new();
     for at in end_ports(lab) {
         let info = read(lab, at, 0x11, 0);
@@ -98,7 +98,7 @@ pub fn nodes(lab: &mut Lab) -> Vec<Should> {
         let mut inner = info[..40].to_vec();
         inner.extend(description);
         let base = u64::from(lid(lab, at));
-        entries.push(Should {
+        entries.push(ExpectedRecord {
             about: vec![at],
             record: record(112, &[(0, 16, base)], 4, &inner),
         });
@@ -123,7 +123,7 @@ fn ports(lab: &Lab) -> Vec<(PortAt, u8)> {
 }
 
 /// PortInfoRecords for clients that support extended speeds.
-pub fn port_infos(lab: &mut Lab) -> Vec<Should> {
+pub fn port_infos(lab: &mut Lab) -> Vec<ExpectedRecord> {
     let mut entries = Vec::new();
     for (at, port) in ports(lab) {
         let mut info = read(lab, at, 0x15, 1 << 31 | u32::from(port));
@@ -135,7 +135,7 @@ pub fn port_infos(lab: &mut Lab) -> Vec<Should> {
             info[32..34].copy_from_slice(&states);
         }
         let fields = [(0, 16, u64::from(lid(lab, at))), (16, 8, u64::from(port))];
-        entries.push(Should {
+        entries.push(ExpectedRecord {
             about: vec![at],
             record: record(72, &fields, 4, &info),
         });
@@ -149,12 +149,12 @@ fn switches(lab: &Lab) -> Vec<PortAt> {
 }
 
 /// SwitchInfoRecords.
-pub fn switch_infos(lab: &mut Lab) -> Vec<Should> {
+pub fn switch_infos(lab: &mut Lab) -> Vec<ExpectedRecord> {
     let mut entries = Vec::new();
     for at in switches(lab) {
         let info = read(lab, at, 0x12, 0);
         let base = u64::from(lid(lab, at));
-        entries.push(Should {
+        entries.push(ExpectedRecord {
             about: vec![at],
             record: record(24, &[(0, 16, base)], 4, &info[..20]),
         });
@@ -163,7 +163,7 @@ pub fn switch_infos(lab: &mut Lab) -> Vec<Should> {
 }
 
 /// LinearForwardingTableRecords: blocks up to LinearFDBTop.
-pub fn lfts(lab: &mut Lab) -> Vec<Should> {
+pub fn lfts(lab: &mut Lab) -> Vec<ExpectedRecord> {
     let mut entries = Vec::new();
     for at in switches(lab) {
         let info = read(lab, at, 0x12, 0);
@@ -171,7 +171,7 @@ pub fn lfts(lab: &mut Lab) -> Vec<Should> {
         for block in 0..=top / 64 {
             let table = read(lab, at, 0x19, u32::from(block));
             let fields = [(0, 16, u64::from(lid(lab, at))), (16, 16, u64::from(block))];
-            entries.push(Should {
+            entries.push(ExpectedRecord {
                 about: vec![at],
                 record: record(72, &fields, 8, &table),
             });
@@ -181,7 +181,7 @@ pub fn lfts(lab: &mut Lab) -> Vec<Should> {
 }
 
 /// MulticastForwardingTableRecords: blocks up to the last one with an entry.
-pub fn mfts(lab: &mut Lab) -> Vec<Should> {
+pub fn mfts(lab: &mut Lab) -> Vec<ExpectedRecord> {
     /// Enough for the MLIDs of the tests.
     const BLOCKS: u32 = 4;
     let mut entries = Vec::new();
@@ -206,7 +206,7 @@ pub fn mfts(lab: &mut Lab) -> Vec<Should> {
                     (16, 4, u64::from(position)),
                     (23, 9, u64::from(block)),
                 ];
-                entries.push(Should {
+                entries.push(ExpectedRecord {
                     about: vec![at],
                     record: record(72, &fields, 8, &table),
                 });
@@ -218,7 +218,7 @@ pub fn mfts(lab: &mut Lab) -> Vec<Should> {
 
 /// LinkRecords: each link in both directions.
 #[must_use]
-pub fn links(lab: &Lab) -> Vec<Should> {
+pub fn links(lab: &Lab) -> Vec<ExpectedRecord> {
     let fabric = lab.world.fabric();
     let mut entries = Vec::new();
     for node in 0..fabric.num_nodes() {
@@ -241,7 +241,7 @@ pub fn links(lab: &Lab) -> Vec<Should> {
                 (24, 8, u64::from(to.port)),
                 (32, 16, u64::from(lid(lab, b))),
             ];
-            entries.push(Should {
+            entries.push(ExpectedRecord {
                 about: vec![a, b],
                 record: record(8, &fields, 0, &[]),
             });
@@ -251,14 +251,14 @@ pub fn links(lab: &Lab) -> Vec<Should> {
 }
 
 /// GuidInfoRecords: the blocks of each end port, as many as its GUIDCap requires.
-pub fn guids(lab: &mut Lab) -> Vec<Should> {
+pub fn guids(lab: &mut Lab) -> Vec<ExpectedRecord> {
     let mut entries = Vec::new();
     for at in end_ports(lab) {
         let info = read(lab, at, 0x15, u32::from(at.port));
         for block in 0..info[50].div_ceil(8) {
             let guids = read(lab, at, 0x14, u32::from(block));
             let fields = [(0, 16, u64::from(lid(lab, at))), (16, 8, u64::from(block))];
-            entries.push(Should {
+            entries.push(ExpectedRecord {
                 about: vec![at],
                 record: record(72, &fields, 8, &guids),
             });
@@ -269,7 +269,7 @@ pub fn guids(lab: &mut Lab) -> Vec<Should> {
 
 /// SMInfoRecord of the only SM, without its ActCount.
 #[must_use]
-pub fn sm_infos(lab: &Lab, priority: u8) -> Vec<Should> {
+pub fn sm_infos(lab: &Lab, priority: u8) -> Vec<ExpectedRecord> {
     const MASTER: u64 = 3;
     let guid = lab.world.fabric().port_guid(lab.at).0;
     let fields = [
@@ -278,7 +278,7 @@ pub fn sm_infos(lab: &Lab, priority: u8) -> Vec<Should> {
         (192, 4, u64::from(priority)),
         (196, 4, MASTER),
     ];
-    vec![Should {
+    vec![ExpectedRecord {
         about: vec![lab.at],
         record: record(32, &fields, 0, &[]),
     }]
@@ -286,7 +286,7 @@ pub fn sm_infos(lab: &Lab, priority: u8) -> Vec<Should> {
 
 /// Reads the table of the record `found` from the device. Applies to attributes 0x13, 0x33 and 0x36, whose records exist only
 /// for tables that the SM knows.
-pub fn table_there(lab: &mut Lab, attr: u16, found: &[u8]) -> Option<Vec<u8>> {
+pub fn read_table(lab: &mut Lab, attr: u16, found: &[u8]) -> Option<Vec<u8>> {
     let number = |at: usize| u32::from(found[at]);
     let base = u16::from_be_bytes([found[0], found[1]]);
     let is_switch = end_ports(lab)
@@ -332,7 +332,7 @@ pub fn crossings(lab: &Lab) -> BTreeSet<(u16, u8, u8)> {
 }
 
 /// Clears the bits in `free`.
-pub fn blank(record: &mut [u8], free: &[Free]) {
+pub fn clear_bits(record: &mut [u8], free: &[IgnoredBits]) {
     for (at, width) in free {
         put_field(record, *at, *width, 0);
     }

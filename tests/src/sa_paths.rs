@@ -87,7 +87,7 @@ fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
 
 /// The ports on the path from an end port to a LID, with both ends of each link; `None` if the path does not end at `to`.
 #[must_use]
-pub fn met(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>> {
+pub fn ports_on_path(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>> {
     let fabric = lab.world.fabric();
     let mut ports = vec![from];
     let mut at = from;
@@ -130,7 +130,7 @@ pub fn met(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>
 /// Properties of the path from an end port to a LID; `None` if the path does not end at `to`.
 #[must_use]
 pub fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16, life: u8) -> Option<PathProperties> {
-    let path = met(lab, from, to, dlid)?;
+    let path = ports_on_path(lab, from, to, dlid)?;
     let ports: Vec<(u8, u32)> = path.iter().map(|p| port(lab, *p)).collect();
     let mtu = ports.iter().map(|p| p.0).min()?;
     let rate = code_at_most(ports.iter().map(|p| p.1).min()?);
@@ -143,7 +143,7 @@ pub type Limit = Option<(u8, u8)>;
 
 /// Requested properties of a path, apart from its endpoints.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Demand {
+pub struct PathRequest {
     /// MTU.
     pub mtu: Limit,
     /// Rate.
@@ -158,7 +158,7 @@ pub struct Demand {
     pub reversible: bool,
 }
 
-impl Demand {
+impl PathRequest {
     /// Whether all MTU and rate codes are valid.
     #[must_use]
     pub fn is_legal(&self) -> bool {
@@ -248,7 +248,7 @@ pub fn between(
     client: PortAt,
     (from, to): (PortAt, PortAt),
     (slid, dlid): (Option<u16>, Option<u16>),
-    demand: &Demand,
+    demand: &PathRequest,
     life: u8,
     sl: &dyn Fn(PortAt, u16) -> (u8, bool),
 ) -> Vec<PathReply> {

@@ -177,9 +177,9 @@ pub fn deliver(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Vec<(Peer, Vec<u8>)
 }
 
 /// Records of VL tables. Tables that the SM did not write are read from the devices at the first query.
-pub const LATE: [u16; 2] = [0x13, 0x36];
+pub const READ_ON_DEMAND: [u16; 2] = [0x13, 0x36];
 
-/// The SA's reply to a request; `None` if it does not reply. For [`LATE`] records it may take two seconds of virtual time.
+/// The SA's reply to a request; `None` if it does not reply. For [`READ_ON_DEMAND`] records it may take two seconds of virtual time.
 ///
 /// # Panics
 /// If the reply is malformed, or there are several replies.
@@ -191,7 +191,7 @@ pub fn try_query(lab: &mut Lab, request: &WireRequest) -> Option<WireReply> {
         ..Peer::default()
     };
     let mut replies = deliver(lab, from, request.to_bytes(TID));
-    if replies.is_empty() && LATE.contains(&request.attr) {
+    if replies.is_empty() && READ_ON_DEMAND.contains(&request.attr) {
         // The SA reads the devices first.
         lab.world.run_for(core::time::Duration::from_secs(2));
         let taken = lab

@@ -96,7 +96,7 @@ fn gid(guid: u64) -> [u8; 16] {
 
 /// Requests that join the port with this GUID to the broadcast group, and create another group.
 #[must_use]
-pub fn joins(sm: &str, guid: u64) -> String {
+pub fn join_group(sm: &str, guid: u64) -> String {
     const JOIN: u64 = 1 | 1 << 1 | 1 << 7 | 1 << 16;
     // MTU and rate of the broadcast group, as Linux requests them.
     const CREATE: u64 = JOIN | 1 << 2 | 0b11 << 4 | 1 << 6 | 0b11 << 8 | 1 << 12 | 1 << 13;
@@ -118,7 +118,7 @@ pub fn joins(sm: &str, guid: u64) -> String {
 
 /// A request that registers a service with an unlimited lease. The ServiceID depends on the first character of the name.
 #[must_use]
-pub fn offers(sm: &str, guid: u64, name: &str) -> String {
+pub fn register_service(sm: &str, guid: u64, name: &str) -> String {
     let mut service = [0; 176];
     service[6] = 0x10;
     service[7] = name.bytes().next().unwrap_or_default() - b'e';
@@ -134,7 +134,7 @@ pub fn offers(sm: &str, guid: u64, name: &str) -> String {
 
 /// A request that subscribes to all traps and notices.
 #[must_use]
-pub fn subscribes(sm: &str) -> String {
+pub fn subscribe(sm: &str) -> String {
     let mut inform = [0; 36];
     inform[16..18].copy_from_slice(&[0xFF, 0xFF]);
     inform[22..28].copy_from_slice(&[1, 1, 0xFF, 0xFF, 0xFF, 0xFF]);

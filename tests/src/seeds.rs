@@ -14,7 +14,7 @@ pub enum Run {
     /// All events are printed.
     Traced,
     /// The result is checked, and only a failure is printed.
-    Judged,
+    Checked,
 }
 
 /// Parses an environment variable as a number.
@@ -31,7 +31,7 @@ pub fn number_from(name: &str) -> Option<u64> {
 
 /// A seed in a file, with its remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed<'a> {
+pub struct SavedSeed<'a> {
     /// The seed.
     pub seed: u64,
     /// The text after `#`.
@@ -40,13 +40,13 @@ pub struct Listed<'a> {
 
 /// Seeds in a file, one per line; `#` begins a remark.
 #[must_use]
-pub fn listed(text: &str) -> Vec<Listed<'_>> {
+pub fn saved_seeds(text: &str) -> Vec<SavedSeed<'_>> {
     text.lines()
         .filter_map(|line| {
             let (seed, remark) = line.split_once('#').unwrap_or((line, ""));
             let seed = seed.trim().parse().ok()?;
             let remark = remark.trim();
-            Some(Listed { seed, remark })
+            Some(SavedSeed { seed, remark })
         })
         .collect()
 }
@@ -59,12 +59,12 @@ pub fn listed(text: &str) -> Vec<Listed<'_>> {
 pub fn run_named_or_saved(test: &str, saved: &str, mut run: impl FnMut(u64, Run) -> u64) {
     if let Some(seed) = number_from("FERROSM_SEED") {
         let hash = run(seed, Run::Traced);
-        let again = run(seed, Run::Judged);
+        let again = run(seed, Run::Checked);
         assert_eq!(hash, again, "the same seed produced a different trace");
         return;
     }
     run_all(test, named_or(saved, 0), |seed| {
-        run(seed, Run::Judged);
+        run(seed, Run::Checked);
     });
 }
 
@@ -79,7 +79,7 @@ pub fn named_or(saved: &str, usual: u64) -> Vec<u64> {
         return vec![seed];
     }
     let Some(count) = number_from("FERROSM_SEEDS") else {
-        let saved = listed(saved).into_iter().map(|listed| listed.seed);
+        let saved = saved_seeds(saved).into_iter().map(|listed| listed.seed);
         return saved.chain(0..usual).collect();
     };
     let first = number_from("FERROSM_FIRST_SEED").unwrap_or(0);
@@ -117,7 +117,7 @@ pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl F
 #[expect(clippy::print_stdout, reason = "every run prints known failures")]
 pub fn known_failures(suite: &str, known: &str, mut run: impl FnMut(u64)) {
     let mut passed = Vec::new();
-    for Listed { seed, remark } in listed(known) {
+    for SavedSeed { seed, remark } in saved_seeds(known) {
         match failure(|| run(seed)) {
             Some(text) => {
                 let line = text.lines().next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `record-runs DIRECTORY` records 50 seeded runs of the simulated world: every MAD in order, with every byte, and every event.
 //! `record-runs --compare DIRECTORY` records them again and compares.
 //!
-//! `record-runs --managers SUITE SEED DIRECTORY` writes a recording of each manager of one run for `ferrosm replay`, also if the run fails.
+//! `record-runs --sms SUITE SEED DIRECTORY` writes a recording of each SM of one run for `ferrosm replay`, also if the run fails.
 //!
 //! Recorded before a change of the code and compared after it, the runs show how the change affects the SM's behaviour. Each run has a
 //! file, `SUITE-SEED.txt`. `--without-texts` compares events by their kinds only. `record-runs --digests` prints the number of lines
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let ([flag], [suite, seed, dir]) = (flags.as_slice(), paths.as_slice())
-        && flag == "--managers"
+        && flag == "--sms"
         && let Ok(seed) = seed.parse()
     {
         return match write_managers(suite, seed, Path::new(dir)) {
@@ -115,7 +115,7 @@ fn main() -> ExitCode {
     let known = |flag: &String| ["--compare", "--without-texts"].contains(&flag.as_str());
     let (true, [dir]) = (flags.iter().all(known), paths.as_slice()) else {
         eprintln!(
-            "usage: record-runs --digests | --managers SUITE SEED DIRECTORY | [--compare [--without-texts]] DIRECTORY"
+            "usage: record-runs --digests | --sms SUITE SEED DIRECTORY | [--compare [--without-texts]] DIRECTORY"
         );
         return ExitCode::from(2);
     };

@@ -165,7 +165,7 @@ impl ScriptedSm {
         let mut sm = ForeignSm::new(self.guid, self.priority, SmState::Discovering);
         sm.info.sm_key = self.key;
         // It does not wait for an ACKNOWLEDGE.
-        sm.refuses.push(SmControl::Acknowledge);
+        sm.rejected_controls.push(SmControl::Acknowledge);
         self.id = Some(world.add_foreign_sm(self.at, sm).unwrap());
         (self.peer, self.missed_polls, self.scan) = (None, 0, None);
         (self.last_state, self.next_sweep) = (SmState::Discovering, world.now());

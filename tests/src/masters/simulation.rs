@@ -346,15 +346,12 @@ impl Simulation {
             ReplicaMode::Absent => None,
             ReplicaMode::InSync => {
                 let sm = self.lab.world.sm(leader.id?)?;
-                {
-                    let records = records_of(sm, leader.plan.clock, now);
-                    Some(Replica {
-                        records,
-                        complete: true,
-                        of: leader_guid,
-                        term: leader.last_term,
-                    })
-                }
+                Some(Replica {
+                    records: records_of(sm, leader.plan.clock, now),
+                    complete: true,
+                    of: leader_guid,
+                    term: leader.last_term,
+                })
             }
             ReplicaMode::Stale => {
                 let records = leader.older_records.clone()?;

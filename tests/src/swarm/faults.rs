@@ -226,8 +226,11 @@ impl RareFaults {
         };
         let priority = u8::try_from(rng.below(16)).unwrap();
         let mut sm = ForeignSm::new(guid, priority, states[rng.index(4)]);
-        sm.obeys = rng.one_in(2);
-        let text = format!("an SM at {at:?}: {:?}, obeys {}", sm.info, sm.obeys);
+        sm.applies_controls = rng.one_in(2);
+        let text = format!(
+            "an SM at {at:?}: {:?}, applies_controls {}",
+            sm.info, sm.applies_controls
+        );
         match lab.world.add_foreign_sm(at, sm) {
             Ok(id) => self.foreign_sms.push(id),
             Err(_) => return "nothing".to_owned(),

@@ -220,13 +220,13 @@ pub(crate) fn node_faults(rng: &mut TestRng) -> Faults {
         2 => Faults::slow(seconds(rng.unit() * 0.1)),
         3 => Faults::late(seconds(rng.unit() * 0.5)),
         4 => Faults::lossy(rng.unit()),
-        5 => Faults::refusing(if rng.one_in(2) {
+        5 => Faults::rejecting_sets(if rng.one_in(2) {
             Status::BAD_FIELD
         } else {
             Status::BAD_METHOD_ATTR
         }),
         _ => Faults {
-            garbage_chance: rng.unit(),
+            garbage_probability: rng.unit(),
             ..Faults::garbage(
                 [
                     Garbage::Status,

@@ -53,7 +53,7 @@ const TOPOLOGIES: [&str; 15] = [
     "fat-tree:4;routers=2;loopbacks=2;plugs=2",
     "fat-tree2:8,3,3;parallel=2;dual-port",
     "fat-tree:4;mixed-speeds;seed=7",
-    "star:5;islands=2",
+    "star:5;components=2",
     "star:4;planes=2",
     "torus:3,3,2,1;shuffle;seed=9",
     "dragonfly:4,5,1,2;drop=0.1",

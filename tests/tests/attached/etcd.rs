@@ -9,7 +9,7 @@ use ferrosm_tests::clients::Clients;
 use ferrosm_tests::diags::{Net, Tables};
 use ferrosm_tests::etcd::Etcd;
 use ferrosm_tests::process::{Signal, poll_until};
-use ferrosm_tests::script::{Script, joins, offers, subscribes};
+use ferrosm_tests::script::{Script, join_group, register_service, subscribe};
 use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, RESTORED, SmPair, configure};
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -74,7 +74,8 @@ impl EtcdPair {
     /// The host joins, creates a group, registers a service and subscribes, until the SA has acknowledged all of it.
     fn register(&self) {
         let (sm, guid) = (self.sm(), self.guid);
-        let lines = joins(&sm, guid) + &offers(&sm, guid, "example") + &subscribes(&sm);
+        let lines =
+            join_group(&sm, guid) + &register_service(&sm, guid, "example") + &subscribe(&sm);
         self.send_until_acknowledged(&lines);
         self.wait_for_records("-S", 1);
         self.wait_for_records("-I", 1);
@@ -84,7 +85,7 @@ impl EtcdPair {
     /// Registers another service, repeated until the SA acknowledges it; there are `count` services then. A query may show a
     /// registration before it is durable; the SA acknowledges it when it is durable, or after an alarm.
     fn offer(&self, name: &str, count: usize) {
-        let line = offers(&self.sm(), self.guid, name);
+        let line = register_service(&self.sm(), self.guid, name);
         self.send_until_acknowledged(&line);
         self.wait_for_records("-S", count);
     }

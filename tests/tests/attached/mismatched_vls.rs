@@ -17,7 +17,7 @@ fn under_opensm() -> FabricServer {
     let net = sim.net().unwrap();
     let others = net.hosts().filter(|host| host.description != SM_HOST);
     for host in others {
-        sim.execute(&format!("keep-vls \"{}\"", host.description));
+        sim.execute(&format!("ignore-operational-vls \"{}\"", host.description));
     }
     let config = sim.dir().join("opensm.conf");
     std::fs::write(&config, "max_op_vls 1\n").unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ferrosm_sim::generate::from_spec;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::opensm::{OpenSm, complaints, osmtest, try_osmtest};
+use ferrosm_tests::opensm::{OpenSm, error_lines, osmtest, try_osmtest};
 use ferrosm_tests::process::{Signal, poll_until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,8 +47,8 @@ fn opensm_brings_up_every_topology_without_errors() {
         if !done.status.success() || !log.contains("SUBNET UP") {
             failures.push(format!("{spec}: not up: {}", done.describe()));
         }
-        for complaint in complaints(&log) {
-            failures.push(format!("{spec}: {complaint}"));
+        for line in error_lines(&log) {
+            failures.push(format!("{spec}: {line}"));
         }
         for link in sim.execute("links").lines() {
             if link.matches(" Active").count() != 2 {
@@ -188,7 +188,7 @@ fn two_opensms_elect_a_master_and_fail_over() {
         "{standby_state}"
     );
     // The killed SM's host clears IsSM, as the Linux kernel does.
-    let unexpected: Vec<String> = complaints(&standby.log())
+    let unexpected: Vec<String> = error_lines(&standby.log())
         .into_iter()
         .filter(|line| !line.ends_with("Received MAD with error status = 0xC"))
         .collect();

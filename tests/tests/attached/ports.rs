@@ -32,7 +32,7 @@ struct Rails(FabricServer);
 
 impl Rails {
     fn new() -> Self {
-        Self(FabricServer::shape("star:2;islands=2"))
+        Self(FabricServer::shape("star:2;components=2"))
     }
 
     /// Starts a program on the host.

@@ -15,7 +15,7 @@ use ferrosm_tests::managed_fabric::ManagedFabric;
 use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::programs::workspace;
-use ferrosm_tests::script::{Script, joins, offers, subscribes};
+use ferrosm_tests::script::{Script, join_group, register_service, subscribe};
 
 const SPEC: &str = "fat-tree2:4,2,2";
 /// Two hosts on different leaves, and the leaves.
@@ -210,10 +210,10 @@ fn listed() -> Listed {
 /// Registrations of a host: it joins the broadcast group and creates another one; the last host registers a service and subscribes to
 /// all notices.
 fn registrations(sm: &str, port: &Port, is_last: bool) -> String {
-    let mut text = joins(sm, port.guid);
+    let mut text = join_group(sm, port.guid);
     if is_last {
-        text += &offers(sm, port.guid, "example");
-        text += &subscribes(sm);
+        text += &register_service(sm, port.guid, "example");
+        text += &subscribe(sm);
     }
     text
 }

@@ -33,7 +33,7 @@ fn judge_accepts_opensm_on_a_fat_tree() {
         let _ = sim.opensm_once(args).expect_success();
         let verdict = judge::examine(&sim.observe().unwrap());
         verdict.sound().unwrap();
-        let ibdmchk_report = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
+        let ibdmchk_report = ibdmchk::run(&sim.subdir("dump"), sim.dir()).unwrap();
         ibdmchk_report.sound(verdict.host_ports).unwrap();
     }
 }
@@ -57,7 +57,7 @@ fn judge_finds_credit_loops_of_opensm_minhop_on_a_torus() {
     assert!(verdict.cyclic_channels > 0);
     assert_eq!(verdict.faults.len(), 1, "{:?}", verdict.faults);
     assert!(
-        ibdmchk::ask(&sim.subdir("dump"), sim.dir())
+        ibdmchk::run(&sim.subdir("dump"), sim.dir())
             .unwrap()
             .credit_loop
     );
@@ -107,7 +107,7 @@ fn ibdmchk_reports_a_missing_path() {
         .fold(String::new(), |kept, line| kept + line + "\n");
     assert!(shortened.len() < text.len());
     std::fs::write(&file, shortened).unwrap();
-    let ibdmchk_report = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
+    let ibdmchk_report = ibdmchk::run(&sim.subdir("dump"), sim.dir()).unwrap();
     assert!(
         ibdmchk_report
             .errors

@@ -9,7 +9,7 @@ use std::path::Path;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::routing::{Fabric, Outcome, route};
-use ferrosm_tests::routing_dumps::{Dumps, NOWHERE, names};
+use ferrosm_tests::routing_dumps::{Dumps, NO_PORT, names};
 use ferrosm_tests::scratch::Scratch;
 
 const LID_MATRIX: &str = "opensm-lid-matrix.dump";
@@ -22,7 +22,7 @@ fn by_guid(dumps: &Dumps) -> BTreeMap<(u64, u64), u8> {
             continue;
         };
         for (switch, table) in &dumps.tables {
-            let entry = table.get(usize::from(*lid)).copied().unwrap_or(NOWHERE);
+            let entry = table.get(usize::from(*lid)).copied().unwrap_or(NO_PORT);
             out.insert((*switch, *guid), entry);
         }
     }

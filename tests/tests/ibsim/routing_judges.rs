@@ -23,12 +23,12 @@ fn by_opensm(spec: &str, engine: &str) -> (Net, Ibsim) {
     (Net::parse(&text).unwrap(), sim)
 }
 
-fn run_judges(net: &Net, sim: &Ibsim) -> (Verdict, ibdmchk::Opinion) {
+fn run_judges(net: &Net, sim: &Ibsim) -> (Verdict, ibdmchk::Report) {
     let dump = sim.subdir("dump");
     let dumps = Dumps::read(&dump).unwrap();
     (
         routing_judge::examine(net, &dumps),
-        ibdmchk::ask(&dump, sim.dir()).unwrap(),
+        ibdmchk::run(&dump, sim.dir()).unwrap(),
     )
 }
 

@@ -8,7 +8,7 @@ use ferrosm_tests::bringup;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::ibnetdiscover;
-use ferrosm_tests::opensm::complaints;
+use ferrosm_tests::opensm::error_lines;
 use ferrosm_tests::routing::{Fabric, Outcome, judge, route};
 use ferrosm_tests::scratch::Scratch;
 use ferrosm_tests::simulated::Lab;
@@ -184,9 +184,9 @@ fn opensm_brings_it_up(fabric: &SavedFabric) -> Result<(), String> {
     if !done.status.success() || !log.contains("SUBNET UP") {
         return Err(format!("bring-up failed: {}", done.describe()));
     }
-    match complaints(&log).as_slice() {
+    match error_lines(&log).as_slice() {
         [] => Ok(()),
-        complaints => Err(complaints.join("\n")),
+        error_lines => Err(error_lines.join("\n")),
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::event::Notice;
+use ferrosm_core::event::Observation;
 use ferrosm_core::{Command, Event, Input, LidMap, PeerEvent, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
@@ -580,7 +580,7 @@ fn sweep_replaces_a_pending_sminfo_scan() {
             }
         });
         let stalled = has_event(&lab, lab.sm, |e| {
-            matches!(e, Event::Notice(Notice::ProcessStalled))
+            matches!(e, Event::Observation(Observation::ProcessStalled))
         });
         assert!(stalled, "{:?}", events(&lab, lab.sm));
         if !deposed {

@@ -90,8 +90,8 @@ fn links_of_a_switch_that_rejected_sets_get_their_values() {
     for time in times(first_sweep_ms() + 3) {
         let mut lab = Lab::new(SPEC, 3);
         let switch = lab.node("switch-1-1");
-        let refusing = Faults::refusing(Status::BAD_FIELD);
-        lab.world.set_node_faults(switch, Some(refusing));
+        let rejecting = Faults::rejecting_sets(Status::BAD_FIELD);
+        lab.world.set_node_faults(switch, Some(rejecting));
         lab.world.run_for(time);
         lab.world.set_node_faults(switch, None);
         lab.run_until_correct(LIMIT_S);

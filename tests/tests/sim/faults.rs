@@ -58,8 +58,14 @@ fn faulty_host_affects_no_other_device() {
         ("wrong TID", Faults::garbage(Garbage::Tid)),
         ("wrong attribute", Faults::garbage(Garbage::Attribute)),
         ("wrong data", Faults::garbage(Garbage::Data)),
-        ("refuses 0x1C", Faults::refusing(Status::BAD_FIELD)),
-        ("refuses 0x0C", Faults::refusing(Status::BAD_METHOD_ATTR)),
+        (
+            "rejected_controls 0x1C",
+            Faults::rejecting_sets(Status::BAD_FIELD),
+        ),
+        (
+            "rejected_controls 0x0C",
+            Faults::rejecting_sets(Status::BAD_METHOD_ATTR),
+        ),
     ] {
         let mut lab = Lab::new(SPEC, 3);
         lab.world.set_node_faults(HOST, Some(faults));
@@ -369,7 +375,7 @@ fn rejecting_host_is_read_again_without_light_sweeps() {
         ..SmConfig::default()
     };
     let mut lab = Lab::with(SPEC, 3, cfg);
-    let faults = Faults::refusing(Status::BAD_FIELD);
+    let faults = Faults::rejecting_sets(Status::BAD_FIELD);
     lab.world.set_node_faults(HOST, Some(faults));
     assert!(!lab.next_sweep(8).is_clean());
     lab.world.set_node_faults(HOST, None);

@@ -22,7 +22,7 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_sim::oracle::{Expectations, ExpectedGroup};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::ask;
+use ferrosm_tests::multicast_members::request;
 use ferrosm_tests::simulated::Lab;
 
 /// Number of the partition; the P_Key of full members is 0x8002.
@@ -131,7 +131,7 @@ impl Interface {
         data: &[u8],
     ) -> Result<Vec<u8>, Status> {
         self.tid += 1;
-        let (status, data) = ask(lab, self.at, request_kind, self.tid, mask, data);
+        let (status, data) = request(lab, self.at, request_kind, self.tid, mask, data);
         if status.is_ok() {
             Ok(data)
         } else {

@@ -13,7 +13,7 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
-use ferrosm_tests::multicast_members::{BROADCAST, Members, ask, header, hosts, plain};
+use ferrosm_tests::multicast_members::{BROADCAST, Members, header, hosts, plain, request};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's, where the standby runs.
@@ -120,7 +120,7 @@ fn subscribe(lab: &mut Lab, at: PortAt) {
         ..InformInfo::default()
     };
     let request_kind = (Method::Set, sa::id::INFORM_INFO);
-    let (status, _) = ask(lab, at, request_kind, 1, 0, &info.encode());
+    let (status, _) = request(lab, at, request_kind, 1, 0, &info.encode());
     assert_eq!(status, Status::OK);
 }
 

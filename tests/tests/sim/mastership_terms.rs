@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::event::Notice;
+use ferrosm_core::event::Observation;
 use ferrosm_core::{Command, Event, Input, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortNum, Tid};
@@ -223,7 +223,7 @@ fn master_sm_lid_of_an_unseen_master_is_replaced() {
         let more: Vec<u32> = before.into_iter().map(|n| n + 1).collect();
         assert_eq!(reregisters(&lab), more, "{}", lab.repeat());
         let is_foreign_master =
-            |e: &&Event| matches!(e, Event::Notice(Notice::ForeignMaster { .. }));
+            |e: &&Event| matches!(e, Event::Observation(Observation::ForeignMaster { .. }));
         let notices = lab
             .manager()
             .events

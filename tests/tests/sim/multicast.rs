@@ -16,7 +16,7 @@ use ferrosm_sim::faults::Faults;
 use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{MulticastFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{BROADCAST, Members, ask, hosts, plain};
+use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, plain, request};
 use ferrosm_tests::simulated::{Lab, TestRng};
 
 const FULL: JoinState = JoinState::FULL;
@@ -389,7 +389,7 @@ fn mft_records_equal_the_switch_tables() {
             lid,
             ..MftRecord::default()
         };
-        let (status, data) = ask(&mut lab, all_hosts[0], table, 7, 1, &query.encode());
+        let (status, data) = request(&mut lab, all_hosts[0], table, 7, 1, &query.encode());
         let ports = lab.world.fabric().mft_ports(node, mlid);
         if ports.is_empty() {
             continue;

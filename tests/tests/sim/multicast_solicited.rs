@@ -13,7 +13,7 @@ use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{Members, ask, hosts};
+use ferrosm_tests::multicast_members::{Members, hosts, request};
 use ferrosm_tests::simulated::Lab;
 
 const FULL: JoinState = JoinState::FULL;
@@ -143,18 +143,18 @@ fn host_leaves_by_another_of_its_lids() {
         join_state: FULL,
         ..McMemberRecord::default()
     };
-    let request = ferrosm_tests::sa_wire::WireRequest {
+    let leave = ferrosm_tests::sa_wire::WireRequest {
         mask: 1 | 1 << 1 | 1 << 16,
         data: record.encode().to_vec(),
         ..ferrosm_tests::sa_wire::WireRequest::new(base + 3, Method::Delete.0, id::MC_MEMBER.0)
     };
-    let reply = ferrosm_tests::sa_wire::query(&mut lab, &request);
+    let reply = ferrosm_tests::sa_wire::query(&mut lab, &leave);
     assert_eq!(reply.status, 0);
     members.remove_port(at);
     settle(&mut lab, &members);
     // The host is no longer a member of any group.
     let request_kind = (Method::Delete, id::MC_MEMBER);
-    let (status, _) = ask(
+    let (status, _) = request(
         &mut lab,
         at,
         request_kind,

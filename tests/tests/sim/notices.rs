@@ -16,7 +16,7 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::{DATA_OFFSET, id};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{ask, header, hosts, send};
+use ferrosm_tests::multicast_members::{header, hosts, request, send};
 use ferrosm_tests::sa_wire::WireRequest;
 use ferrosm_tests::simulated::Lab;
 
@@ -88,7 +88,7 @@ fn capabilities(lab: &mut Lab, client: PortAt, target: PortAt) -> u32 {
     let mut data = lab.world.fabric().lid(target).0.0.to_be_bytes().to_vec();
     data.resize(64, 0);
     let request_kind = (Method::Get, id::PORT_INFO);
-    let (status, record) = ask(lab, client, request_kind, 77, 1, &data);
+    let (status, record) = request(lab, client, request_kind, 77, 1, &data);
     assert_eq!(status, Status::OK);
     let mut mask = [0; 4];
     mask.copy_from_slice(&record[4 + 20..4 + 24]);

@@ -504,7 +504,7 @@ fn removed_partition_member_leaves_its_groups() {
         };
         let request_kind = (Method::Set, ferrosm_mad::sa::id::MC_MEMBER);
         let mask = 1 | 1 << 1 | 1 << 16;
-        let (status, _) = ferrosm_tests::multicast_members::ask(
+        let (status, _) = ferrosm_tests::multicast_members::request(
             &mut lab,
             all_hosts[i],
             request_kind,

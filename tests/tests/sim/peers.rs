@@ -54,18 +54,18 @@ fn existing_master_is_respected() {
 /// The master offers a handover to a new SM of higher priority, and stays master if the offer is not accepted.
 #[test]
 fn higher_priority_standby_gets_a_handover() {
-    for obeys in [true, false] {
+    for applies_controls in [true, false] {
         let mut lab = Lab::new("fat-tree:4", 1);
         lab.next_sweep(60);
         let mut sm = foreign(&lab, 9, SmState::Standby);
-        if !obeys {
-            sm.refuses.push(SmControl::Handover);
+        if !applies_controls {
+            sm.rejected_controls.push(SmControl::Handover);
         }
         let other = lab.world.add_foreign_sm(SECOND_SM_PORT, sm).unwrap();
         lab.world.run_for(Duration::from_secs(40));
         let controls = lab.world.foreign_sm(other).unwrap().controls();
         assert!(controls.contains(&SmControl::Handover));
-        let expected = if obeys {
+        let expected = if applies_controls {
             SmState::Standby
         } else {
             SmState::Master

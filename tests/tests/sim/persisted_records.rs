@@ -14,7 +14,7 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sa::registry::registration::Registration;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{BROADCAST, ask, hosts, plain};
+use ferrosm_tests::multicast_members::{BROADCAST, hosts, plain, request};
 use ferrosm_tests::random_activity::RandomClients;
 use ferrosm_tests::simulated::{Lab, TestRng};
 
@@ -104,7 +104,7 @@ fn subscribe(lab: &mut Lab, at: PortAt, rng: &mut TestRng, tid: u64) {
         ..InformInfo::default()
     };
     let request_kind = (Method::Set, id::INFORM_INFO);
-    let _ = ask(lab, at, request_kind, tid, 0, &info.encode());
+    let _ = request(lab, at, request_kind, tid, 0, &info.encode());
 }
 
 /// Sets or deletes an alias GUID, which may belong to another port.
@@ -121,7 +121,7 @@ fn change_alias(lab: &mut Lab, at: PortAt, rng: &mut TestRng, tid: u64) {
     } else {
         Method::Set
     };
-    let _ = ask(
+    let _ = request(
         lab,
         at,
         (method, id::GUID_INFO),

@@ -15,7 +15,7 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{Members, ask, header, hosts, plain};
+use ferrosm_tests::multicast_members::{Members, header, hosts, plain, request};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 fn up(spec: &str) -> Lab {
@@ -135,7 +135,7 @@ fn service_records_expire_with_their_leases() {
     for (n, lease_s) in [30, 300, ServiceRecord::FOREVER].into_iter().enumerate() {
         let record = service(b"disk", lease_s);
         let request_kind = (Method::Set, id::SERVICE);
-        let (status, _) = ask(
+        let (status, _) = request(
             &mut lab,
             at,
             request_kind,
@@ -149,7 +149,7 @@ fn service_records_expire_with_their_leases() {
     let mut lease = |lease_s: u32| {
         let record = service(b"disk", lease_s);
         let request_kind = (Method::Get, id::SERVICE);
-        let (status, data) = ask(&mut lab, at, request_kind, 9, 1, &record.encode());
+        let (status, data) = request(&mut lab, at, request_kind, 9, 1, &record.encode());
         status
             .is_ok()
             .then(|| ServiceRecord::decode_slice(&data).unwrap().service_lease_s)
@@ -175,7 +175,7 @@ fn subscriptions_survive_a_restart() {
         ..InformInfo::default()
     };
     let request_kind = (Method::Set, id::INFORM_INFO);
-    let (status, _) = ask(&mut lab, all_hosts[2], request_kind, 1, 0, &info.encode());
+    let (status, _) = request(&mut lab, all_hosts[2], request_kind, 1, 0, &info.encode());
     assert_eq!(status, Status::OK);
     restart(&mut lab, Duration::from_secs(5), |_| {});
     cut(&mut lab, all_hosts[9]);
@@ -203,7 +203,7 @@ fn alias_guids_survive_a_restart() {
     record.guids[2] = PortGuid(0x0200_0000_0000_0042);
     let entry_2 = 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + 2);
     let request_kind = (Method::Set, id::GUID_INFO);
-    let (status, _) = ask(
+    let (status, _) = request(
         &mut lab,
         at,
         request_kind,
@@ -213,7 +213,7 @@ fn alias_guids_survive_a_restart() {
     );
     assert_eq!(status, Status::OK);
     restart(&mut lab, Duration::from_secs(5), |_| {});
-    let (status, data) = ask(
+    let (status, data) = request(
         &mut lab,
         at,
         (Method::Get, id::GUID_INFO),

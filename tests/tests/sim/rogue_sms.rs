@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::election::ElectionNotice;
-use ferrosm_core::event::{AboutSm, Notice, SmLocation};
+use ferrosm_core::event::{AboutSm, Observation, SmLocation};
 use ferrosm_core::{Command, Event, Input, PortName, SmConfig};
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::{PortGuid, PortNum};
@@ -80,7 +80,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
             assert!(lab.next_sweep(60).is_clean());
         }
         let is_gone_notice = |e: &&Event| {
-            let Event::Notice(Notice::Election(about)) = e else {
+            let Event::Observation(Observation::Election(about)) = e else {
                 return false;
             };
             matches!(about.what, ElectionNotice::IgnoredSmGone(_))

@@ -17,7 +17,7 @@ use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::admission::{AdmissionLimits, RequestCounts};
 use ferrosm_sa::registry::Registry;
-use ferrosm_tests::sa_expected as world;
+use ferrosm_tests::sa_expected as expected_records;
 use ferrosm_tests::sa_wire::{WireRequest, method};
 use ferrosm_tests::simulated::{Lab, TestRng};
 
@@ -82,9 +82,9 @@ fn each_message_is_counted_once() {
     let mut lab = Lab::with("fat-tree:4", 3, SmConfig::default());
     lab.next_sweep(60);
     let view = lab.manager().core().view().cloned();
-    let lids: Vec<u16> = world::end_ports(&lab)
+    let lids: Vec<u16> = expected_records::end_ports(&lab)
         .into_iter()
-        .map(|at| world::lid(&lab, at))
+        .map(|at| expected_records::lid(&lab, at))
         .collect();
     let (to_server, inbox) = channel();
     let sent = Sent::default();
@@ -161,7 +161,7 @@ fn each_message_is_counted_once() {
 fn registry_reads_wait_for_a_current_snapshot() {
     let mut lab = Lab::with("fat-tree:4", 3, SmConfig::default());
     lab.next_sweep(60);
-    let lid = world::lid(&lab, world::end_ports(&lab)[0]);
+    let lid = expected_records::lid(&lab, expected_records::end_ports(&lab)[0]);
     let (to_server, inbox) = channel();
     let sent = Sent::default();
     let outbox = Box::new(Outbox(Arc::clone(&sent)));

@@ -9,9 +9,9 @@ use ferrosm_mad::ids::{Gid, Lid, Qpn};
 use ferrosm_mad::transport::gmp::{Grh, Peer};
 use ferrosm_sa::answer_bytes;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected as world;
+use ferrosm_tests::sa_expected as expected_records;
 use ferrosm_tests::sa_wire::{
-    LATE, WireReply, WireRequest, deliver, method, put_field, query, status,
+    READ_ON_DEMAND, WireReply, WireRequest, deliver, method, put_field, query, status,
 };
 use ferrosm_tests::seeds;
 use ferrosm_tests::simulated::{Lab, TestRng};
@@ -28,8 +28,8 @@ fn up(spec: &str) -> Lab {
     let mut lab = Lab::with(spec, 2, SmConfig::default());
     lab.next_sweep(60);
     // From here on the SM has a view and replies immediately.
-    for attr in LATE {
-        let from = world::lid(&lab, lab.at);
+    for attr in READ_ON_DEMAND {
+        let from = expected_records::lid(&lab, lab.at);
         query(&mut lab, &WireRequest::new(from, method::GET_TABLE, attr));
     }
     lab
@@ -45,9 +45,9 @@ fn is_dropped(lab: &Lab, from: Lid, bytes: &[u8]) -> bool {
     }
     let method_code = bytes[3];
     let key = bytes[36..44].iter().fold(0, |v, b| v << 8 | u64::from(*b));
-    let mut ends = world::end_ports(lab).into_iter();
+    let mut ends = expected_records::end_ports(lab).into_iter();
     let is_unknown =
-        bytes[16..18] != CLASS_PORT_INFO && ends.all(|at| world::lid(lab, at) != from.0);
+        bytes[16..18] != CLASS_PORT_INFO && ends.all(|at| expected_records::lid(lab, at) != from.0);
     method_code & method::RESPONSE != 0
         || method_code == TRAP_REPRESS
         || key != 0 && key != SM_KEY
@@ -96,10 +96,10 @@ fn send(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Option<WireReply> {
 }
 
 fn peer(lab: &Lab, rng: &mut TestRng) -> Peer {
-    let ends = world::end_ports(lab);
+    let ends = expected_records::end_ports(lab);
     let lid = match rng.below(8) {
         0 => u16::try_from(rng.below(0x1_0000)).unwrap_or(0),
-        _ => world::lid(lab, ends[rng.index(ends.len())]),
+        _ => expected_records::lid(lab, ends[rng.index(ends.len())]),
     };
     let grh = rng.one_in(8).then(|| Grh {
         gid: Gid(u128::from(rng.next()).to_be_bytes()),
@@ -306,7 +306,7 @@ fn registration(lab: &Lab, about: PortAt, rng: &mut TestRng) -> WireRequest {
 
 /// A spoofed sender: an unassigned LID, or the GID of another port with its own LID.
 fn spoofed_peer(lab: &Lab, about: PortAt, rng: &mut TestRng) -> Peer {
-    let ends = world::end_ports(lab);
+    let ends = expected_records::end_ports(lab);
     let others: Vec<PortAt> = ends.into_iter().filter(|e| *e != about).collect();
     let other = others[rng.index(others.len())];
     if rng.one_in(2) {
@@ -318,7 +318,7 @@ fn spoofed_peer(lab: &Lab, about: PortAt, rng: &mut TestRng) -> Peer {
         };
     }
     Peer {
-        lid: Lid(world::lid(lab, other)),
+        lid: Lid(expected_records::lid(lab, other)),
         qpn: Qpn(1),
         grh: Some(Grh {
             gid: Gid(port_gid(lab, about)),
@@ -334,7 +334,7 @@ fn random_registrations_are_bounded() {
     seeds::run_all("sa_fuzz::random_registrations_are_bounded", seeds, |seed| {
         let mut rng = TestRng::new(seed ^ 0x5A);
         let mut lab = up("ring:4,2");
-        let ends = world::end_ports(&lab);
+        let ends = expected_records::end_ports(&lab);
         let mut done = 0u64;
         for _ in 0..REQUESTS {
             let about = ends[rng.index(ends.len())];
@@ -344,7 +344,7 @@ fn random_registrations_are_bounded() {
                 spoofed_peer(&lab, about, &mut rng)
             } else {
                 Peer {
-                    lid: Lid(world::lid(&lab, about)),
+                    lid: Lid(expected_records::lid(&lab, about)),
                     qpn: Qpn(1),
                     ..Peer::default()
                 }
@@ -377,7 +377,7 @@ fn random_registrations_are_bounded() {
 #[test]
 fn one_port_cannot_exhaust_registrations() {
     let mut lab = up("ring:4,2");
-    let ends = world::end_ports(&lab);
+    let ends = expected_records::end_ports(&lab);
     let (registering, other) = (ends[0], ends[1]);
     let mut offer = |at: PortAt, n: u64| {
         let mut data = vec![0; 176];
@@ -386,7 +386,7 @@ fn one_port_cannot_exhaust_registrations() {
         let request = WireRequest {
             mask: 0b11,
             data,
-            ..WireRequest::new(world::lid(&lab, at), method::SET, 0x31)
+            ..WireRequest::new(expected_records::lid(&lab, at), method::SET, 0x31)
         };
         query(&mut lab, &request).status
     };
@@ -407,7 +407,7 @@ fn one_port_cannot_exhaust_registrations() {
         put_field(&mut data, 176, 16, 0x0101);
         let request = WireRequest {
             data,
-            ..WireRequest::new(world::lid(&lab, at), method::SET, 0x03)
+            ..WireRequest::new(expected_records::lid(&lab, at), method::SET, 0x03)
         };
         query(&mut lab, &request).status
     };

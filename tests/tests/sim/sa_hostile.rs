@@ -18,7 +18,7 @@ use ferrosm_sa::admission::{
 };
 use ferrosm_sa::path::scan::{PathQuery, QueryProgress};
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
-use ferrosm_tests::sa_expected as world;
+use ferrosm_tests::sa_expected as expected_records;
 use ferrosm_tests::sa_wire::{WireRequest, method};
 use ferrosm_tests::simulated::Lab;
 
@@ -71,8 +71,8 @@ fn path_query(from: u16, to: u16) -> Vec<u8> {
 fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
     let mut lab = Lab::with(spec, 3, SmConfig::default());
     lab.next_sweep(60);
-    let lids = world::end_ports(&lab).into_iter();
-    let lids = lids.map(|at| world::lid(&lab, at)).collect();
+    let lids = expected_records::end_ports(&lab).into_iter();
+    let lids = lids.map(|at| expected_records::lid(&lab, at)).collect();
     (lab.manager().core().view().cloned().expect("SA view"), lids)
 }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected::{self as world, Should};
+use ferrosm_tests::sa_expected::{self as expected_records, ExpectedRecord};
 use ferrosm_tests::sa_layout::{self as layout, Component, Layout};
 use ferrosm_tests::sa_wire::{
     WireReply, WireRequest, bit, field, method, put_field, query, status,
@@ -57,20 +57,22 @@ impl TestSubnet {
     }
 
     fn hosts(&self) -> Vec<PortAt> {
-        let ends = world::end_ports(&self.lab).into_iter();
+        let ends = expected_records::end_ports(&self.lab).into_iter();
         ends.filter(|at| at.port != 0).collect()
     }
 
     fn switches(&self) -> Vec<u16> {
-        let ends = world::end_ports(&self.lab).into_iter();
+        let ends = expected_records::end_ports(&self.lab).into_iter();
         let switches = ends.filter(|at| at.port == 0);
-        switches.map(|at| world::lid(&self.lab, at)).collect()
+        switches
+            .map(|at| expected_records::lid(&self.lab, at))
+            .collect()
     }
 
     /// Base LID and number of LIDs of the port with this LID.
     fn range_of(&self, lid: u16) -> Option<(u16, u16)> {
         let fabric = self.lab.world.fabric();
-        let ends = world::end_ports(&self.lab).into_iter();
+        let ends = expected_records::end_ports(&self.lab).into_iter();
         let mut ranges = ends
             .map(|at| fabric.lid(at))
             .map(|(l, lmc)| (l.0, 1 << lmc));
@@ -89,7 +91,11 @@ impl TestSubnet {
             sm_key: key,
             mask,
             data: data.to_vec(),
-            ..WireRequest::new(world::lid(&self.lab, self.client), method_code, layout.attr)
+            ..WireRequest::new(
+                expected_records::lid(&self.lab, self.client),
+                method_code,
+                layout.attr,
+            )
         };
         query(&mut self.lab, &request)
     }
@@ -131,7 +137,7 @@ impl TestSubnet {
         let members = hosts
             .iter()
             .copied()
-            .filter(|h| world::is_member(&self.lab, *h, 0xFFFF));
+            .filter(|h| expected_records::is_member(&self.lab, *h, 0xFFFF));
         let members: Vec<PortAt> = members.collect();
         for n in 0..6u64 {
             for _ in 0..3 {
@@ -157,7 +163,7 @@ impl TestSubnet {
         let request = WireRequest {
             mask,
             data,
-            ..WireRequest::new(world::lid(&self.lab, at), method::SET, attr)
+            ..WireRequest::new(expected_records::lid(&self.lab, at), method::SET, attr)
         };
         let reply = query(&mut self.lab, &request);
         assert_eq!(
@@ -370,13 +376,13 @@ fn compare(
     subnet: &mut TestSubnet,
     kind: &Layout,
     found: &[Vec<u8>],
-    should: &[Should],
-    free: &[world::Free],
+    should: &[ExpectedRecord],
+    free: &[expected_records::IgnoredBits],
 ) {
-    let mut expected = world::seen_by(&subnet.lab, subnet.client, should);
+    let mut expected = expected_records::seen_by(&subnet.lab, subnet.client, should);
     let mut found = found.to_vec();
     for record in expected.iter_mut().chain(&mut found) {
-        world::blank(record, free);
+        expected_records::clear_bits(record, free);
     }
     expected.sort();
     found.sort();
@@ -391,7 +397,7 @@ fn compare(
 fn compare_known(subnet: &mut TestSubnet, kind: &Layout, found: &[Vec<u8>]) {
     for record in found {
         // Absent device tables are reported as zeros, as OpenSM does.
-        let present = world::table_there(&mut subnet.lab, kind.attr, record);
+        let present = expected_records::read_table(&mut subnet.lab, kind.attr, record);
         let expected = present.unwrap_or_else(|| vec![0; record.len() - 8]);
         assert_eq!(
             expected.as_slice(),
@@ -403,7 +409,7 @@ fn compare_known(subnet: &mut TestSubnet, kind: &Layout, found: &[Vec<u8>]) {
 }
 
 /// Speeds for untrusted clients: a link with an extended speed is reported as QDR.
-fn as_qdr(should: &mut [Should]) {
+fn as_qdr(should: &mut [ExpectedRecord]) {
     for s in should {
         if field(&s.record, 32 + 496, 4) != 0 {
             for at in [256, 280, 284] {
@@ -417,19 +423,31 @@ fn as_qdr(should: &mut [Should]) {
 /// Checks the tables of device attributes.
 fn devices(subnet: &mut TestSubnet, masks: u64) {
     let lab = &mut subnet.lab;
-    let mut infos = world::port_infos(lab);
+    let mut infos = expected_records::port_infos(lab);
     as_qdr(&mut infos);
-    let should: Vec<(Layout, Vec<Should>, Vec<world::Free>)> = vec![
+    let should: Vec<(
+        Layout,
+        Vec<ExpectedRecord>,
+        Vec<expected_records::IgnoredBits>,
+    )> = vec![
         // LocalPortNum depends on the path of discovery.
-        (layout::node(), world::nodes(lab), vec![(320, 8)]),
+        (layout::node(), expected_records::nodes(lab), vec![(320, 8)]),
         (layout::port_info(), infos, vec![(32 + 224, 8)]),
-        (layout::switch_info(), world::switch_infos(lab), vec![]),
-        (layout::lft(), world::lfts(lab), vec![]),
-        (layout::mft(), world::mfts(lab), vec![]),
-        (layout::link(), world::links(lab), vec![]),
-        (layout::guid_info(), world::guids(lab), vec![]),
+        (
+            layout::switch_info(),
+            expected_records::switch_infos(lab),
+            vec![],
+        ),
+        (layout::lft(), expected_records::lfts(lab), vec![]),
+        (layout::mft(), expected_records::mfts(lab), vec![]),
+        (layout::link(), expected_records::links(lab), vec![]),
+        (layout::guid_info(), expected_records::guids(lab), vec![]),
         // ActCount is a counter and may grow.
-        (layout::sm_info(), world::sm_infos(lab, 0), vec![(160, 32)]),
+        (
+            layout::sm_info(),
+            expected_records::sm_infos(lab, 0),
+            vec![(160, 32)],
+        ),
     ];
     for (kind, should, free) in should {
         let random_record = subnet.random_record(&kind);
@@ -518,7 +536,7 @@ fn check_all_tables(spec: &str, cfg: SmConfig) -> TestSubnet {
 fn fat_tree() {
     let mut subnet = check_all_tables("fat-tree:4", SmConfig::default());
     // A client at a switch gets the same replies.
-    let ends = world::end_ports(&subnet.lab);
+    let ends = expected_records::end_ports(&subnet.lab);
     subnet.client = ends
         .into_iter()
         .find(|at| at.port == 0)
@@ -540,7 +558,7 @@ fn torus_with_vls_and_lmc() {
         .iter()
         .map(|r| (u16::from_be_bytes([r[0], r[1]]), r[2], r[3]))
         .collect();
-    let crossings = world::crossings(&subnet.lab);
+    let crossings = expected_records::crossings(&subnet.lab);
     let missing: Vec<_> = crossings.difference(&reported).collect();
     assert!(
         missing.is_empty(),
@@ -569,7 +587,7 @@ fn routers_two_ports_and_speeds() {
 /// Two groups of hosts and a shared one. Hosts are limited members of the default partition.
 #[test]
 fn partitions() {
-    let (cfg, hosts) = world::partitions_that_overlap();
+    let (cfg, hosts) = expected_records::partitions_that_overlap();
     let mut subnet = check_all_tables("fat-tree:4", cfg);
     let mut seen = BTreeMap::new();
     for client in [hosts[2], hosts[6], hosts[10], hosts[13]] {
@@ -597,7 +615,7 @@ fn port_info_records_by_capability_mask_bits() {
                 mask: 1 << number,
                 data: data.clone(),
                 ..WireRequest::new(
-                    world::lid(&subnet.lab, subnet.client),
+                    expected_records::lid(&subnet.lab, subnet.client),
                     method::GET_TABLE,
                     kind.attr,
                 )

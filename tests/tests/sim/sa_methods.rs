@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use ferrosm_core::SmConfig;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected as world;
+use ferrosm_tests::sa_expected as expected_records;
 use ferrosm_tests::sa_wire::{WireRequest, method, put_field, query, status, try_query};
 use ferrosm_tests::simulated::Lab;
 
@@ -48,7 +48,7 @@ const UNSUPPORTED: [u16; 12] = [
 fn up() -> (Lab, u16) {
     let mut lab = Lab::with("ring:4,1", 1, SmConfig::default());
     lab.next_sweep(60);
-    let from = world::lid(&lab, lab.at);
+    let from = expected_records::lid(&lab, lab.at);
     (lab, from)
 }
 
@@ -142,13 +142,13 @@ fn service(lab: &Lab, at: PortAt, key: u64, lease_s: u64) -> Vec<u8> {
 fn client_cannot_delete_the_service_of_another() {
     const MASK: u64 = 0b11_0011;
     let (mut lab, _) = up();
-    let ends = world::end_ports(&lab);
+    let ends = expected_records::end_ports(&lab);
     let (owner, service_port, foreign_client) = (ends[0], ends[1], ends[2]);
     let set = |lab: &mut Lab, at: PortAt, method_code: u8, key: u64| {
         let request = WireRequest {
             mask: MASK,
             data: service(lab, service_port, key, 100),
-            ..WireRequest::new(world::lid(lab, at), method_code, 0x31)
+            ..WireRequest::new(expected_records::lid(lab, at), method_code, 0x31)
         };
         query(lab, &request).status
     };
@@ -161,7 +161,11 @@ fn client_cannot_delete_the_service_of_another() {
     assert_eq!(set(&mut lab, owner, method::DELETE, 5), status::NO_RECORDS);
     assert_eq!(set(&mut lab, owner, method::SET, 0), status::OK);
     lab.world.run_for(Duration::from_secs(40));
-    let request = WireRequest::new(world::lid(&lab, foreign_client), method::GET, 0x31);
+    let request = WireRequest::new(
+        expected_records::lid(&lab, foreign_client),
+        method::GET,
+        0x31,
+    );
     let reply = query(&mut lab, &request);
     assert_eq!(reply.records[0][28..32], 60u32.to_be_bytes());
     lab.world.run_for(Duration::from_secs(61));

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected as expected;
+use ferrosm_tests::sa_expected as expected_records;
 use ferrosm_tests::sa_paths::{
-    self as paths, Demand, LIFE_TIME, MTU, PathReply, RATE, decode, gid, lids, sl,
+    self as paths, LIFE_TIME, MTU, PathReply, PathRequest, RATE, decode, gid, lids, sl,
 };
 use ferrosm_tests::sa_wire::{self, WireRequest, method, put_field, status};
 use ferrosm_tests::simulated::{Lab, TestRng};
@@ -29,7 +29,7 @@ struct End {
 struct Query {
     from: End,
     to: End,
-    demand: Demand,
+    demand: PathRequest,
     numb_path: Option<u8>,
 }
 
@@ -80,7 +80,7 @@ fn encode(lab: &Lab, query: &Query, rng: &mut TestRng) -> (u64, Vec<u8>) {
 /// Sends a query and compares the reply with the expected paths.
 fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usize {
     let (mask, data) = encode(lab, query, rng);
-    let from = expected::lid(lab, client);
+    let from = expected_records::lid(lab, client);
     let mut request = WireRequest {
         mask,
         data,
@@ -99,7 +99,7 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
         return 0;
     }
     assert_eq!(reply.status, status::OK, "{context}");
-    let all_end_ports = expected::end_ports(lab);
+    let all_end_ports = expected_records::end_ports(lab);
     let ends = |end: &End| end.port.map_or_else(|| all_end_ports.clone(), |p| vec![p]);
     let mut found: Vec<PathReply> = reply.records.iter().map(|r| decode(lab, r)).collect();
     let distinct: BTreeSet<PathReply> = found.iter().copied().collect();
@@ -180,7 +180,7 @@ fn draw_limit(rng: &mut TestRng, values: u64) -> Option<(u8, u8)> {
 
 fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], count: u64) {
     let mut rng = TestRng::new(seed);
-    let all_end_ports = expected::end_ports(lab);
+    let all_end_ports = expected_records::end_ports(lab);
     let mut answered = 0;
     for _ in 0..count {
         let (from, to) = (
@@ -188,7 +188,7 @@ fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], count: u64) {
             draw_end(lab, &all_end_ports, &mut rng),
         );
         let wide = rng.one_in(12);
-        let demand = Demand {
+        let demand = PathRequest {
             mtu: draw_limit(&mut rng, 7),
             rate: draw_limit(&mut rng, 27),
             life: draw_limit(&mut rng, 25),
@@ -219,7 +219,7 @@ fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], count: u64) {
 /// Every selector with every value, between two hosts.
 fn selectors(lab: &mut Lab) {
     let mut rng = TestRng::new(3);
-    let all_end_ports = expected::end_ports(lab);
+    let all_end_ports = expected_records::end_ports(lab);
     let (client, far) = (lab.at, all_end_ports[all_end_ports.len() / 2]);
     let end = |at| End {
         port: Some(at),
@@ -231,17 +231,17 @@ fn selectors(lab: &mut Lab) {
             for value in 0..64 {
                 let limit = Some((selector, value));
                 for demand in [
-                    Demand {
+                    PathRequest {
                         mtu: limit,
-                        ..Demand::default()
+                        ..PathRequest::default()
                     },
-                    Demand {
+                    PathRequest {
                         rate: limit,
-                        ..Demand::default()
+                        ..PathRequest::default()
                     },
-                    Demand {
+                    PathRequest {
                         life: limit,
-                        ..Demand::default()
+                        ..PathRequest::default()
                     },
                 ] {
                     let query = Query {
@@ -293,7 +293,7 @@ fn ring_with_a_router_and_two_ports() {
 
 #[test]
 fn partitions() {
-    let (cfg, _) = expected::partitions_that_overlap();
+    let (cfg, _) = expected_records::partitions_that_overlap();
     let mut lab = up("fat-tree:4", cfg);
     random(
         &mut lab,
@@ -308,8 +308,8 @@ fn partitions() {
 #[test]
 fn path_queries_for_unknown_ends_return_no_path() {
     let mut lab = up("ring:4,1", SmConfig::default());
-    let (a, b) = (lab.at, expected::end_ports(&lab)[2]);
-    let from = expected::lid(&lab, a);
+    let (a, b) = (lab.at, expected_records::end_ports(&lab)[2]);
+    let from = expected_records::lid(&lab, a);
     let base = gid(&lab, a);
     let cases: [(u64, u128, u16, u16); 6] = [
         (1 << 2, 0xFE80 << 112 | 0xDEAD, 0, status::INVALID_GID),
@@ -319,7 +319,7 @@ fn path_queries_for_unknown_ends_return_no_path() {
         (
             1 << 2 | 1 << 4,
             base,
-            expected::lid(&lab, b),
+            expected_records::lid(&lab, b),
             status::REQ_INVALID,
         ),
         (1, base, 0, status::INSUFFICIENT_COMPONENTS),

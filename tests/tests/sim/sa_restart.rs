@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm::state::{PersistRequest, StateDir};
-use ferrosm_core::event::{Notice, ViewMismatch};
+use ferrosm_core::event::{Observation, ViewMismatch};
 use ferrosm_core::{Event, LidMap, RestoredState, SmConfig};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PKey};
 use ferrosm_mad::sa::id;
@@ -18,8 +18,8 @@ use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{Members, hosts, try_join_broadcast};
 use ferrosm_tests::persisted_view::snapshot_of;
-use ferrosm_tests::sa_expected::{self as world, Free, Should};
-use ferrosm_tests::sa_paths::{self as paths, Demand};
+use ferrosm_tests::sa_expected::{self as expected_records, ExpectedRecord, IgnoredBits};
+use ferrosm_tests::sa_paths::{self as paths, PathRequest};
 use ferrosm_tests::sa_wire::{
     WireReply, WireRequest, field, method, put_field, query, status, try_query,
 };
@@ -28,7 +28,7 @@ use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
 const LIFE: u8 = 18;
 /// LocalPortNum in a NodeRecord depends on the path of discovery.
-const NODE_FREE: [Free; 1] = [(320, 8)];
+const NODE_FREE: [IgnoredBits; 1] = [(320, 8)];
 const AGE: Duration = Duration::from_secs(5);
 
 fn up(spec: &str) -> Lab {
@@ -64,11 +64,11 @@ fn run_until_first_reply(lab: &mut Lab) {
     assert!(age.is_some_and(|age| age >= AGE), "{age:?}");
 }
 
-fn has_notice(lab: &Lab, predicate: impl Fn(&Notice) -> bool) -> bool {
+fn has_notice(lab: &Lab, predicate: impl Fn(&Observation) -> bool) -> bool {
     let events = &lab.manager().events;
     events
         .iter()
-        .any(|e| matches!(e, Event::Notice(notice) if predicate(notice)))
+        .any(|e| matches!(e, Event::Observation(observation) if predicate(observation)))
 }
 
 fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> WireReply {
@@ -82,7 +82,7 @@ fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> WireReply {
     let request = WireRequest {
         mask: 0b11 << 2 | 1 << 11,
         data,
-        ..WireRequest::new(world::lid(lab, a), method::GET, id::PATH.0)
+        ..WireRequest::new(expected_records::lid(lab, a), method::GET, id::PATH.0)
     };
     query(lab, &request)
 }
@@ -90,9 +90,9 @@ fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> WireReply {
 /// Queries a path and checks that the fabric has it.
 fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
     let reply = get_path(lab, (a, b));
-    let demand = Demand {
+    let demand = PathRequest {
         reversible: true,
-        ..Demand::default()
+        ..PathRequest::default()
     };
     let allowed = paths::between(lab, a, (a, b), (None, None), &demand, LIFE, &|_, _| {
         (0, true)
@@ -113,7 +113,7 @@ fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
 }
 
 fn table(lab: &mut Lab, client: PortAt, attr: u16) -> Vec<Vec<u8>> {
-    let lid = world::lid(lab, client);
+    let lid = expected_records::lid(lab, client);
     let reply = query(lab, &WireRequest::new(lid, method::GET_TABLE, attr));
     assert_eq!(reply.status, status::OK);
     let mut records = reply.records;
@@ -122,11 +122,17 @@ fn table(lab: &mut Lab, client: PortAt, attr: u16) -> Vec<Vec<u8>> {
 }
 
 /// Compares a table with the devices, restricted to what the client may see.
-fn assert_table(lab: &mut Lab, client: PortAt, attr: u16, should: &[Should], free: &[Free]) {
+fn assert_table(
+    lab: &mut Lab,
+    client: PortAt,
+    attr: u16,
+    should: &[ExpectedRecord],
+    free: &[IgnoredBits],
+) {
     let mut found = table(lab, client, attr);
-    let mut expected = world::seen_by(lab, client, should);
+    let mut expected = expected_records::seen_by(lab, client, should);
     for record in found.iter_mut().chain(&mut expected) {
-        world::blank(record, free);
+        expected_records::clear_bits(record, free);
     }
     found.sort();
     expected.sort();
@@ -164,9 +170,9 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
                 all_hosts[rng.index(all_hosts.len())],
             );
             assert_path(&mut lab, (a, b));
-            let nodes = world::nodes(&mut lab);
+            let nodes = expected_records::nodes(&mut lab);
             assert_table(&mut lab, a, id::NODE.0, &nodes, &NODE_FREE);
-            let links = world::links(&lab);
+            let links = expected_records::links(&lab);
             assert_table(&mut lab, a, id::LINK.0, &links, &[]);
             let of_broadcast = table(&mut lab, all_hosts[0], id::MC_MEMBER.0);
             assert!(!of_broadcast.is_empty());
@@ -178,7 +184,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
             }
         }
         assert!(checks > 5, "{spec}: {checks} checks during the first sweep");
-        let used = |notice: &Notice| matches!(notice, Notice::RestoredViewUsed { .. });
+        let used = |notice: &Observation| matches!(notice, Observation::RestoredViewUsed { .. });
         assert!(has_notice(&lab, used));
         assert_eq!(lab.manager().core().restored_view_age(), None);
         for pair in all_hosts.windows(2) {
@@ -331,7 +337,7 @@ fn many_contradictions_drop_the_restored_view() {
         lab.manager().core().view().is_none()
     });
     assert!(lab.manager().reports().is_empty());
-    assert!(has_notice(&lab, |n| *n == Notice::RestoredViewWithdrawn));
+    assert!(has_notice(&lab, |n| *n == Observation::RestoredViewWithdrawn));
     lab.until("the first sweep", 60, |lab| {
         !lab.manager().reports().is_empty()
     });
@@ -416,7 +422,7 @@ fn foreign_snapshot_is_not_used() {
             );
             !lab.manager().reports().is_empty()
         });
-        let notice = Notice::RestoredViewRejected(mismatch);
+        let notice = Observation::RestoredViewRejected(mismatch);
         let reported = has_notice(&lab, |n| *n == notice);
         assert!(reported, "{notice}: {:?}", lab.manager().events);
     }
@@ -507,7 +513,7 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     });
     lab.world.run_for(Duration::from_secs(1));
     assert!(lab.manager().core().view().is_none());
-    let own_lid = world::lid(&lab, sm_at);
+    let own_lid = expected_records::lid(&lab, sm_at);
     assert!(
         try_query(
             &mut lab,

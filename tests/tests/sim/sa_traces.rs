@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected as world;
-use ferrosm_tests::sa_paths::{self as paths, Demand, PathReply, decode, gid, lids, sl};
+use ferrosm_tests::sa_expected as expected_records;
+use ferrosm_tests::sa_paths::{self as paths, PathReply, PathRequest, decode, gid, lids, sl};
 use ferrosm_tests::sa_wire::{WireRequest, field, method, query, status};
 use ferrosm_tests::simulated::{Lab, TestRng};
 
@@ -23,7 +23,7 @@ type Step = (u64, u64, u64, u64);
 /// The nodes on a packet's route, or `None` if it does not arrive.
 fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
     let fabric = lab.world.fabric();
-    let crossed = paths::met(lab, from, to, dlid)?;
+    let crossed = paths::ports_on_path(lab, from, to, dlid)?;
     let step = |entry: PortAt, exit: Option<&PortAt>| {
         let node_type = if fabric.is_switch(entry.node) { 2 } else { 1 };
         let exit = exit.map_or(0, |at| at.port);
@@ -46,7 +46,11 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
         // SGID, DLID.
         mask: 1 << 3 | 1 << 4,
         data,
-        ..WireRequest::new(world::lid(lab, client), method::GET_TRACE_TABLE, PATH)
+        ..WireRequest::new(
+            expected_records::lid(lab, client),
+            method::GET_TRACE_TABLE,
+            PATH,
+        )
     };
     let reply = query(lab, &request);
     if reply.status == status::NO_RECORDS {
@@ -62,7 +66,7 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
     let steps = reply.records.iter().map(|r| {
         let (node, entry, exit) = (field(r, 96, 64), field(r, 352, 8), field(r, 360, 8));
         assert_eq!(field(r, 0, 64), 0xFE80 << 48, "GIDPrefix");
-        let ends = world::end_ports(lab);
+        let ends = expected_records::end_ports(lab);
         // Ports are identified by the GUID of the port with their LID. The outer ports of the two channel adapters
         // have none.
         for (at, num) in [(224, entry), (288, exit)] {
@@ -78,7 +82,7 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
 }
 
 fn all_traces(lab: &mut Lab) {
-    let all_end_ports = world::end_ports(lab);
+    let all_end_ports = expected_records::end_ports(lab);
     let client = all_end_ports[0];
     let mut long = 0;
     for from in &all_end_ports {
@@ -138,7 +142,11 @@ fn multi(
     let request = WireRequest {
         mask,
         data,
-        ..WireRequest::new(world::lid(lab, client), method::GET_MULTI, MULTI_PATH)
+        ..WireRequest::new(
+            expected_records::lid(lab, client),
+            method::GET_MULTI,
+            MULTI_PATH,
+        )
     };
     let reply = query(lab, &request);
     assert_eq!(
@@ -152,7 +160,7 @@ fn multi(
 
 fn random_sets(lab: &mut Lab, seed: u64, count: u64) {
     let mut rng = TestRng::new(seed);
-    let all_end_ports = world::end_ports(lab);
+    let all_end_ports = expected_records::end_ports(lab);
     let mut with_alternatives = 0;
     for _ in 0..count {
         let client = all_end_ports[rng.index(all_end_ports.len())];
@@ -162,9 +170,9 @@ fn random_sets(lab: &mut Lab, seed: u64, count: u64) {
         let numb_path = (!rng.one_in(4)).then(|| u8::try_from(1 + rng.below(8)).unwrap_or(1));
         let reversible = rng.one_in(2);
         let reply = multi(lab, client, (sources, destinations), numb_path, reversible);
-        let demand = Demand {
+        let demand = PathRequest {
             reversible,
-            ..Demand::default()
+            ..PathRequest::default()
         };
         let mut allowed = BTreeSet::new();
         for a in sources {

@@ -103,12 +103,8 @@ fn restored(lab: &Lab, records: &Records, view: &View) -> View {
         .restore()
         .unwrap_or_else(|e| panic!("{} {e}", lab.repeat()));
     restored
-        .with_settings(cfg_of(lab).sa_settings())
+        .with_settings(SmConfig::default().sa_settings())
         .with_aliases(Arc::clone(view.aliases()))
-}
-
-fn cfg_of(_: &Lab) -> SmConfig {
-    SmConfig::default()
 }
 
 fn engine(name: &str) -> SmConfig {
@@ -288,7 +284,7 @@ fn damaged_records_cause_no_panic() {
             continue;
         };
         views += 1;
-        let restored_view = restored_view.with_settings(cfg_of(&lab).sa_settings());
+        let restored_view = restored_view.with_settings(SmConfig::default().sa_settings());
         for attr in TABLES {
             for lid in [1, 5, 0xBFFF] {
                 let _ = reply(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ferrosm_core::election::RoleChangeReason;
-use ferrosm_core::event::Notice;
+use ferrosm_core::event::Observation;
 use ferrosm_core::{Event, Input, PeerEvent};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_sim::world::{ForeignSm, SmId};
@@ -55,7 +55,7 @@ fn assert_replaced(lab: &mut Lab, sets: u64) {
 }
 
 fn stall_notices(lab: &Lab) -> usize {
-    let is_stall = |e: &&Event| matches!(e, Event::Notice(Notice::ProcessStalled));
+    let is_stall = |e: &&Event| matches!(e, Event::Observation(Observation::ProcessStalled));
     events(lab, lab.sm).iter().filter(is_stall).count()
 }
 

@@ -27,7 +27,7 @@ const SEEDS_PER_CASE: u64 = 50;
 fn named_or_saved_seeds() {
     seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, mode| match mode {
         Run::Traced => run(seed, Mode::Traced),
-        Run::Judged => judge(seed),
+        Run::Checked => judge(seed),
     });
 }
 
@@ -62,7 +62,7 @@ fn scenarios_with_store_faults_converge(#[values(0, 50, 100)] first: u64) {
 
 /// Runs [`SEEDS_PER_CASE`] seeds, without those of [`known_failures`].
 fn run_range(first: u64) {
-    let known = seeds::listed(KNOWN_FAILING);
+    let known = seeds::saved_seeds(KNOWN_FAILING);
     let is_known = |seed: &u64| known.iter().any(|listed| listed.seed == *seed);
     let remaining = (first..first + SEEDS_PER_CASE).filter(|seed| !is_known(seed));
     seeds::run_all(REPEAT, remaining, |seed| {

@@ -98,7 +98,7 @@ fn rejected_lft_block_delays_later_stages() {
         ("fat-tree:6", "sssp", "updn"),
         ("fat-tree:6", "sssp", "minhop"),
     ] {
-        for fault in [Faults::refusing(Status::BAD_FIELD), Faults::HUNG] {
+        for fault in [Faults::rejecting_sets(Status::BAD_FIELD), Faults::HUNG] {
             let Some((mut lab, stages)) = before_staged_update(spec, from, to) else {
                 break;
             };
@@ -185,7 +185,7 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
         let context = format!("{spec} from {from} to {to}, {} drop routes", changing.len());
         set_routing_deferred(&mut lab, false);
         lab.world
-            .set_node_faults(rejecting, Some(Faults::refusing(Status::BAD_FIELD)));
+            .set_node_faults(rejecting, Some(Faults::rejecting_sets(Status::BAD_FIELD)));
         release_job(&mut lab);
         let report = lab.next_sweep(60);
         let is_aborted =
