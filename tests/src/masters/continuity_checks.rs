@@ -60,7 +60,7 @@ impl ContinuityTracker {
         for term_start in core::mem::take(&mut self.term_starts) {
             self.continue_in_new_term(sim, &term_start);
         }
-        let terms = sim.slots.iter();
+        let terms = sim.sms.iter();
         let terms = terms.filter_map(|s| Some((s.term?, s.plan.at.node)));
         self.last_masters = terms.collect();
         self.last_fragments = Rc::clone(&fragments);
@@ -88,7 +88,7 @@ impl ContinuityTracker {
 
     fn masters_by_fragment(sim: &Simulation, fragments: &Fragments) -> Vec<FragmentMasters> {
         let masters = |fragment: &[usize]| {
-            let terms = fragment.iter().map(|i| Some((*i, sim.slots[*i].term?)));
+            let terms = fragment.iter().map(|i| Some((*i, sim.sms[*i].term?)));
             terms.flatten().collect()
         };
         let all = fragments.iter().map(|(nodes, fragment)| FragmentMasters {
@@ -101,7 +101,7 @@ impl ContinuityTracker {
     /// Extends continuity to a new term for hosts whose records the new master has.
     fn continue_in_new_term(&mut self, sim: &mut Simulation, term_start: &TermStart) {
         let reach = reachable(sim.lab.world.fabric(), term_start.node);
-        let is_master = |term: u32| sim.slots.iter().any(|s| s.term == Some(term));
+        let is_master = |term: u32| sim.sms.iter().any(|s| s.term == Some(term));
         let (mut passed, mut passed_cut_off) = (0, 0);
         for (at, continuity) in &mut self.by_host {
             let Some(own_term) = continuity.term.filter(|_| reach.contains(&at.node)) else {
@@ -147,8 +147,8 @@ impl ContinuityTracker {
     /// were none at the beginning.
     fn compare(&self, sim: &mut Simulation) {
         let (mut checks, mut exact) = (0, 0);
-        for slot in 0..sim.slots.len() {
-            let (Some(term), Some(id)) = (sim.slots[slot].term, sim.slots[slot].id) else {
+        for slot in 0..sim.sms.len() {
+            let (Some(term), Some(id)) = (sim.sms[slot].term, sim.sms[slot].id) else {
                 continue;
             };
             let is_comparable =
@@ -196,7 +196,7 @@ impl HostContinuity {
             && !self.lossy
             && fabric.client_reregisters(at) == self.reregister_requests
             && fabric.port_info(at).is_some_and(|info| {
-                let named = fabric.lid(sim.slots[*i].plan.at).0;
+                let named = fabric.lid(sim.sms[*i].plan.at).0;
                 info.port_state == PortState::Active && info.master_sm_lid == named
             })
     }
@@ -208,7 +208,7 @@ impl HostContinuity {
         fragment: Option<&FragmentMasters>,
     ) {
         let Some(own_term) = self.term else { return };
-        let own_master = sim.slots.iter().find(|s| s.term == Some(own_term));
+        let own_master = sim.sms.iter().find(|s| s.term == Some(own_term));
         let has_other_master =
             fragment.is_some_and(|h| h.masters.iter().any(|(_, term)| *term != own_term));
         if fragment.is_some_and(|h| h.foreign) || (has_other_master && own_master.is_none()) {
@@ -279,7 +279,7 @@ impl HostContinuity {
         if now.since(since) < SETTLE_TIME || same {
             return;
         }
-        let id = sim.slots.iter().find(|s| s.term == Some(term));
+        let id = sim.sms.iter().find(|s| s.term == Some(term));
         let Some(id) = id.and_then(|s| s.id) else {
             return;
         };
@@ -300,7 +300,7 @@ fn settled_term(sim: &Simulation, at: PortAt, fragment: &FragmentMasters) -> Opt
     };
     let fabric = sim.lab.world.fabric();
     let info = fabric.port_info(at)?;
-    let slot = &sim.slots[i];
+    let slot = &sim.sms[i];
     let sm = sim.sm(i)?;
     let guid = fabric.port_guid(at);
     let swept = slot.sweeps > slot.sweeps_before_term;

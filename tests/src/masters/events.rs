@@ -136,7 +136,7 @@ impl RandomEvents {
             return "no SM is running".to_owned();
         };
         let priority = u8::try_from(self.rng.below(6)).unwrap();
-        let cfg = &mut sim.slots[i].plan.cfg;
+        let cfg = &mut sim.sms[i].plan.cfg;
         cfg.priority = priority;
         let cfg = Box::new(cfg.clone());
         sim.command(i, Input::Config(cfg));
@@ -174,7 +174,7 @@ impl RandomEvents {
         let Some(i) = Simulation::choose(&mut self.rng, &running) else {
             return "no SM runs".to_owned();
         };
-        let Some(id) = sim.slots[i].id else {
+        let Some(id) = sim.sms[i].id else {
             return "no SM runs".to_owned();
         };
         let time = Duration::from_millis(self.rng.below(20_000));
@@ -202,7 +202,7 @@ impl RandomEvents {
         sim.tally.add("etcd outage", 1);
         let running = sim.running();
         for i in &running {
-            let guid = sim.slots[*i].guid;
+            let guid = sim.sms[*i].guid;
             for j in running.iter().filter(|j| *j != i) {
                 let silent = PeerEvent::Silent {
                     guid,

@@ -162,7 +162,7 @@ pub(crate) fn check_settled(sim: &mut Simulation, exact: bool) -> Result<(), Str
                 return Err(format!("{i} is {role:?}, the master is {master}"));
             }
         }
-        let (id, at) = (sim.slots[master].id.unwrap(), sim.slots[master].plan.at);
+        let (id, at) = (sim.sms[master].id.unwrap(), sim.sms[master].plan.at);
         let fabric = sim.lab.world.fabric();
         let lid = fabric.lid(at).0;
         for port in fabric.end_ports().filter(|p| nodes.contains(&p.node)) {
@@ -199,7 +199,7 @@ pub(crate) fn check_settled(sim: &mut Simulation, exact: bool) -> Result<(), Str
 /// Checks that the higher-ranked of the foreign SM and ours is the only master.
 fn check_foreign_sm(sim: &Simulation, state: SmState, sms: &[usize]) -> Result<(), String> {
     let foreign = sim.foreign.as_ref().unwrap();
-    let outranks_foreign = |i: &usize| foreign.yields_to(sim.slots[*i].guid);
+    let outranks_foreign = |i: &usize| foreign.yields_to(sim.sms[*i].guid);
     let masters: Vec<usize> = sms.iter().copied().filter(|i| sim.is_master(*i)).collect();
     match (state, &masters[..]) {
         (SmState::Master, []) => {

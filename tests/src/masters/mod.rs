@@ -113,7 +113,7 @@ impl SeedExtension {
         }
         let mut rng = TestRng::new(seed ^ 0xF0E1_0000_0000);
         let mut ports = sim.clients.hosts();
-        ports.retain(|at| sim.slots.iter().all(|s| s.plan.at.node != at.node));
+        ports.retain(|at| sim.sms.iter().all(|s| s.plan.at.node != at.node));
         sim.foreign = ScriptedSm::new(&sim.lab.world, &ports, &mut rng);
         Self {
             foreign: Some(rng),
@@ -166,7 +166,7 @@ fn print_plans(sim: &Simulation, plans: &[SmPlan]) {
         println!(
             "{i}: {:?} {:?} {} {}/{} polls {:?}*{} peers {}: {:?}*{} wait {} {:?} {:?}",
             p.at,
-            sim.slots[i].guid,
+            sim.sms[i].guid,
             if sim.lab.world.fabric().is_switch(p.at.node) {
                 "switch"
             } else {
@@ -338,8 +338,8 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
 /// Asserts that for a while no role changes and no unnecessary sweep runs.
 fn assert_quiet(sim: &mut Simulation, monitor: &mut InvariantMonitor) {
     let read_counters = |sim: &Simulation| -> Vec<_> {
-        let slots = sim.slots.iter();
-        slots.map(|s| (s.id, s.role_changes, s.sweeps)).collect()
+        let sms = sim.sms.iter();
+        sms.map(|s| (s.id, s.role_changes, s.sweeps)).collect()
     };
     let before = read_counters(sim);
     run_checked(sim, monitor, Duration::from_secs(31));

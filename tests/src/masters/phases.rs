@@ -15,7 +15,7 @@ pub const ALL: [Phase; 8] = [
     Phase::Idle,
     Phase::Discover,
     Phase::ReadTables,
-    Phase::OtherSms,
+    Phase::SmScan,
     Phase::Route,
     Phase::WriteTables,
     Phase::Arm,
@@ -100,7 +100,7 @@ impl PhaseKills {
 
     fn set_routing_deferred(sim: &mut Simulation, deferred: bool) {
         for i in sim.running() {
-            let Some(id) = sim.slots[i].id else {
+            let Some(id) = sim.sms[i].id else {
                 continue;
             };
             sim.lab.world.with_sm(id, |sm, now| {

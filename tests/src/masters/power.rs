@@ -96,7 +96,7 @@ impl PowerEvents {
         let Some(i) = i.filter(|_| sim.may_stop_sm()) else {
             return "no host to power off".to_owned();
         };
-        let node = sim.slots[i].plan.at.node;
+        let node = sim.sms[i].plan.at.node;
         if sim.lab.world.fabric().is_switch(node) {
             return "the SM runs on a switch".to_owned();
         }
@@ -132,7 +132,7 @@ impl PowerEvents {
         let busy: Vec<NodeIdx> = sim
             .running()
             .iter()
-            .map(|i| sim.slots[*i].plan.at.node)
+            .map(|i| sim.sms[*i].plan.at.node)
             .collect();
         let is_on =
             |node: &NodeIdx| sim.lab.world.fabric().is_powered(*node) && !busy.contains(node);

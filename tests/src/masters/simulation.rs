@@ -76,7 +76,7 @@ pub(crate) struct SmSlot {
 /// The simulated fabric with its SMs and SA clients.
 pub(crate) struct Simulation {
     pub(crate) lab: Lab,
-    pub(crate) slots: Vec<SmSlot>,
+    pub(crate) sms: Vec<SmSlot>,
     pub(crate) clients: Clients,
     pub(crate) verbose: bool,
     /// Standbys are notified at once when their master's lease ends.
@@ -123,7 +123,7 @@ impl Simulation {
         lab.world.kill(lab.sm);
         lab.world.run_for(Duration::from_millis(1));
         let fabric = lab.world.fabric();
-        let slots = s.plans.iter().map(|plan| SmSlot {
+        let sms = s.plans.iter().map(|plan| SmSlot {
             plan: plan.clone(),
             guid: fabric.port_guid(plan.at),
             id: None,
@@ -143,11 +143,11 @@ impl Simulation {
             sweeps: 0,
             role_changes: 0,
         });
-        let slots = slots.collect();
+        let sms = sms.collect();
         let clients = Clients::new(&lab.world);
         let mut sim = Self {
             lab,
-            slots,
+            sms,
             clients,
             verbose,
             leases,
@@ -167,10 +167,10 @@ impl Simulation {
             continuity: ContinuityTracker::default(),
             tally: Tally::default(),
         };
-        let mut order: Vec<usize> = (0..sim.slots.len()).collect();
-        order.sort_by_key(|i| sim.slots[*i].plan.start_delay);
+        let mut order: Vec<usize> = (0..sim.sms.len()).collect();
+        order.sort_by_key(|i| sim.sms[*i].plan.start_delay);
         for i in order {
-            let at = Instant::START + sim.slots[i].plan.start_delay;
+            let at = Instant::START + sim.sms[i].plan.start_delay;
             sim.run_for(at.since(sim.lab.world.now()));
             sim.start_sm(i, StoreState::Empty);
         }
@@ -184,7 +184,7 @@ impl Simulation {
     }
 
     pub(crate) fn sm(&self, i: usize) -> Option<&Sm> {
-        self.lab.world.sm(self.slots[i].id?)
+        self.lab.world.sm(self.sms[i].id?)
     }
 
     pub(crate) fn role(&self, i: usize) -> Option<SmState> {
@@ -197,32 +197,32 @@ impl Simulation {
 
     /// Indices of the running SMs.
     pub(crate) fn running(&self) -> Vec<usize> {
-        (0..self.slots.len())
-            .filter(|i| self.slots[*i].id.is_some())
+        (0..self.sms.len())
+            .filter(|i| self.sms[*i].id.is_some())
             .collect()
     }
 
     /// Indices of the stopped SMs.
     pub(crate) fn stopped(&self) -> Vec<usize> {
-        (0..self.slots.len())
-            .filter(|i| self.slots[*i].id.is_none())
+        (0..self.sms.len())
+            .filter(|i| self.sms[*i].id.is_none())
             .collect()
     }
 
     /// The first SM that is master.
     pub(crate) fn master(&self) -> Option<usize> {
-        (0..self.slots.len()).find(|i| self.is_master(*i))
+        (0..self.sms.len()).find(|i| self.is_master(*i))
     }
 
     /// Starts an SM with the readable records of its store.
     pub(crate) fn start_sm(&mut self, i: usize, store: StoreState) {
-        if self.slots[i].id.is_some() {
+        if self.sms[i].id.is_some() {
             return;
         }
-        self.power_on(self.slots[i].plan.at.node);
+        self.power_on(self.sms[i].plan.at.node);
         let now = self.lab.world.now();
-        let records = store.readable_records(&self.slots[i].disk);
-        let slot = &self.slots[i];
+        let records = store.readable_records(&self.sms[i].disk);
+        let slot = &self.sms[i];
         let SmPlan {
             at,
             cfg,
@@ -244,7 +244,7 @@ impl Simulation {
         (sm.persisted_records, sm.persisted_view) = (records, view.clone());
         sm.defers_replica_load = true;
         let added = self.lab.world.add_sm(Some(at), sm);
-        let slot = &mut self.slots[i];
+        let slot = &mut self.sms[i];
         slot.id = Some(added.unwrap());
         (slot.leader, slot.replica, slot.older_records) = (None, None, None);
         (slot.loaded_from, slot.loaded_term) = (None, None);
@@ -257,7 +257,7 @@ impl Simulation {
     /// Kills an SM.
     pub(crate) fn kill_sm(&mut self, i: usize) {
         self.process_events();
-        let slot = &self.slots[i];
+        let slot = &self.sms[i];
         if slot.term.is_some()
             && let Some(sm) = self.sm(i)
         {
@@ -267,15 +267,15 @@ impl Simulation {
             self.tally
                 .add(&format!("killed, {phase}, first"), u32::from(first));
         }
-        let id = self.slots[i].id;
-        let followers: Vec<usize> = (0..self.slots.len())
-            .filter(|j| *j != i && id.is_some() && self.slots[*j].leader == id)
+        let id = self.sms[i].id;
+        let followers: Vec<usize> = (0..self.sms.len())
+            .filter(|j| *j != i && id.is_some() && self.sms[*j].leader == id)
             .collect();
         self.remove_sm(i);
         if !self.leases {
             return;
         }
-        let guid = self.slots[i].guid;
+        let guid = self.sms[i].guid;
         for j in followers {
             let silent = PeerEvent::Silent {
                 guid,
@@ -293,7 +293,7 @@ impl Simulation {
     }
 
     fn remove_sm(&mut self, i: usize) {
-        let Some(id) = self.slots[i].id.take() else {
+        let Some(id) = self.sms[i].id.take() else {
             return;
         };
         self.clients.take_replies(&mut self.lab.world, id);
@@ -301,11 +301,11 @@ impl Simulation {
         let now = self.lab.world.now();
         let replica_for = self.replica_for(i, now);
         let sm = self.lab.world.kill(id).unwrap();
-        let own = records_of(&sm, self.slots[i].plan.clock, now);
-        let own_guid = self.slots[i].guid;
-        let term = self.slots[i].last_term;
-        let older_records = self.slots[i].older_records.take();
-        for slot in self.slots.iter_mut().filter(|s| s.leader == Some(id)) {
+        let own = records_of(&sm, self.sms[i].plan.clock, now);
+        let own_guid = self.sms[i].guid;
+        let term = self.sms[i].last_term;
+        let older_records = self.sms[i].older_records.take();
+        for slot in self.sms.iter_mut().filter(|s| s.leader == Some(id)) {
             slot.replica = match slot.plan.replica_mode {
                 ReplicaMode::Absent => None,
                 ReplicaMode::InSync => Some(Replica {
@@ -323,7 +323,7 @@ impl Simulation {
             };
             slot.leader = None;
         }
-        let slot = &mut self.slots[i];
+        let slot = &mut self.sms[i];
         slot.disk_term = slot.term.take();
         slot.disk = if sm.core().role() == SmState::Standby {
             replica_for.map_or(own, |replica| replica.records)
@@ -334,10 +334,10 @@ impl Simulation {
 
     /// The replica that a standby has of its current or last master.
     fn replica_for(&self, i: usize, now: Instant) -> Option<Replica> {
-        let slot = &self.slots[i];
+        let slot = &self.sms[i];
         let leader = slot
             .leader
-            .and_then(|id| self.slots.iter().find(|s| s.id == Some(id)));
+            .and_then(|id| self.sms.iter().find(|s| s.id == Some(id)));
         let Some(leader) = leader else {
             return slot.replica.clone();
         };
@@ -368,10 +368,10 @@ impl Simulation {
     /// Brings stale replicas up to the current records of their master.
     pub(crate) fn update_stale_replicas(&mut self) {
         let now = self.lab.world.now();
-        for i in 0..self.slots.len() {
+        for i in 0..self.sms.len() {
             if self.is_master(i) {
-                let clock = self.slots[i].plan.clock;
-                self.slots[i].older_records = self.sm(i).map(|sm| records_of(sm, clock, now));
+                let clock = self.sms[i].plan.clock;
+                self.sms[i].older_records = self.sm(i).map(|sm| records_of(sm, clock, now));
             }
         }
     }
@@ -383,9 +383,9 @@ impl Simulation {
             if !self.sm(i).is_some_and(Sm::awaits_replica) {
                 continue;
             }
-            let clock = self.slots[i].plan.clock;
+            let clock = self.sms[i].plan.clock;
             let replica = self.replica_for(i, now);
-            let replicates = self.slots[i].plan.replica_mode != ReplicaMode::Absent;
+            let replicates = self.sms[i].plan.replica_mode != ReplicaMode::Absent;
             // A hanging store cannot be read either.
             let hangs = |sm: &Sm| sm.store_fault() == StoreFault::Hanging;
             if replicates && self.sm(i).is_some_and(hangs) {
@@ -397,8 +397,8 @@ impl Simulation {
                     .map(|c| (c.records.len(), c.complete, c.of));
                 self.log(&format!("{i} loads replica {size:?}"));
             }
-            let id = self.slots[i].id.unwrap();
-            let is_stale = self.slots[i].plan.replica_mode == ReplicaMode::Stale;
+            let id = self.sms[i].id.unwrap();
+            let is_stale = self.sms[i].plan.replica_mode == ReplicaMode::Stale;
             // A stale replica is detected only when it is completed.
             let answer = is_stale.then_some(false);
             // After the load the standby does not follow its master, which may change records before a second load.
@@ -432,7 +432,7 @@ impl Simulation {
                 sm.end_load(restored, answer, now);
                 (prepared, all_of)
             });
-            let slot = &mut self.slots[i];
+            let slot = &mut self.sms[i];
             (slot.loaded_from, slot.loaded_term) = prepared.unwrap_or_default();
             slot.own_term = None;
             (slot.leader, slot.replica) = (None, frozen);
@@ -443,7 +443,7 @@ impl Simulation {
     fn update_followed_masters(&mut self) {
         for i in self.running() {
             if self.is_master(i) && !self.sm(i).is_some_and(Sm::awaits_replica) {
-                (self.slots[i].leader, self.slots[i].replica) = (None, None);
+                (self.sms[i].leader, self.sms[i].replica) = (None, None);
             }
         }
         for (_, sms) in &*self.fragments() {
@@ -452,14 +452,14 @@ impl Simulation {
                 continue;
             };
             for i in sms.iter().copied() {
-                let slot = &self.slots[i];
-                let stays = masters.iter().any(|m| slot.leader == self.slots[*m].id);
+                let slot = &self.sms[i];
+                let stays = masters.iter().any(|m| slot.leader == self.sms[*m].id);
                 if self.role(i) == Some(SmState::Standby) && !stays {
-                    let leader = self.slots[first].id;
-                    let peer = self.slots[first].guid;
+                    let leader = self.sms[first].id;
+                    let peer = self.sms[first].guid;
                     let knows = slot.plan.replica_mode != ReplicaMode::Absent;
-                    self.slots[i].leader = leader;
-                    self.slots[i].replica = None;
+                    self.sms[i].leader = leader;
+                    self.sms[i].replica = None;
                     if knows {
                         self.command(i, Input::Replica(ReplicaEvent::InSync(peer)));
                     }
@@ -471,7 +471,7 @@ impl Simulation {
     /// The subnet fragments with running SMs, and these SMs.
     pub(crate) fn fragments(&self) -> Rc<Fragments> {
         let running = self.running().into_iter();
-        let running = running.map(|i| (i, self.slots[i].plan.at.node));
+        let running = running.map(|i| (i, self.sms[i].plan.at.node));
         self.fragment_cache
             .fragments(self.lab.world.fabric(), running.collect())
     }
@@ -505,7 +505,7 @@ impl Simulation {
     }
 
     pub(crate) fn command(&mut self, i: usize, input: Input) {
-        if let Some(id) = self.slots[i].id {
+        if let Some(id) = self.sms[i].id {
             self.lab.world.with_sm(id, |sm, now| sm.command(input, now));
         }
     }
@@ -514,7 +514,7 @@ impl Simulation {
     pub(crate) fn sm_locations(&self) -> Vec<SmLocation> {
         let running = self.running().into_iter();
         running
-            .filter_map(|i| Some((self.slots[i].plan.at, self.slots[i].id?)))
+            .filter_map(|i| Some((self.sms[i].plan.at, self.sms[i].id?)))
             .collect()
     }
 
@@ -613,7 +613,7 @@ impl Simulation {
     }
 
     pub(crate) fn set_store_fault(&mut self, i: usize, fault: StoreFault) {
-        if let Some(id) = self.slots[i].id {
+        if let Some(id) = self.sms[i].id {
             self.lab
                 .world
                 .with_sm(id, |sm, now| sm.set_store_fault(fault, now));
@@ -623,10 +623,10 @@ impl Simulation {
     /// Processes new events of all SMs.
     pub(crate) fn process_events(&mut self) {
         for i in self.running() {
-            let Some(sm) = self.slots[i].id.and_then(|id| self.lab.world.sm(id)) else {
+            let Some(sm) = self.sms[i].id.and_then(|id| self.lab.world.sm(id)) else {
                 continue;
             };
-            let slot = &mut self.slots[i];
+            let slot = &mut self.sms[i];
             for event in &sm.events[slot.events_read..] {
                 slot.sweeps += usize::from(matches!(event, Event::SweepCompleted(_)));
                 if let Event::RoleChanged { state, .. } = event {

@@ -124,7 +124,7 @@ fn every_node_responds_on_a_directed_route(fabric: &SavedFabric) -> Result<(), S
     Ok(())
 }
 
-/// In virtual time, with the default configuration: one clean sweep, and no violation found by the simulator's
+/// In virtual time, with the default configuration: one sweep without problems, and no violation found by the simulator's
 /// oracles.
 fn comes_up_in_process(fabric: &SavedFabric) -> Result<(), String> {
     let spec = read(&fabric.text)?;
