@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ferrosm_mad::ids::PortNum;
 
-use super::switch_graph::{FAR, SwitchGraph};
+use super::switch_graph::{UNREACHED, SwitchGraph};
 use super::{LidOwners, lft_entry};
 use crate::view::{FabricView, PortLocation};
 
@@ -51,18 +51,18 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
                     return if port == *attached_port {
                         host_hop
                     } else {
-                        FAR
+                        UNREACHED
                     };
                 }
                 let next = graph.neighbours[s].get(port.index()).copied().flatten();
-                next.map_or(FAR, |n| distance[n].saturating_add(1 + host_hop))
+                next.map_or(UNREACHED, |n| distance[n].saturating_add(1 + host_hop))
             };
             let Some(port) = lft_entry(node, *lid) else {
                 writeln!(out, "0x{:04X} : UNREACHABLE", lid.0)?;
                 continue;
             };
             let (hops, shortest) = (hops_via(port), distance[s].saturating_add(host_hop));
-            if hops == FAR {
+            if hops == UNREACHED {
                 writeln!(out, "0x{:04X} : {:03}  : HOPS UNKNOWN", lid.0, port.0)?;
             } else if hops == shortest {
                 writeln!(out, "0x{:04X} : {:03}  : {hops:02}   : yes", lid.0, port.0)?;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::view::FabricView;
 
 /// No path.
-pub(super) const FAR: u16 = u16::MAX;
+pub(super) const UNREACHED: u16 = u16::MAX;
 
 /// Switches in the order of the view, and their neighbours by port.
 pub(super) struct SwitchGraph {
@@ -37,12 +37,12 @@ impl SwitchGraph {
 
     /// Hops from each switch to switch `to`.
     pub(super) fn distances(&self, to: usize) -> Vec<u16> {
-        let mut distance = vec![FAR; self.neighbours.len()];
+        let mut distance = vec![UNREACHED; self.neighbours.len()];
         distance[to] = 0;
         let mut queue = VecDeque::from([to]);
         while let Some(at) = queue.pop_front() {
             for next in self.neighbours[at].iter().copied().flatten() {
-                if distance[next] == FAR {
+                if distance[next] == UNREACHED {
                     distance[next] = distance[at] + 1;
                     queue.push_back(next);
                 }

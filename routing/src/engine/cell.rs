@@ -6,7 +6,7 @@ use crate::work::BudgetExceeded;
 /// Integer type of a cell: a hop count and a flag for paths that start with a climb.
 pub(crate) trait HopCell: Copy + Ord + Send + Sync + 'static {
     /// Unreachable, or not computed yet.
-    const FAR: Self;
+    const UNREACHED: Self;
     /// Zero hops: the destination itself.
     const HERE: Self;
     /// One hop more in the same direction (in any direction in a matrix without up and down).
@@ -22,23 +22,23 @@ pub(crate) trait HopCell: Copy + Ord + Send + Sync + 'static {
 macro_rules! cell {
     ($int:ty) => {
         impl HopCell for $int {
-            const FAR: Self = <$int>::MAX >> 1;
+            const UNREACHED: Self = <$int>::MAX >> 1;
             const HERE: Self = 0;
             #[inline(always)]
             fn farther(self) -> Self {
-                self.min(Self::FAR - 1) + 1
+                self.min(Self::UNREACHED - 1) + 1
             }
             #[inline(always)]
             fn climb(self) -> Self {
-                ((self & Self::FAR).min(Self::FAR - 1) + 1) | !Self::FAR
+                ((self & Self::UNREACHED).min(Self::UNREACHED - 1) + 1) | !Self::UNREACHED
             }
             #[inline(always)]
             fn down(self) -> Self {
-                self & Self::FAR
+                self & Self::UNREACHED
             }
             #[inline(always)]
             fn hops(self) -> usize {
-                usize::from(self & Self::FAR)
+                usize::from(self & Self::UNREACHED)
             }
         }
     };

@@ -310,7 +310,7 @@ fn paths_to<C: HopCell>(
         }
         let mut lowest_first: Vec<usize> = from.ones().collect();
         lowest_first.sort_unstable_by_key(|&v| Reverse(position[v]));
-        let mut hops = vec![C::FAR; n];
+        let mut hops = vec![C::UNREACHED; n];
         let mut is_unreachable = false;
         paths.down_up.clear();
         for v in lowest_first {
@@ -323,9 +323,9 @@ fn paths_to<C: HopCell>(
                     } else if shape[p].up_down {
                         matrix.cell(p, dest).down()
                     } else {
-                        C::FAR
+                        C::UNREACHED
                     };
-                    (cell != C::FAR).then(|| (p, cell.farther()))
+                    (cell != C::UNREACHED).then(|| (p, cell.farther()))
                 })
             };
             let nearest = below().map(|(_, hops)| hops).min();

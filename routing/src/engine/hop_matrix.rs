@@ -35,7 +35,7 @@ impl<C: HopCell> HopMatrix<C> {
     /// Shortest paths without an up/down restriction.
     pub(crate) fn shortest(graph: &Graph) -> Result<Self, EngineStop> {
         let n = graph.len();
-        let mut cells = vec![C::FAR; n * n];
+        let mut cells = vec![C::UNREACHED; n * n];
         // 64 destinations at a time, one bit each. Links are bidirectional, so the row of a destination equals its
         // column.
         cells
@@ -89,7 +89,7 @@ impl<C: HopCell> HopMatrix<C> {
         for (i, &v) in order.iter().enumerate() {
             position[v] = i;
         }
-        let mut cells = vec![C::FAR; n * n];
+        let mut cells = vec![C::UNREACHED; n * n];
         for &v in order.iter().rev() {
             cells[v * n + v] = C::HERE;
             for slot in graph
@@ -104,10 +104,10 @@ impl<C: HopCell> HopMatrix<C> {
             }
         }
         // From the root down: rows above are final, the switch's own row still has descending paths only.
-        let mut climb = vec![C::FAR; n];
+        let mut climb = vec![C::UNREACHED; n];
         let mut must_descend = vec![false; n];
         for &v in order {
-            climb.fill(C::FAR.climb());
+            climb.fill(C::UNREACHED.climb());
             must_descend.fill(false);
             for slot in graph
                 .slots(v)
@@ -124,7 +124,7 @@ impl<C: HopCell> HopMatrix<C> {
             let sums = climb.iter().zip(&must_descend);
             for (own, (&up, &must_descend)) in cells[v * n..][..n].iter_mut().zip(sums) {
                 let may_climb = !must_descend && up.down() <= *own;
-                *own = if *own == C::FAR || may_climb {
+                *own = if *own == C::UNREACHED || may_climb {
                     up
                 } else {
                     *own
@@ -143,7 +143,7 @@ impl<C: HopCell> HopMatrix<C> {
 
     /// On a connected graph, a cell at the limit means that the cell type is too narrow.
     fn checked(self) -> Result<Self, EngineStop> {
-        let limit = C::FAR.hops() - 1;
+        let limit = C::UNREACHED.hops() - 1;
         let fits = self.cells.par_iter().all(|c| c.hops() < limit);
         if fits {
             Ok(self)
@@ -242,7 +242,7 @@ impl HopMatrix<u16> {
         let n = graph.len();
         let mut matrix = Self {
             n,
-            cells: vec![u16::FAR; n * n],
+            cells: vec![u16::UNREACHED; n * n],
             position: None,
             weights,
             down_up: None,

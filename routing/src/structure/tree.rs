@@ -100,7 +100,7 @@ pub(crate) fn tree_in(
     } else {
         ranks::below_roots(graph, &configured)
     };
-    if ranks.rank.contains(&ranks::FAR) {
+    if ranks.rank.contains(&ranks::UNREACHED) {
         return Err(TreeMismatch::Disconnected);
     }
     let rank = ranks.rank;

@@ -55,12 +55,12 @@ impl GridPaths {
                         return (Vec::new(), None);
                     }
                     count_hops(graph, column, dest, hops, stack);
-                    let failed: Vec<usize> = (0..n).filter(|&s| hops[s] == FAR).collect();
+                    let failed: Vec<usize> = (0..n).filter(|&s| hops[s] == UNREACHED).collect();
                     if gap_rule == GapRule::EarlyTurns {
                         return (Vec::new(), failed.first().copied());
                     }
                     connect_by_detours(graph, column, hops, &failed);
-                    let unreached = failed.iter().copied().find(|&s| hops[s] == FAR);
+                    let unreached = failed.iter().copied().find(|&s| hops[s] == UNREACHED);
                     (failed, unreached)
                 },
             )
@@ -113,7 +113,7 @@ impl GridPaths {
 /// Not visited yet; on the current path; without a path to the destination.
 const OPEN: usize = usize::MAX;
 const BUSY: usize = usize::MAX - 1;
-const FAR: usize = usize::MAX - 2;
+const UNREACHED: usize = usize::MAX - 2;
 
 /// Slot in dimension order.
 fn toward(
@@ -139,7 +139,7 @@ fn toward(
     NONE
 }
 
-/// Computes the hops of each switch to the destination, [`FAR`] if the slots do not lead there.
+/// Computes the hops of each switch to the destination, [`UNREACHED`] if the slots do not lead there.
 fn count_hops(
     graph: &Graph,
     column: &[u8],
@@ -160,9 +160,9 @@ fn count_hops(
                 None => break,
             }
         }
-        let mut reached = if hops[v] == BUSY { FAR } else { hops[v] };
+        let mut reached = if hops[v] == BUSY { UNREACHED } else { hops[v] };
         while let Some(v) = stack.pop() {
-            reached = if reached == FAR { FAR } else { reached + 1 };
+            reached = if reached == UNREACHED { UNREACHED } else { reached + 1 };
             hops[v] = reached;
         }
     }
@@ -176,7 +176,7 @@ fn connect_by_detours(graph: &Graph, column: &mut [u8], hops: &mut [usize], fail
     let mut frontier = BinaryHeap::new();
     for &v in failed {
         column[v] = NONE;
-        for slot in graph.slots(v).iter().filter(|s| hops[s.peer] != FAR) {
+        for slot in graph.slots(v).iter().filter(|s| hops[s.peer] != UNREACHED) {
             frontier.push(Reverse((hops[slot.peer], graph.lid_rank[slot.peer])));
         }
     }
@@ -188,7 +188,7 @@ fn connect_by_detours(graph: &Graph, column: &mut [u8], hops: &mut [usize], fail
         let v = graph.by_lid[rank];
         for slot in graph.slots(v) {
             let u = slot.peer;
-            if hops[u] != FAR {
+            if hops[u] != UNREACHED {
                 continue;
             }
             let reverse = graph.slots(u).iter().position(|s| s.peer == v);

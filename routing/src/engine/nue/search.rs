@@ -14,7 +14,7 @@ use super::network::{NO_SLOT, Network};
 use crate::channels::{Dependency, DependencyStatus, VirtualLayer, to_u32};
 
 const NONE: u32 = u32::MAX;
-const FAR: u32 = u32::MAX;
+const UNREACHED: u32 = u32::MAX;
 
 /// Whether a search may change the order of channels to shorten paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl<'a> PathSearch<'a> {
         Self {
             net,
             load: vec![0; net.channels.len()],
-            hops: vec![FAR; net.n],
+            hops: vec![UNREACHED; net.n],
             next: vec![NONE; net.n],
             weight: vec![0; net.n],
             levels: Vec::new(),
@@ -66,7 +66,7 @@ impl<'a> PathSearch<'a> {
         policy: ReorderPolicy,
     ) -> Vec<u8> {
         let net = self.net;
-        self.hops.fill(FAR);
+        self.hops.fill(UNREACHED);
         self.next.fill(NONE);
         self.log.clear();
         self.levels.iter_mut().for_each(Vec::clear);
@@ -81,7 +81,7 @@ impl<'a> PathSearch<'a> {
                 level += 1;
             }
             // Repair switches without an admissible neighbour, lowest LID first.
-            while unreached < net.n && self.hops[unreached] != FAR {
+            while unreached < net.n && self.hops[unreached] != UNREACHED {
                 unreached += 1;
             }
             if unreached == net.n {
@@ -125,7 +125,7 @@ impl<'a> PathSearch<'a> {
                 .channels
                 .leaving(v as usize)
                 .map(|c| net.channels.head[c as usize]);
-            neighbours.extend(peers.filter(|&u| self.hops[u as usize] == FAR));
+            neighbours.extend(peers.filter(|&u| self.hops[u as usize] == UNREACHED));
         }
         neighbours.sort_unstable();
         neighbours.dedup();
@@ -179,7 +179,7 @@ impl<'a> PathSearch<'a> {
                 let c = candidates[i];
                 let v = net.channels.head[c as usize] as usize;
                 let position = cdg.position(c as usize);
-                let routed = self.hops[v] != FAR;
+                let routed = self.hops[v] != UNREACHED;
                 if routed && (v == dest || position < cdg.position(self.next[v] as usize)) {
                     let total = steps + self.hops[v];
                     best = Some(best.map_or((total, c), |b| b.min((total, c))));
@@ -213,7 +213,7 @@ impl<'a> PathSearch<'a> {
         loop {
             let v = net.channels.tail[c as usize] as usize;
             hops += 1;
-            let is_new = self.hops[v] == FAR;
+            let is_new = self.hops[v] == UNREACHED;
             self.next[v] = c;
             if is_new {
                 self.hops[v] = hops;

@@ -16,7 +16,7 @@ use crate::topology::Destination;
 use crate::work::BudgetExceeded;
 
 /// Not reached yet.
-const FAR: u32 = u32::MAX;
+const UNREACHED: u32 = u32::MAX;
 
 /// Ports towards the root of a spanning tree, by switch.
 type Up = Vec<Option<PortNum>>;
@@ -172,7 +172,7 @@ fn rebuild_paths(
     is_used: &[bool],
 ) -> bool {
     let (n, dest) = (graph.len(), d.switch.index());
-    let mut hops = vec![FAR; n];
+    let mut hops = vec![UNREACHED; n];
     hops[dest] = 0;
     for from in (0..n).filter(|&v| is_used[v]) {
         let (mut at, mut count) = (from, 0);
@@ -183,9 +183,9 @@ fn rebuild_paths(
         hops[from] = count;
     }
     let mut remaining: Vec<usize> = graph.by_lid.to_vec();
-    remaining.retain(|&v| hops[v] == FAR);
+    remaining.retain(|&v| hops[v] == UNREACHED);
     let mut reached = 0;
-    let mut last = hops.iter().copied().filter(|&h| h != FAR).max();
+    let mut last = hops.iter().copied().filter(|&h| h != UNREACHED).max();
     while !remaining.is_empty() && last.is_some_and(|last| reached <= last) {
         remaining.retain(|&v| {
             let contains_port = |slot: &&Slot| graph.ports(**slot).contains(&ports[v]);

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::engine::graph::Graph;
 
 /// Not reached from any source.
-pub(super) const FAR: u32 = u32::MAX;
+pub(super) const UNREACHED: u32 = u32::MAX;
 
 /// Levels of all switches.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ pub(super) fn below_roots(graph: &Graph, roots: &[usize]) -> Ranks {
     let deepest = depth
         .iter()
         .copied()
-        .filter(|&d| d != FAR)
+        .filter(|&d| d != UNREACHED)
         .max()
         .unwrap_or(0);
     Ranks {
@@ -83,12 +83,12 @@ pub(super) fn below_roots(graph: &Graph, roots: &[usize]) -> Ranks {
 
 /// Hops to the nearest source switch.
 pub(crate) fn distances(graph: &Graph, from: impl Iterator<Item = usize>) -> Vec<u32> {
-    let mut hops = vec![FAR; graph.len()];
+    let mut hops = vec![UNREACHED; graph.len()];
     let mut queue: VecDeque<usize> = from.collect();
     queue.iter().for_each(|&v| hops[v] = 0);
     while let Some(v) = queue.pop_front() {
         for slot in graph.slots(v) {
-            if hops[slot.peer] == FAR {
+            if hops[slot.peer] == UNREACHED {
                 hops[slot.peer] = hops[v] + 1;
                 queue.push_back(slot.peer);
             }
