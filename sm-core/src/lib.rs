@@ -4,7 +4,7 @@
 //! inputs, and a simulator with virtual time can inject any fault.
 //!
 //! ```text
-//!  Discover -> OtherSms -> ReadTables -> Route (job) -> WriteTables -> Arm -> Activate -> idle
+//!  Discover -> SmScan -> ReadTables -> Route (job) -> WriteTables -> Arm -> Activate -> idle
 //!      ^                                                                                  |
 //!      +---- full: start, command, own port      local: trap, light sweep ----------------+
 //! ```

@@ -11,7 +11,7 @@ use crate::subnet::{PortRef, Subnet};
 
 /// The LID assignment.
 ///
-/// Invariant: every change of the map is persisted before a device is sent the new LID.
+/// Invariant: every change of the map is submitted to the store before the new LID is written to a device.
 #[derive(Debug, Default)]
 pub(crate) struct LidTable {
     map: LidMap,

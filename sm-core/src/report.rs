@@ -201,7 +201,7 @@ pub enum Phase {
     /// Reading the tables installed in switches.
     ReadTables,
     /// SMInfo scan of the other SMs.
-    OtherSms,
+    SmScan,
     /// Assigning LIDs and computing routes.
     Route,
     /// Writing forwarding tables.
@@ -218,7 +218,7 @@ impl fmt::Display for Phase {
             Self::Idle => "idle",
             Self::Discover => "discover",
             Self::ReadTables => "read tables",
-            Self::OtherSms => "other SMs",
+            Self::SmScan => "other SMs",
             Self::Route => "route",
             Self::WriteTables => "write tables",
             Self::Arm => "arm links",

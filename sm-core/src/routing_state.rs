@@ -57,7 +57,7 @@ pub(crate) struct RoutingState {
     computed_for: Option<(u64, RoutingInputs)>,
     /// Something that routes depend on has changed since the last job began.
     is_stale: bool,
-    /// The last LFT update was aborted: the next sweep computes routes again, and no sweep is requested for it.
+    /// The last LFT update was aborted: the next sweep computes routes again.
     aborted: Option<AbortedUpdate>,
     /// No LFT update has completed since the last one was aborted.
     has_aborted_before: bool,

@@ -232,7 +232,7 @@ pub struct SaKeys {
 pub struct FileKeys {
     /// State directory; empty for none.
     pub state_dir: String,
-    /// Directory of dumps after each clean sweep; empty for none.
+    /// Directory of dumps after each sweep without problems; empty for none.
     pub dump_dir: String,
     /// pcapng file of all MADs; empty for none.
     pub capture: String,

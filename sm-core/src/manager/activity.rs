@@ -48,10 +48,10 @@ pub(super) enum Activity {
 pub(super) enum SweepPhase {
     Discovery(Discovery),
     SmScan(Discovery),
-    Readback(TableReadback),
+    ReadTables(TableReadback),
     /// A routing job runs; traps that arrive meanwhile are followed up through discovery.
     Routing(Discovery),
-    Tables(Box<TableUpdate>),
+    WriteTables(Box<TableUpdate>),
     /// MFTs are written; reported together with the tables before them.
     Multicast(MftUpdate),
     Arm(Arming),
@@ -90,10 +90,10 @@ impl SweepPhase {
     pub(super) const fn name(&self) -> Phase {
         match self {
             Self::Discovery(_) => Phase::Discover,
-            Self::SmScan(_) => Phase::OtherSms,
-            Self::Readback(_) => Phase::ReadTables,
+            Self::SmScan(_) => Phase::SmScan,
+            Self::ReadTables(_) => Phase::ReadTables,
             Self::Routing(_) => Phase::Route,
-            Self::Tables(_) | Self::Multicast(_) => Phase::WriteTables,
+            Self::WriteTables(_) | Self::Multicast(_) => Phase::WriteTables,
             Self::Arm(_) => Phase::Arm,
             Self::Activate => Phase::Activate,
             Self::InTransition(phase) => *phase,
@@ -206,9 +206,9 @@ impl Activity {
         match &mut self.sweep_mut()?.phase {
             SweepPhase::Discovery(discovery)
             | SweepPhase::SmScan(discovery)
-            | SweepPhase::Readback(TableReadback { discovery, .. })
+            | SweepPhase::ReadTables(TableReadback { discovery, .. })
             | SweepPhase::Routing(discovery) => Some(discovery),
-            SweepPhase::Tables(_)
+            SweepPhase::WriteTables(_)
             | SweepPhase::Multicast(_)
             | SweepPhase::Arm(_)
             | SweepPhase::Activate
@@ -218,7 +218,7 @@ impl Activity {
 
     /// The readback, in its phase.
     pub(super) fn readback(&mut self) -> Option<&mut TableReadback> {
-        if let SweepPhase::Readback(readback) = &mut self.sweep_mut()?.phase {
+        if let SweepPhase::ReadTables(readback) = &mut self.sweep_mut()?.phase {
             Some(readback)
         } else {
             None
@@ -227,7 +227,7 @@ impl Activity {
 
     /// The table update, in its phase.
     pub(super) fn table_update(&mut self) -> Option<&mut TableUpdate> {
-        if let SweepPhase::Tables(update) = &mut self.sweep_mut()?.phase {
+        if let SweepPhase::WriteTables(update) = &mut self.sweep_mut()?.phase {
             Some(update)
         } else {
             None
@@ -267,8 +267,8 @@ impl Activity {
                 SweepPhase::Discovery(_) => ReadPhase::Discovery(sweep.scope.kind()),
                 SweepPhase::Routing(_) => ReadPhase::Routing(sweep.scope.kind()),
                 SweepPhase::SmScan(_)
-                | SweepPhase::Readback(_)
-                | SweepPhase::Tables(_)
+                | SweepPhase::ReadTables(_)
+                | SweepPhase::WriteTables(_)
                 | SweepPhase::Multicast(_)
                 | SweepPhase::Arm(_)
                 | SweepPhase::Activate

@@ -230,7 +230,7 @@ impl SubnetManager {
             None
         } else {
             self.distrust_tables_after_foreign_change();
-            Some(self.begin_querying_sms(discovery))
+            Some(self.begin_sm_scan_of_sweep(discovery))
         }
     }
 }

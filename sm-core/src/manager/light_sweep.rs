@@ -3,55 +3,13 @@
 use super::SubnetManager;
 use super::activity::Activity;
 use crate::event::{Event, Observation};
-use crate::io::LocalPortEvent;
 use crate::mastership;
 use crate::report::QuarantineReason;
-use crate::schedule::{Due, SweepKind};
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
-use ferrosm_mad::attr::SmState;
-
 impl SubnetManager {
-    pub(super) fn request_full_sweep(&mut self) {
-        self.schedule.request(SweepKind::Full);
-    }
-
-    pub(super) fn on_local_port(&mut self, event: LocalPortEvent) {
-        match event {
-            // The SM's own activation of the port causes this event.
-            LocalPortEvent::Up
-                if !matches!(self.activity, Activity::NoLink) && self.role() == SmState::Master => {
-            }
-            // Queued requests would reach the fabric when the link is back, and another SM may be master by then.
-            LocalPortEvent::Down if self.activity.configures() => self.begin_full_sweep(),
-            LocalPortEvent::Up | LocalPortEvent::Down => self.request_full_sweep(),
-            LocalPortEvent::Changed => {
-                if let Some(local) = self.subnet.local() {
-                    self.schedule.reread_port(local);
-                    self.request_local_sweep();
-                }
-            }
-        }
-    }
-
-    /// No request is outstanding: begins the sweep that is due.
-    pub(super) fn on_idle(&mut self) {
-        if matches!(self.activity, Activity::Standby) {
-            // A standby only polls the master.
-            self.schedule.cancel();
-        }
-        let may_sweep = self.activity.is_idle() && self.is_master();
-        match self.schedule.next(self.now, may_sweep) {
-            Due::Full => self.begin_full_sweep(),
-            Due::Local => self.begin_local_sweep(),
-            Due::Light if matches!(self.activity, Activity::NoLink) => self.begin_full_sweep(),
-            Due::Light if may_sweep => self.begin_light_sweep(),
-            Due::Light | Due::Nothing => {}
-        }
-    }
-
-    fn begin_light_sweep(&mut self) {
+    pub(super) fn begin_light_sweep(&mut self) {
         self.set_activity(Activity::LightSweep);
         self.schedule.begin_light_sweep(self.now);
         let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();

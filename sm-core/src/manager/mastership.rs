@@ -29,7 +29,8 @@ impl SubnetManager {
         self.mastership.role()
     }
 
-    /// Whether this SM configures the subnet now.
+    /// Whether this SM configures the subnet now. Also true while it awaits its replica ([`Activity::AwaitReplica`]), when no sweep
+    /// runs.
     pub(super) fn is_master(&self) -> bool {
         self.mastership.may_write()
             && !self.read_only
@@ -102,7 +103,7 @@ impl SubnetManager {
                 MastershipAction::SendUntracked(op) => self.send_untracked(op),
                 MastershipAction::Yield if matches!(self.activity, Activity::AwaitMastership) => {}
                 MastershipAction::Yield => self.abandon_for(Activity::AwaitMastership),
-                MastershipAction::EnterStandby => {
+                MastershipAction::LeaveSubnet => {
                     self.abandon_for(Activity::Standby);
                     self.schedule.cancel();
                 }
@@ -312,8 +313,8 @@ impl SubnetManager {
     }
 
     /// The SMInfo scan of a sweep.
-    pub(super) fn begin_querying_sms(&mut self, mut discovery: Discovery) -> SweepPhase {
-        self.begin_phase(Phase::OtherSms);
+    pub(super) fn begin_sm_scan_of_sweep(&mut self, mut discovery: Discovery) -> SweepPhase {
+        self.begin_phase(Phase::SmScan);
         discovery.begin_sm_scan();
         let local = self.activity.is_local_sweep();
         with_ctx!(self, |ctx| self.mastership.query_sms_in_sweep(ctx, local));
@@ -321,7 +322,7 @@ impl SubnetManager {
     }
 
     /// The SMs have responded. The sweep waits while mastership is undecided; `None` if another sweep began.
-    pub(super) fn finish_querying_sms(&mut self, discovery: Discovery) -> Option<SweepPhase> {
+    pub(super) fn finish_sm_scan_of_sweep(&mut self, discovery: Discovery) -> Option<SweepPhase> {
         let sweep = self.last_sweep.number;
         self.compare_sms();
         if self.last_sweep.number != sweep {

@@ -1,7 +1,8 @@
 //! The subnet manager as one value: composition of its components, and dispatch of inputs.
 //!
 //! This file holds the components, the contract with the driver, and the order of activities. The calls of the components are in the files
-//! of their activity: [`discover`], [`sweep`], [`table_update`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`] and [`sa`].
+//! of their activity: [`discover`], [`sweep`], [`table_update`], [`idle`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`] and
+//! [`sa`].
 
 /// Runs `$body` with the context of a component, then applies its effects on other components.
 macro_rules! with_ctx {
@@ -53,6 +54,7 @@ mod commands;
 mod discover;
 mod dispatch;
 mod effects;
+mod idle;
 mod light_sweep;
 mod mastership;
 mod multicast;

@@ -67,7 +67,7 @@ impl SubnetManager {
                     .arbitration_payload(&self.subnet, &self.cfg, p, block)
             }
             SmpOp::SetPKeyTable(p, block) => {
-                let SweepPhase::Tables(update) = &self.activity.sweep()?.phase else {
+                let SweepPhase::WriteTables(update) = &self.activity.sweep()?.phase else {
                     return None;
                 };
                 update.partitions.payload(p, block)

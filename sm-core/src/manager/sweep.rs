@@ -48,10 +48,10 @@ impl SubnetManager {
         };
         let next = match sweep.take_phase() {
             SweepPhase::Discovery(discovery) => self.finish_discovery(discovery),
-            SweepPhase::SmScan(discovery) => self.finish_querying_sms(discovery),
-            SweepPhase::Readback(readback) => Some(self.finish_reading(readback)),
+            SweepPhase::SmScan(discovery) => self.finish_sm_scan_of_sweep(discovery),
+            SweepPhase::ReadTables(readback) => Some(self.finish_reading(readback)),
             SweepPhase::Routing(discovery) => self.continue_routing(discovery),
-            SweepPhase::Tables(update) => Some(self.continue_tables(update)),
+            SweepPhase::WriteTables(update) => Some(self.continue_tables(update)),
             SweepPhase::Multicast(update) => Some(self.continue_multicast(update)),
             SweepPhase::Arm(arming) => Some(self.begin_activation(arming)),
             SweepPhase::Activate => {
@@ -195,7 +195,7 @@ impl SubnetManager {
         for n in changed {
             self.enqueue(SmpOp::ClearPortStateChange(n));
         }
-        SweepPhase::Readback(TableReadback {
+        SweepPhase::ReadTables(TableReadback {
             lfts,
             mfts,
             discovery,
@@ -270,7 +270,7 @@ impl SubnetManager {
         with_ctx!(self, |ctx| discovery.remove_absent(ctx));
         self.report_additions();
         Some(if has_unscanned_nodes {
-            self.begin_querying_sms(discovery)
+            self.begin_sm_scan_of_sweep(discovery)
         } else {
             self.begin_routing(discovery)
         })

@@ -37,7 +37,7 @@ impl SubnetManager {
         } else {
             self.write_vls_and_lfts(&mut update);
         }
-        SweepPhase::Tables(update)
+        SweepPhase::WriteTables(update)
     }
 
     /// Writes the PortInfo parameters of a port that link setup does not configure: port 0 of a switch, or the SM's own port without a
@@ -90,7 +90,7 @@ impl SubnetManager {
         }
         let lfts = &mut update.lfts;
         if !self.smps.is_idle() || with_ctx!(self, |ctx| lfts.write_next_stage(ctx)) {
-            return SweepPhase::Tables(update);
+            return SweepPhase::WriteTables(update);
         }
         match lfts.poll_drain(self.now, self.cfg.packet_life_time) {
             DrainState::None => {
@@ -98,13 +98,13 @@ impl SubnetManager {
                     with_ctx!(self, |ctx| update.partitions.write_late(ctx, scope));
                 }
                 if !self.smps.is_idle() {
-                    return SweepPhase::Tables(update);
+                    return SweepPhase::WriteTables(update);
                 }
                 self.routing.on_tables_written();
                 self.finish_tables(*update);
                 self.begin_multicast()
             }
-            DrainState::Draining => SweepPhase::Tables(update),
+            DrainState::Draining => SweepPhase::WriteTables(update),
             DrainState::Over(after) => {
                 let (tables, routing) = lfts.begin_after_drain(*after);
                 self.routing.replace_desired(tables);
@@ -149,7 +149,7 @@ impl SubnetManager {
     /// When the tables after a drain can be written; `None` if no drain is in progress.
     pub(super) fn drained_at(&self) -> Option<Instant> {
         match self.activity.sweep().map(|sweep| &sweep.phase) {
-            Some(SweepPhase::Tables(update)) => update.lfts.drained_at(),
+            Some(SweepPhase::WriteTables(update)) => update.lfts.drained_at(),
             _ => None,
         }
     }

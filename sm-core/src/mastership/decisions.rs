@@ -37,7 +37,8 @@ pub(crate) struct Origin<'a> {
 }
 
 impl Mastership {
-    /// Steps the election. The manager executes `actions`, then has [`Self::carry_out`] carry out each decision.
+    /// Steps the election. The manager executes `actions`, then has [`Self::carry_out`] carry out the decisions in order, and finally
+    /// begins the sweep, if [`Step::needs_sweep`].
     pub(crate) fn step<'a>(
         &mut self,
         ctx: &Ctx<'_>,
@@ -100,7 +101,7 @@ impl Mastership {
                 self.request_replica(ctx);
                 Vec::new()
             }
-            // Carried out with the step ([`Step::needs_sweep`]).
+            // The manager begins the sweep after all decisions of the step ([`Step::needs_sweep`]).
             Decision::Sweep => Vec::new(),
             Decision::ScanSms => {
                 self.sm_scan_pending = true;
@@ -145,7 +146,7 @@ impl Mastership {
         if matches!(state, SmState::Standby | SmState::NotActive) {
             self.is_new = false;
             self.sm_scan_pending = false;
-            actions.push(MastershipAction::EnterStandby);
+            actions.push(MastershipAction::LeaveSubnet);
         }
         if state != SmState::Master || matches!(reason, RoleChangeReason::HandoverReceived(_)) {
             // Another SM is master, or was until now: this SM will be new to clients when it is master.

@@ -51,8 +51,8 @@ pub(crate) enum MastershipAction {
     SendUntracked(SmpOp),
     /// Abandon what is in progress, and write nothing until this SM is known to be master.
     Yield,
-    /// Abandon what is in progress, and leave the subnet to another SM.
-    EnterStandby,
+    /// Abandon what is in progress, and leave the subnet to another SM: this SM is standby or not active.
+    LeaveSubnet,
     /// Abandon what is in progress until the replica is loaded.
     AwaitReplica,
     /// Abandon the SMInfo scan in progress.

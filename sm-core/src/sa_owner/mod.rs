@@ -4,7 +4,7 @@
 //! master, and before that sweep's ports become Active. It withdraws it when mastership ends. It answers requests that need more than
 //! a view, and sends reports to subscribers.
 //!
-//! Invariants: a registration is persisted before the client's reply. Registrations are those of the current mastership, restored or
+//! Invariants: a registration is submitted to the store before the client's reply, which waits until it is durable. Registrations are those of the current mastership, restored or
 //! replicated; those of another master are cleared.
 
 mod partition_groups;

@@ -112,7 +112,7 @@ pub struct Port {
     pub enforces_p_keys: bool,
     /// Blocks of VLArbitrationTable that this SM has written.
     pub vl_arbitration: VlArbitrationBlocks,
-    /// Why it is quarantined, if it is.
+    /// The reason of its quarantine. On a switch port it concerns the node behind the port, on a CA or router port the port itself.
     pub quarantine: Option<Box<QuarantineReason>>,
 }
 

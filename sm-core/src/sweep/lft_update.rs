@@ -75,8 +75,8 @@ pub(crate) struct LftUpdate {
     stages: VecDeque<Vec<LftBlockRef>>,
     /// The blocks of all stages.
     staged: BTreeSet<LftBlockRef>,
-    /// Blocks without a response, by switch.
-    outstanding: BTreeMap<NodeIdx, usize>,
+    /// Number of blocks that have not been written and acknowledged yet, by switch.
+    unfinished: BTreeMap<NodeIdx, usize>,
     /// Blocks that were not accepted.
     rejected: BTreeSet<LftBlockRef>,
     /// The port whose rejected write blocks the remaining stages.
@@ -180,7 +180,7 @@ impl LftUpdate {
             write_top(ctx, n, top);
             return;
         }
-        self.outstanding.insert(n, blocks.len());
+        self.unfinished.insert(n, blocks.len());
         for block in blocks {
             if !self.staged.contains(&(n, block)) {
                 ctx.smps.enqueue(SmpOp::SetLft(n, block));
@@ -193,7 +193,7 @@ impl LftUpdate {
         while let Some(stage) = self.stages.pop_front() {
             let blocks = stage.into_iter();
             let differ: Vec<LftBlockRef> = blocks
-                .filter(|(n, _)| self.outstanding.contains_key(n))
+                .filter(|(n, _)| self.unfinished.contains_key(n))
                 .collect();
             if !differ.is_empty() {
                 for (n, block) in differ {
@@ -244,7 +244,7 @@ impl LftUpdate {
     ) -> Option<NodeLfts> {
         let waiting: BTreeSet<LftBlockRef> = self.stages.drain(..).flatten().collect();
         let drain = self.drain.take();
-        for (n, _) in core::mem::take(&mut self.outstanding) {
+        for (n, _) in core::mem::take(&mut self.unfinished) {
             let rejected = blocks_of(&self.rejected, n);
             if let Some(node) = ctx.fabric.get_mut(n) {
                 let mut unwritten = rejected.clone();
@@ -269,7 +269,7 @@ impl LftUpdate {
 
     /// The sweep is abandoned: tables with blocks whose Sets have no response are unknown.
     pub(crate) fn abandon(&self, fabric: &mut Subnet) {
-        for n in self.outstanding.keys() {
+        for n in self.unfinished.keys() {
             if let Some(node) = fabric.get_mut(*n)
                 && let Some(installed) = node.installed.take()
             {
@@ -296,14 +296,14 @@ impl LftUpdate {
             ctx.effects.reread_switches.insert(n);
             ctx.effects.problem(port0, kind);
         }
-        let Some(outstanding) = self.outstanding.get_mut(&n) else {
+        let Some(unfinished) = self.unfinished.get_mut(&n) else {
             return;
         };
-        *outstanding -= 1;
-        if *outstanding > 0 {
+        *unfinished -= 1;
+        if *unfinished > 0 {
             return;
         }
-        self.outstanding.remove(&n);
+        self.unfinished.remove(&n);
         let rejected = blocks_of(&self.rejected, n);
         if let Some(node) = ctx.fabric.get_mut(n) {
             if rejected.is_empty() {
