@@ -28,7 +28,7 @@ Options follow after a semicolon, such as `fat-tree:8;drop=0.1;seed=2`:
   drop=F         remove the fraction F (0 to 1) of the links between switches
   parallel=N     N links instead of each link between switches
   planes=N       N copies of all switches; host port n is in plane n
-  components=N      N unconnected copies
+  components=N   N unconnected copies
   spine-hosts=N  N more hosts, on switches without hosts
   loopbacks=N    N links from a switch to itself
   plugs=N        N ports that are connected to themselves

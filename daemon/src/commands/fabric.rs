@@ -12,7 +12,7 @@ use tracing::warn;
 use crate::failure::Failure;
 use ferrosm_opensm_compat::keyword::nearest_keyword;
 
-/// An example of each shape.
+/// An example of each topology.
 const EXAMPLES: [(&str, &str); 16] = [
     ("fat-tree", "fat-tree:8"),
     ("fat-tree2", "fat-tree2:36,36,18"),
@@ -35,7 +35,7 @@ const EXAMPLES: [(&str, &str); 16] = [
 /// Reads a fabric file or generates a fabric.
 ///
 /// # Errors
-/// Neither a file nor a shape (a usage error), or an invalid file (with the line).
+/// Neither a file nor a topology (a usage error), or an invalid file (with the line).
 pub fn load(text: &str) -> Result<FabricSpec, Failure> {
     let path = Path::new(text);
     match std::fs::read(path) {
@@ -47,7 +47,7 @@ pub fn load(text: &str) -> Result<FabricSpec, Failure> {
     }
 }
 
-/// Error for a text that is neither a file nor a shape, with an example on a second line.
+/// Error for a text that is neither a file nor a topology, with an example on a second line.
 fn usage_error(text: &str, error: &SpecTextError) -> String {
     let shape = text
         .split([':', ';', '?'])
@@ -58,7 +58,7 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
         "the name of the fabric is empty".to_owned()
     } else if is_path(text) {
         format!("there is no file {text}")
-    } else if !matches!(error.problem, SpecProblem::UnknownShape(_)) {
+    } else if !matches!(error.problem, SpecProblem::UnknownTopology(_)) {
         error.to_string()
     } else if let Some(suggestion) = nearest_keyword(shape, EXAMPLES.iter().map(|(name, _)| *name))
     {
@@ -66,7 +66,7 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
     } else if text.contains(':') {
         error.to_string()
     } else {
-        format!("there is no file `{text}`, and no shape of that name")
+        format!("there is no file `{text}`, and no topology of that name")
     };
     let example = EXAMPLES.iter().find(|(name, _)| *name == shape);
     let mut example = example
@@ -76,7 +76,7 @@ fn usage_error(text: &str, error: &SpecTextError) -> String {
         "fat-tree:8;sharp".clone_into(&mut example);
     }
     format!(
-        "{message}\n  A fabric is a file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet) or a shape such as {example}: \
+        "{message}\n  A fabric is a file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet) or a topology such as {example}: \
          `ferrosm demo --help` lists them."
     )
 }

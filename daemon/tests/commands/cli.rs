@@ -73,7 +73,7 @@ fn usage_errors_have_their_own_exit_status() {
     assert!(err.contains("did you mean `updn`?"), "{err}");
 }
 
-/// A text that is neither a file nor a shape: a usage error of one line, and an example.
+/// A text that is neither a file nor a topology: a usage error of one line, and an example.
 #[test]
 fn unknown_fabric_is_a_usage_error_with_an_example() {
     for (text, description, example) in [

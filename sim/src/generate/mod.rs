@@ -84,7 +84,7 @@ pub enum SpecProblem {
         "unknown topology `{0}`, expected fat-tree, fat-tree2, xgft, pgft, rail-pods, torus, mesh, hyperx, dragonfly, \
          dragonfly+, slim-fly, random, ring, star, single-switch or back-to-back"
     )]
-    UnknownShape(String),
+    UnknownTopology(String),
     /// Wrong number of parameters.
     #[error("expected {0}")]
     Form(&'static str),
@@ -176,7 +176,7 @@ fn plan_shape(name: &str, text: &str) -> Result<Plan, SpecProblem> {
         "ring" => shapes::ring(numbers),
         "star" | "single-switch" => shapes::star(numbers),
         "back-to-back" => shapes::back_to_back(numbers),
-        other => Err(SpecProblem::UnknownShape(other.to_owned())),
+        other => Err(SpecProblem::UnknownTopology(other.to_owned())),
     }
 }
 
