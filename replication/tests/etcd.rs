@@ -85,7 +85,7 @@ impl Node {
         assert_eq!(self.store.records(), other.store.records());
     }
 
-    fn replaced(&self) -> usize {
+    fn snapshots_loaded(&self) -> usize {
         self.store.replaced.load(Ordering::SeqCst)
     }
 
@@ -110,7 +110,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
     let mut standby = Node::new(2, &cluster).standby();
     standby.expect_in_sync(1);
     standby.wait_for_equal_records(&master);
-    let replaced = standby.replaced();
+    let replaced = standby.snapshots_loaded();
     for n in 0..500 {
         master.commit(vec![put_record(n / 3, n + 1000), put_record(n, 7)]);
     }
@@ -126,7 +126,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
     ]);
     master.wait_until_acknowledged();
     standby.wait_for_equal_records(&master);
-    assert_eq!(standby.replaced(), replaced, "by batches");
+    assert_eq!(standby.snapshots_loaded(), replaced, "by batches");
     assert_eq!(
         standby
             .replication
@@ -204,19 +204,19 @@ fn death_is_detected_within_a_second_without_loss() {
     third.expect("another history", |e| {
         *e == ReplicationEvent::InSync { guid: 2 }
     });
-    let before = third.replaced();
+    let before = third.snapshots_loaded();
     second.commit(vec![put_record(6000, 6000)]);
     second.wait_until_acknowledged();
     third.wait_for_equal_records(&second);
     assert_eq!(
-        third.replaced(),
+        third.snapshots_loaded(),
         before,
         "a standby that followed needs no snapshot"
     );
     let mut old = Node::start(settings(1, cluster.endpoints()), &first.store).standby();
     old.expect_in_sync(2);
     old.wait_for_equal_records(&second);
-    assert_eq!(old.replaced(), 1, "diverged tail");
+    assert_eq!(old.snapshots_loaded(), 1, "diverged tail");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn handover_loses_nothing_and_is_reported_with_its_reason() {
     first.expect_in_sync(2);
     second.commit(vec![put_record(1, 77)]);
     first.wait_for_equal_records(&second);
-    assert_eq!(first.replaced(), 0);
+    assert_eq!(first.snapshots_loaded(), 0);
 }
 
 #[test]

@@ -83,7 +83,9 @@ impl fmt::Display for Observation {
             Self::ReplicaTimedOut => {
                 f.write_str("replica not loaded in time: continuing without it")
             }
-            Self::ReplicaUnavailable => f.write_str("replica unavailable"),
+            Self::ReplicaUnavailable => {
+                f.write_str("replica unavailable: a handover is accepted without it")
+            }
             Self::RestoredViewUsed { age } => write!(
                 f,
                 "SA replies from saved topology until the first sweep is complete: {} s old",
@@ -101,7 +103,7 @@ impl fmt::Display for Observation {
             ),
             Self::GroupParametersChanged { hosts } => write!(
                 f,
-                "group SL, MTU or rate changed: {hosts} hosts sent ClientReregister"
+                "group SL, MTU or rate changed: ClientReregister sent to {hosts} hosts"
             ),
             Self::AliasGuidsRejected {
                 port,
@@ -111,9 +113,9 @@ impl fmt::Display for Observation {
             Self::LinkMoved(port) => {
                 write!(f, "link moved: {port} is linked to another port")
             }
-            Self::InconsistencyFound => {
-                f.write_str("contradictory responses received: full sweep follows")
-            }
+            Self::InconsistencyFound => f.write_str(
+                "requests timed out or links contradicted each other: full sweep follows",
+            ),
             Self::ChangesFound { switches, ports } => {
                 write!(
                     f,
@@ -172,7 +174,7 @@ impl fmt::Display for ViewMismatch {
             Self::AnotherPort => "it was saved for another port or subnet",
             Self::AnotherLid => "the port of this SM has another LID since",
             Self::AnotherPrefix => "the port of this SM has another subnet prefix since",
-            Self::AnotherMaster => "another SM was master since it was saved",
+            Self::AnotherMaster => "another SM has been master since it was saved",
             Self::AnotherSubnet => "it is of another subnet",
             Self::PortAbsent => "the former master had not found the port of this SM",
             Self::AnotherLidInReplica => "the port of this SM had another LID at the former master",

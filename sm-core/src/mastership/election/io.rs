@@ -324,7 +324,10 @@ impl fmt::Display for ElectionNotice {
                 "SM {g} ignored: SM_Key mismatch; if it is master too, both configure this subnet until they have the same sm.sm-key"
             ),
             Self::SmNotAllowed(g, state) => {
-                write!(f, "SM {g} ({state}) ignored: not in sm.allowed-guids; it may still write to the fabric")
+                write!(
+                    f,
+                    "SM {g} ({state}) ignored: not in sm.allowed-guids; it may still write to the fabric"
+                )
             }
             Self::IgnoredSmGone(g) => write!(f, "ignored SM {g} is gone"),
             Self::HandoverNotTaken(g) => write!(f, "SM {g} did not take over"),
