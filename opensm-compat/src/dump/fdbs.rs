@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ferrosm_mad::ids::PortNum;
 
-use super::switch_graph::{UNREACHED, SwitchGraph};
+use super::switch_graph::{SwitchGraph, UNREACHED};
 use super::{LidOwners, lft_entry};
 use crate::view::{FabricView, PortLocation};
 

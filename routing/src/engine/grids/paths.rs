@@ -162,7 +162,11 @@ fn count_hops(
         }
         let mut reached = if hops[v] == BUSY { UNREACHED } else { hops[v] };
         while let Some(v) = stack.pop() {
-            reached = if reached == UNREACHED { UNREACHED } else { reached + 1 };
+            reached = if reached == UNREACHED {
+                UNREACHED
+            } else {
+                reached + 1
+            };
             hops[v] = reached;
         }
     }
