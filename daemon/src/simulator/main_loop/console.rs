@@ -103,8 +103,8 @@ fn run_query(simulator: &SimulatorLoop, query: &Query) -> Result<String, String>
             + "  lids        GUID, base LID and LMC of every end port, from the devices\n"
             + "\nWords:\n  NODE        name, GUID, or index from 0; names with blanks or a leading digit in quotes: \"host 1\"\n"
             + "  PORT        NODE[PORT NUMBER], such as leaf-0-0[1]\n"
-            + "  CABLE       PORT: both directions of its link; `into PORT`, `out-of PORT`: one direction\n"
-            + "  PLACE       all (default), NODE or CABLE\n  TIME        such as 100ms, 1.5s, 2min\n  CHANCE      such as 20%\n"
+            + "  LINK        PORT: both directions of its link; `into PORT`, `out-of PORT`: one direction\n"
+            + "  SCOPE       all (default), NODE or LINK\n  TIME        such as 100ms, 1.5s, 2min\n  PERCENT     such as 20%\n"
             + "  KIND        data, status, tid, attribute, modifier or any\n"),
         Query::Status => Ok(status(simulator)),
         Query::Clients => Ok(clients(simulator)),
