@@ -292,7 +292,7 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
             Some(Input::Peer(PeerEvent::Ferrosm(sm(guid))))
         }
         ReplicationEvent::StandbyLost { guid, reason } => {
-            warn!(sm = %sm(guid), %reason, "standby replica lost");
+            warn!(sm = %sm(guid), %reason, "standby out of sync");
             None
         }
         ReplicationEvent::ProtectionLost(why) => {

@@ -141,7 +141,7 @@ const fn trap_name(number: u16) -> &'static str {
         129 => "local link integrity threshold",
         130 => "excessive buffer overrun threshold",
         131 => "flow control update watchdog",
-        144 => "capability mask or NodeDescription change",
+        144 => "capability mask, NodeDescription, link settings or SM priority change",
         145 => "SystemImageGUID change",
         256 => "bad M_Key",
         257 => "bad P_Key",
@@ -187,7 +187,7 @@ fn observation(observation: &Observation) {
         Observation::ForeignMaster { port, master } => {
             info!(%port, master_lid = master.0, "foreign master found");
         }
-        Observation::ProcessStalled => info!("role re-verified after stall"),
+        Observation::ProcessStalled => info!("verifying role after stall"),
         Observation::ReplicaTimedOut => warn!("replica not loaded in time"),
         Observation::ReplicaUnavailable => warn!("replica unavailable"),
         Observation::RestoredViewUsed { age } => {
@@ -221,8 +221,8 @@ fn observation(observation: &Observation) {
         } => warn!(%port, block, reason = failure.to_string(), "alias GUIDs rejected"),
         Observation::LinkMoved(port) => info!(%port, "link moved"),
         Observation::InconsistencyFound => {
-            let effect = "the whole fabric is swept";
-            info!(effect, "contradictory responses received");
+            let effect = "full sweep follows";
+            info!(effect, "missing or contradictory responses");
         }
         Observation::ChangesFound { switches, ports } => {
             info!(switches, ports, "local sweep of changed parts scheduled");
@@ -287,16 +287,17 @@ fn sweep(r: &SweepReport, role: SmState) {
     log_problems(r);
 }
 
-/// Logs the problems of a sweep.
+/// Logs the problems and notes of a sweep.
 pub fn log_problems(r: &SweepReport) {
     let (listed, suppressed) = report::first_problems(&r.problems);
     for problem in listed {
-        warn!(
-            kind = problem.kind.name(),
-            location = %problem.location,
-            detail = problem.kind.to_string(),
-            "sweep problem"
-        );
+        let (kind, location) = (problem.kind.name(), &problem.location);
+        let detail = problem.kind.to_string();
+        if problem.kind.is_severe() {
+            warn!(kind, %location, detail, "sweep problem");
+        } else {
+            info!(kind, %location, detail, "sweep note");
+        }
     }
     if suppressed > 0 {
         warn!(suppressed, "further sweep problems");
