@@ -14,7 +14,7 @@ pub(crate) struct Config {
     pub(crate) socket: OsString,
     /// `FERROSM_SIM_NODES`: names or GUIDs of this host's CAs, one per line.
     pub(crate) nodes: Vec<String>,
-    /// `FERROSM_SIM_SYSFS`: the skeleton, a directory with `class/infiniband...` and `dev/infiniband`, for
+    /// `FERROSM_SIM_SYSFS`: the sysfs directory, with `class/infiniband...` and `dev/infiniband`, for
     /// accesses that do not go to the server.
     pub(crate) sysfs: Option<OsString>,
     /// `FERROSM_ATTACH_SPIN_US`: time of polling for a reply before sleeping.

@@ -76,15 +76,15 @@ fn device_number(name: &str, prefix: &str) -> Option<u32> {
 }
 
 impl SimulatedPath {
-    /// Path in the skeleton directory.
-    pub(crate) fn in_skeleton(&self, skeleton: &OsStr) -> Option<CString> {
+    /// Path in the sysfs directory.
+    pub(crate) fn in_sysfs_directory(&self, sysfs_directory: &OsStr) -> Option<CString> {
         let relative = match self {
             Self::Umad(index) => format!("/dev/infiniband/umad{index}"),
             Self::Issm(index) => format!("/dev/infiniband/issm{index}"),
             Self::Sys(path) => format!("/class/{path}"),
             Self::Dev(path) => format!("/dev/infiniband/{path}"),
         };
-        let mut buffer = skeleton.as_bytes().to_vec();
+        let mut buffer = sysfs_directory.as_bytes().to_vec();
         buffer.extend_from_slice(relative.as_bytes());
         CString::new(buffer).ok()
     }
@@ -133,7 +133,7 @@ mod tests {
             assert_eq!(classify(path.as_bytes()), expected, "{path}");
         }
         let path = classify(b"/sys/class/infiniband/a")
-            .and_then(|simulated| simulated.in_skeleton("/t".as_ref()));
+            .and_then(|simulated| simulated.in_sysfs_directory("/t".as_ref()));
         assert_eq!(path.as_deref(), Some(c"/t/class/infiniband/a"));
     }
 }

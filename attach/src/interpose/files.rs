@@ -1,4 +1,4 @@
-//! Directories and file attributes: redirected to the skeleton.
+//! Directories and file attributes: redirected to the sysfs directory.
 //!
 //! `readdir` and other functions of a directory stream are not replaced, because the stream reads a real directory.
 
@@ -6,16 +6,16 @@ use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 
 use libc::{DIR, size_t, ssize_t};
 
-use super::skeleton_path;
+use super::sysfs_directory_path;
 
-/// The path to use: that of the skeleton, or the program's own. `path_buffer` must live as long as the result.
+/// The path to use: that of the sysfs directory, or the program's own. `path_buffer` must live as long as the result.
 ///
 /// # Safety
 ///
 /// `path` is null or a terminated string.
 unsafe fn redirect(path: *const c_char, path_buffer: &mut Option<CString>) -> *const c_char {
     // SAFETY: promised by the caller.
-    *path_buffer = unsafe { skeleton_path(path) };
+    *path_buffer = unsafe { sysfs_directory_path(path) };
     path_buffer
         .as_ref()
         .map_or(path, |redirect| redirect.as_ptr())
@@ -28,7 +28,7 @@ macro_rules! replace_path {
             -> $result:ty, else $failed:expr;
     )*) => {
         replace! {$(
-            #[doc = concat!("`", stringify!($name), "` of libc, in the skeleton.")]
+            #[doc = concat!("`", stringify!($name), "` of libc, in the sysfs directory.")]
             fn $name(next; $($before: $before_kind,)* path: *const c_char $(, $after: $after_kind)*)
                 -> $result, else $failed; {
                 let mut path_buffer = None;

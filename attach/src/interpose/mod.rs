@@ -84,13 +84,13 @@ unsafe fn simulated_path(path: *const c_char) -> Option<(&'static Config, Simula
     Some((config()?, simulated))
 }
 
-/// The path in the skeleton for a path of the simulated fabric.
+/// The path in the sysfs directory for a path of the simulated fabric.
 ///
 /// # Safety
 ///
 /// `path` is null or a terminated string.
-unsafe fn skeleton_path(path: *const c_char) -> Option<CString> {
+unsafe fn sysfs_directory_path(path: *const c_char) -> Option<CString> {
     // SAFETY: promised by the caller.
     let (config, simulated) = unsafe { simulated_path(path) }?;
-    simulated.in_skeleton(config.sysfs.as_deref()?)
+    simulated.in_sysfs_directory(config.sysfs.as_deref()?)
 }

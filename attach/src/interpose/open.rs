@@ -1,4 +1,4 @@
-//! Opening: devices at the server, sysfs files as memory with their current contents, directories in the skeleton.
+//! Opening: devices at the server, sysfs files as memory with their current contents, directories in the sysfs directory.
 //!
 //! The third argument of `open` is optional in C. If the calling convention passes it in a register (x86-64,
 //! AArch64), it may always be read, and is only passed on.
@@ -18,12 +18,12 @@ use crate::paths::SimulatedPath;
 use crate::server::{ServerError, read_file};
 use crate::table;
 
-use super::{simulated_path, skeleton_path};
+use super::{simulated_path, sysfs_directory_path};
 
 /// Result of opening a path of the simulated fabric.
 enum Opened {
     Done(c_int),
-    /// libc must open the path in the skeleton.
+    /// libc must open the path in the sysfs directory.
     Elsewhere,
 }
 
@@ -47,7 +47,7 @@ fn open_simulated(config: &Config, path: &SimulatedPath, flags: c_int) -> Opened
         }
         SimulatedPath::Sys(path) => match read_file(config, path) {
             Ok(contents) => memory_file(&contents, flags),
-            // A directory, or the server cannot be reached: use the skeleton.
+            // A directory, or the server cannot be reached: use the sysfs directory.
             Err(ServerError::Refused(Errno::NOENT | Errno::ISDIR) | ServerError::Unreachable) => {
                 return Opened::Elsewhere;
             }
@@ -58,19 +58,22 @@ fn open_simulated(config: &Config, path: &SimulatedPath, flags: c_int) -> Opened
     Opened::Done(opened.unwrap_or_else(fail))
 }
 
-/// Applies the owner permissions of the device file in the skeleton, also for root: tests remove a device or its
+/// Applies the owner permissions of the device file in the sysfs directory, also for root: tests remove a device or its
 /// permissions there.
 fn device_permission(config: &Config, path: &SimulatedPath) -> Result<(), Errno> {
-    let file = config.sysfs.as_deref().and_then(|s| path.in_skeleton(s));
+    let file = config
+        .sysfs
+        .as_deref()
+        .and_then(|s| path.in_sysfs_directory(s));
     let directory = config
         .sysfs
         .as_deref()
-        .and_then(|s| SimulatedPath::Dev(String::new()).in_skeleton(s));
+        .and_then(|s| SimulatedPath::Dev(String::new()).in_sysfs_directory(s));
     let (Some(file), Some(directory)) = (file, directory) else {
         return Ok(());
     };
     if rustix::fs::stat(directory.as_c_str()).is_err() {
-        // The skeleton has no device files; the server knows the devices.
+        // The sysfs directory has no device files; the server knows the devices.
         return Ok(());
     }
     let mode = Mode::from_raw_mode(rustix::fs::stat(file.as_c_str())?.st_mode);
@@ -133,7 +136,7 @@ unsafe fn open_any(
             let replacement = config
                 .sysfs
                 .as_deref()
-                .and_then(|sysfs| target.in_skeleton(sysfs));
+                .and_then(|sysfs| target.in_sysfs_directory(sysfs));
             match replacement {
                 Some(replacement) => pass(replacement.as_ptr()),
                 None => fail(Errno::NOENT),
@@ -145,7 +148,7 @@ unsafe fn open_any(
 replace! {
     /// `open(2)`.
     fn open(next; path: *const c_char, flags: c_int, mode: mode_t) -> c_int, else -1; {
-        // SAFETY: the program's arguments, passed on unchanged or with a path in the skeleton.
+        // SAFETY: the program's arguments, passed on unchanged or with a path in the sysfs directory.
         unsafe { open_any(path, flags, |path| next(path, flags, mode)) }
     }
 
@@ -217,7 +220,7 @@ unsafe fn fopen_any(
     // SAFETY: promised by the caller.
     let Some((config, target @ SimulatedPath::Sys(_))) = (unsafe { simulated_path(path) }) else {
         // SAFETY: promised by the caller.
-        let elsewhere = unsafe { skeleton_path(path) };
+        let elsewhere = unsafe { sysfs_directory_path(path) };
         return pass(
             elsewhere
                 .as_ref()
@@ -241,7 +244,7 @@ unsafe fn fopen_any(
         Opened::Done(fd) => unsafe { libc::fdopen(fd, mode) },
         Opened::Elsewhere => {
             // SAFETY: promised by the caller.
-            match unsafe { skeleton_path(path) } {
+            match unsafe { sysfs_directory_path(path) } {
                 Some(replacement) => pass(replacement.as_ptr()),
                 None => {
                     fail(Errno::NOENT);

@@ -39,7 +39,7 @@ fn attached(server: &Server, program: impl AsRef<std::ffi::OsStr>) -> Command {
         .env("LD_PRELOAD", library())
         .env("FERROSM_SIM_SOCKET", server.socket())
         .env("FERROSM_SIM_NODES", "h1\nh2 \"q\"")
-        .env("FERROSM_SIM_SYSFS", server.skeleton());
+        .env("FERROSM_SIM_SYSFS", server.sysfs_directory());
     command
 }
 

@@ -141,7 +141,7 @@ impl Server {
         self.directory.join("socket")
     }
 
-    pub(crate) fn skeleton(&self) -> PathBuf {
+    pub(crate) fn sysfs_directory(&self) -> PathBuf {
         self.directory.join("sysfs")
     }
 
@@ -150,7 +150,7 @@ impl Server {
         self.shared.nodes.lock().unwrap().clone()
     }
 
-    /// Changes the LID in sysfs; the skeleton still has the old file.
+    /// Changes the LID in sysfs; the sysfs directory still has the old file.
     pub(crate) fn set_lid(&self, lid: u32) {
         self.shared.lid.store(lid, Ordering::SeqCst);
     }

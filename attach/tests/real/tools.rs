@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::server::Server;
 use crate::{attached, text};
 
-/// The CA and its port as in the server's files, not as in the skeleton or the real machine.
+/// The CA and its port as in the server's files, not as in the sysfs directory or the real machine.
 #[test]
 fn ibstat_shows_the_simulated_adapter() {
     let server = Server::start("ibstat");

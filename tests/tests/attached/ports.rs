@@ -174,7 +174,7 @@ fn read_only_command_selects_a_port_and_names_it() {
 struct Host {
     sim: FabricServer,
     /// The `/sys` and `/dev` that programs on the host see.
-    skeleton: PathBuf,
+    sysfs_directory: PathBuf,
 }
 
 impl Host {
@@ -183,15 +183,19 @@ impl Host {
         let _ = sim.run_at(HOST, "true", &[]).expect_success();
         let sibling_path = PathBuf::from(format!("{}.d", sim.socket().display()));
         let mut entries = fs::read_dir(sibling_path).unwrap().flatten();
-        let skeleton = entries.find(|e| e.file_name().to_string_lossy().starts_with("host-"));
-        let skeleton = skeleton.unwrap().path();
+        let sysfs_directory =
+            entries.find(|e| e.file_name().to_string_lossy().starts_with("host-"));
+        let sysfs_directory = sysfs_directory.unwrap().path();
         let state = sim.dir().join("state");
         let config = format!(
             "[sweep]\ninterval = \"1s\"\n[files]\nstate-dir = \"{}\"\n",
             state.display()
         );
         fs::write(sim.dir().join("f.toml"), config).unwrap();
-        Self { sim, skeleton }
+        Self {
+            sim,
+            sysfs_directory,
+        }
     }
 
     fn ferrosm(&self, more: &[&str]) -> Running {
@@ -214,12 +218,12 @@ impl Host {
 
     /// Hides a directory of device attributes, as if the driver were not loaded.
     fn hide(&self, class: &str) {
-        let dir = self.skeleton.join("class");
+        let dir = self.sysfs_directory.join("class");
         fs::rename(dir.join(class), dir.join(format!("hidden-{class}"))).unwrap();
     }
 
     fn show(&self, class: &str) {
-        let dir = self.skeleton.join("class");
+        let dir = self.sysfs_directory.join("class");
         fs::rename(dir.join(format!("hidden-{class}")), dir.join(class)).unwrap();
     }
 }
@@ -259,7 +263,7 @@ fn run_once_waits_a_bounded_time_for_the_link() {
 #[test]
 fn port_is_served_without_its_issm_device() {
     let host = Host::new();
-    let issm = host.skeleton.join("dev/infiniband/issm0");
+    let issm = host.sysfs_directory.join("dev/infiniband/issm0");
     let is_sm = || {
         let info = host.sim.run_at(HOST, "smpquery", &["-D", "portinfo", "0"]);
         info.expect_success().stdout.contains("IsSM\n")
