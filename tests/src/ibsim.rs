@@ -54,7 +54,7 @@ impl Ibsim {
             .args(&CAPACITY)
             .args(&["fabric.net"])
             .env("IBSIM_SOCKNAME", &*socket)
-            .with_console()
+            .with_stdin_pipe()
             .start(scratch.path());
         let mut sim = Self {
             server,
@@ -113,8 +113,8 @@ impl Ibsim {
         let before = self.server.stdout().len();
         let pipe = self
             .server
-            .console()
-            .unwrap_or_else(|| panic!("ibsim has no console"));
+            .stdin()
+            .unwrap_or_else(|| panic!("ibsim has no stdin pipe"));
         writeln!(pipe, "{command}\n{marker}").unwrap_or_else(|error| panic!("ibsim: {error}"));
         let answer = poll_until(READY, POLL, || {
             let output = self.server.stdout().split_off(before);

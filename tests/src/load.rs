@@ -71,7 +71,10 @@ impl PathQueryClient {
         let path = sim.dir().join("guids");
         std::fs::write(&path, guids.join("\n")).unwrap_or_else(|e| panic!("guids: {e}"));
         let args = ["ask", "4000", &path.display().to_string()];
-        let launch = sim.launch(program, Some(node)).args(&args).with_console();
+        let launch = sim
+            .launch(program, Some(node))
+            .args(&args)
+            .with_stdin_pipe();
         Self(launch.start(sim.dir()))
     }
 
@@ -97,7 +100,7 @@ impl RegistrationClient {
     pub fn start(sim: &FabricServer, program: &str, node: &str, first: usize, kinds: &str) -> Self {
         let launch = sim.launch(program, Some(node));
         let launch = launch.args(&[&first.to_string(), MAX_REGISTRATIONS, kinds]);
-        Self(launch.with_console().start(sim.dir()))
+        Self(launch.with_stdin_pipe().start(sim.dir()))
     }
 
     /// Number of requests that the SA at a LID has acknowledged.
@@ -116,7 +119,7 @@ impl RegistrationClient {
     /// If it failed.
     #[must_use]
     pub fn finish(mut self) -> String {
-        self.0.close_console();
+        self.0.close_stdin();
         let finished: Finished = self.0.wait(COMMAND_TIMEOUT);
         finished.expect_success().stdout
     }

@@ -134,7 +134,7 @@ pub struct Launch {
     program: PathBuf,
     args: Vec<String>,
     env: Vec<(String, Option<String>)>,
-    console: bool,
+    stdin_pipe: bool,
 }
 
 impl Launch {
@@ -145,7 +145,7 @@ impl Launch {
             program: PathBuf::from(program.as_ref()),
             args: Vec::new(),
             env: Vec::new(),
-            console: false,
+            stdin_pipe: false,
         }
     }
 
@@ -173,8 +173,8 @@ impl Launch {
 
     /// Connects standard input to a pipe.
     #[must_use]
-    pub fn with_console(mut self) -> Self {
-        self.console = true;
+    pub fn with_stdin_pipe(mut self) -> Self {
+        self.stdin_pipe = true;
         self
     }
 
@@ -209,7 +209,7 @@ impl Launch {
             .arg(program)
             .args(&self.args)
             .current_dir(dir)
-            .stdin(if self.console {
+            .stdin(if self.stdin_pipe {
                 Stdio::piped()
             } else {
                 Stdio::null()
@@ -225,11 +225,11 @@ impl Launch {
         let mut child = builder
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start `{command}`: {error}"));
-        let console = child.stdin.take();
+        let stdin_pipe = child.stdin.take();
         Running {
             command,
             child,
-            console,
+            stdin_pipe,
             stdout,
             stderr,
             usage: Usage::default(),
@@ -243,7 +243,7 @@ impl Launch {
 pub struct Running {
     command: String,
     child: Child,
-    console: Option<ChildStdin>,
+    stdin_pipe: Option<ChildStdin>,
     stdout: PathBuf,
     stderr: PathBuf,
     usage: Usage,
@@ -257,14 +257,14 @@ impl Running {
         self.child.id()
     }
 
-    /// Standard input, if [`Launch::with_console`] was used.
-    pub fn console(&mut self) -> Option<&mut ChildStdin> {
-        self.console.as_mut()
+    /// Standard input, if [`Launch::with_stdin_pipe`] was used.
+    pub fn stdin(&mut self) -> Option<&mut ChildStdin> {
+        self.stdin_pipe.as_mut()
     }
 
     /// Closes standard input.
-    pub fn close_console(&mut self) {
-        self.console = None;
+    pub fn close_stdin(&mut self) {
+        self.stdin_pipe = None;
     }
 
     /// Standard output so far.
