@@ -33,9 +33,9 @@ pub(super) struct InstalledState {
 /// The state of the SLtoVL and VLArb tables in devices.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum PersistedVlTables {
-    /// Unknown. A device that was reset has the default ones.
+    /// Nothing is recorded: a device has the tables of an earlier SM or its power-up tables.
     #[default]
-    Unknown,
+    NotRecorded,
     /// As in the view, if the device has not been reset or configured since.
     AsPersisted,
     /// An SM failed while it wrote them: the table of each device is either the old or the new one.
@@ -60,7 +60,7 @@ impl InstalledState {
             PersistedVlTables::AsPersisted
         } else {
             // Later records may be missing, the epoch among them.
-            PersistedVlTables::Unknown
+            PersistedVlTables::NotRecorded
         };
         Self {
             vl_tables,
@@ -150,17 +150,17 @@ impl Adoption {
     pub(crate) fn inherited_vls(&self, node: &Node, announced: Option<Lid>) -> InheritedVls {
         let installed = &self.installed;
         match installed.vl_tables {
-            PersistedVlTables::Unknown => InheritedVls::Nothing,
-            PersistedVlTables::PartlyWritten => InheritedVls::Unknown,
+            PersistedVlTables::NotRecorded => InheritedVls::NotRecorded,
+            PersistedVlTables::PartlyWritten => InheritedVls::PartlyWritten,
             PersistedVlTables::AsPersisted => installed
                 .persisted_vls(node, announced)
-                .unwrap_or(InheritedVls::Nothing),
+                .unwrap_or(InheritedVls::NotRecorded),
         }
     }
 }
 
-/// Whether a node has been neither reset nor reconfigured: a node that has its LID has its tables, and another master would have written
-/// its own LID to the node's ports.
+/// Whether a node has been neither reset nor reconfigured: a reset would have cleared its LID together with the tables, and another master
+/// would have written its own LID to the node's ports.
 fn is_unchanged(node: &Node, persisted_ports: &[PortView], announced: Option<Lid>) -> bool {
     let mut any = false;
     for num in node.end_ports() {

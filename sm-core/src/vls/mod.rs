@@ -26,10 +26,10 @@ use crate::tables::vl_arbitration::VlArbitrationBlocks;
 /// What is known of a node's tables from an earlier run or another SM.
 #[derive(Debug)]
 pub(crate) enum InheritedVls {
-    /// Nothing; a node without configuration has its power-up tables.
-    Nothing,
+    /// Nothing is recorded; a node without configuration has its power-up tables.
+    NotRecorded,
     /// An SM failed while it wrote tables: the contents of the tables are unknown.
-    Unknown,
+    PartlyWritten,
     /// The tables that the node has.
     Known {
         sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
@@ -258,8 +258,8 @@ pub(crate) fn set_origin(fabric: &mut Subnet, n: NodeIdx, inherited: InheritedVl
         return;
     };
     let is_foreign = match inherited {
-        InheritedVls::Nothing => is_configured(node),
-        InheritedVls::Unknown => true,
+        InheritedVls::NotRecorded => is_configured(node),
+        InheritedVls::PartlyWritten => true,
         InheritedVls::Known {
             sl_to_vl,
             vl_arbitration,
