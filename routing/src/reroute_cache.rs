@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::engine::Routing;
-use crate::reroute::RoutingDependencies;
+use crate::reroute::RoutingChannelOrder;
 use crate::topology::Topology;
 use crate::verify::IncrementalVerifier;
 
@@ -20,7 +20,7 @@ struct Parts {
     /// The verified routing.
     verifier: OnceLock<IncrementalVerifier>,
     /// Channel dependencies of the routing.
-    dependencies: OnceLock<RoutingDependencies>,
+    dependencies: OnceLock<RoutingChannelOrder>,
 }
 
 impl RerouteCache {
@@ -33,7 +33,7 @@ impl RerouteCache {
     /// The cache of a rerouted and verified routing.
     pub(crate) fn from_reroute(
         verifier: IncrementalVerifier,
-        dependencies: RoutingDependencies,
+        dependencies: RoutingChannelOrder,
     ) -> Self {
         Self(Arc::new(Parts {
             verifier: verifier.into(),
@@ -45,7 +45,7 @@ impl RerouteCache {
         self.0.verifier.get()
     }
 
-    pub(crate) fn dependencies(&self) -> Option<&RoutingDependencies> {
+    pub(crate) fn dependencies(&self) -> Option<&RoutingChannelOrder> {
         self.0.dependencies.get()
     }
 
@@ -59,13 +59,13 @@ impl RerouteCache {
         });
         self.0
             .dependencies
-            .get_or_init(|| RoutingDependencies::new(topo, routing));
+            .get_or_init(|| RoutingChannelOrder::new(topo, routing));
     }
 
     /// Memory use, in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.verifier().map_or(0, IncrementalVerifier::memory)
-            + self.dependencies().map_or(0, RoutingDependencies::memory)
+            + self.dependencies().map_or(0, RoutingChannelOrder::memory)
     }
 }

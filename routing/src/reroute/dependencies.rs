@@ -11,12 +11,12 @@ use crate::engine::{Routing, TreeConstraint};
 use crate::tables::Lft;
 use crate::topology::Topology;
 
-/// A topological order of the channel dependency graph of a routing, for the next reroute; `None` if the routing is up/down on one
-/// VL, or if its graph has a cycle.
+/// A topological order of the channel dependency graph of a routing, for the next reroute. `None` if none is needed (up/down on one VL:
+/// the order of its switches suffices), or if the graph has a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RoutingDependencies(pub(super) Option<TopologicalOrder>);
+pub(crate) struct RoutingChannelOrder(pub(super) Option<TopologicalOrder>);
 
-impl RoutingDependencies {
+impl RoutingChannelOrder {
     /// Computes the order from the routing.
     pub(crate) fn new(topo: &Topology, routing: &Routing) -> Self {
         let Routing {

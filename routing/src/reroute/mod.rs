@@ -35,7 +35,7 @@ use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, VlPlan};
 
 use delta::Delta;
-pub(crate) use dependencies::RoutingDependencies;
+pub(crate) use dependencies::RoutingChannelOrder;
 use dependencies::{dependency_graph, with_spanning_tree};
 use guard::{Guard, Stage};
 use lid_routes::{LidRoutes, RouteState};
@@ -84,7 +84,7 @@ pub fn reroute_within(request: &RoutingRequest<'_>, limits: &RerouteLimits) -> O
 pub(crate) fn reroute_cached(
     request: &RoutingRequest<'_>,
     limits: &RerouteLimits,
-) -> Option<(Routing, RoutingDependencies)> {
+) -> Option<(Routing, RoutingChannelOrder)> {
     let last = request.previous.last_run.as_deref()?;
     let topo = request.topo;
     let n = topo.num_switches();
@@ -137,7 +137,7 @@ pub(crate) fn reroute_cached(
 struct Solved {
     changes: Vec<Change>,
     trees: TreeConstraint,
-    dependencies: RoutingDependencies,
+    dependencies: RoutingChannelOrder,
 }
 
 /// A LID to reroute.
@@ -275,7 +275,7 @@ impl Reroute<'_> {
         Some(Solved {
             changes,
             trees: TreeConstraint::Ordered(order),
-            dependencies: RoutingDependencies(None),
+            dependencies: RoutingChannelOrder(None),
         })
     }
 
@@ -285,7 +285,7 @@ impl Reroute<'_> {
         &self,
         jobs: &[Job],
         rows: &[&Lft],
-        dependencies: Option<&RoutingDependencies>,
+        dependencies: Option<&RoutingChannelOrder>,
     ) -> Option<Solved> {
         let trees = &trees::spanning_tree_constraint(&self.last.topo, &self.last.routing.trees);
         let channels = VlChannelNumbers::new(&self.channels, self.vl_plan);
@@ -322,7 +322,7 @@ impl Reroute<'_> {
         Some(Solved {
             changes,
             trees,
-            dependencies: RoutingDependencies(Some(graph.into_order())),
+            dependencies: RoutingChannelOrder(Some(graph.into_order())),
         })
     }
 
