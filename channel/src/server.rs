@@ -18,7 +18,7 @@ pub struct ServerEnd {
     mapping: Mapping,
     wake: OwnedFd,
     assembly: MessageAssembly,
-    /// Length of the current message that is already in the ring.
+    /// Number of bytes of the current message that were written to the ring.
     offset: usize,
     /// Whether the last send found no room.
     stuck: bool,
@@ -135,8 +135,8 @@ impl ServerEnd {
             || out.kick.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a wakeup found the program's last file descriptor closed. Usually the request socket ends first;
-    /// this may be earlier or never.
+    /// Whether a wakeup could not be sent because the program has closed the file. Only sending detects this; usually
+    /// the server first sees the end of the request socket.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
@@ -164,7 +164,7 @@ impl ServerEnd {
         }
     }
 
-    /// Sends a byte if the client requested one for messages that were not announced.
+    /// Wakes the client if it asked for it (`kick`), because messages arrived while it was not armed.
     fn handle_kick(&mut self) {
         let direction = to_client(&self.mapping);
         if direction.kick.load(Ordering::Relaxed) != 0

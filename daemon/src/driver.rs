@@ -340,7 +340,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         self.report_persisted();
         if let Some(sa_server) = &self.sa_server {
             // Before replies to registrations are sent.
-            sa_server.observe(&self.sm);
+            sa_server.update_from(&self.sm);
         }
         while let Some(output) = self.sm.poll_output() {
             match output {

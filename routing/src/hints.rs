@@ -1,4 +1,4 @@
-//! Hints about the structure of the fabric, which override detection.
+//! Hints: contents of the engines' OpenSM input files (roots, hop weights, orders, torus description, tables).
 //!
 //! The subnet manager resolves the GUIDs of the OpenSM input files to switches and LIDs. It reports GUIDs that are not in the
 //! fabric and omits them here.
@@ -10,7 +10,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use crate::tables::Lft;
 use crate::topology::SwitchIdx;
 
-/// All hints.
+/// All hints; empty or `None` for files that are not configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Root switches (`root_guid_file`); empty: detect them.

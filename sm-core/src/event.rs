@@ -104,7 +104,7 @@ pub enum Event {
     },
     /// Every engine rejected the fabric; the installed tables stay in force.
     RoutingFailed(RoutingFailure),
-    /// An observation that needs no action by the operator.
+    /// An observation; docs/operations.md has the action, if any.
     Observation(Observation),
     /// A requested handover failed; this SM remains master.
     HandoverFailed(AboutSm<election::ElectionNotice>),
@@ -121,7 +121,7 @@ pub enum Event {
     Durability(DurabilityEvent),
     /// All MLIDs are in use.
     MlidsExhausted(MlidExhaustion),
-    /// Configured members of partitions are no ports of the subnet, and were not reported since they were last in it.
+    /// Configured members of partitions are not in the subnet. Each is reported once, and again after it was in the subnet.
     PartitionMembersAbsent(Vec<AbsentMember>),
     /// A node was discovered after the first sweep.
     NodeAdded(NodeName),

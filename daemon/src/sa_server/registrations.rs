@@ -21,7 +21,7 @@ const SNAPSHOT_SHARE: u32 = 20;
 impl SaServer {
     /// Reads the registry revision and the number of dropped requests from the SM. Call it before a reply to a write is sent, so that
     /// clients read their own writes.
-    pub fn observe(&self, sm: &SubnetManager) {
+    pub fn update_from(&self, sm: &SubnetManager) {
         self.set_revision(sm.registry().revision());
         let counters = &self.shared.counters;
         counters

@@ -158,7 +158,7 @@ impl Drop for Context {
     }
 }
 
-/// All devices that can be opened and queried.
+/// All devices. An error if one of them cannot be opened or queried.
 pub(super) fn devices() -> io::Result<Vec<VerbsDevice>> {
     let list = List::enumerate()?;
     list.iter()

@@ -34,7 +34,7 @@ crate::wire! {
         sm_key: MKey = 0, 64;
         /// Distance between records in units of 8 bytes.
         attribute_offset: u16 = 64, 16;
-        /// Component mask: fields that the query selects.
+        /// Component mask: fields that a query compares.
         component_mask: u64 = 96, 64;
     }
 }

@@ -13,7 +13,7 @@ crate::open_enum! {
         Data = 1, "DATA";
         /// Segments have arrived.
         Ack = 2, "ACK";
-        /// The sender stops for lack of resources.
+        /// Ends the transfer for lack of resources; sent by either side.
         Stop = 3, "STOP";
         /// The transfer has failed.
         Abort = 4, "ABORT";

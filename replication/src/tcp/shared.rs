@@ -35,7 +35,7 @@ pub(super) struct TcpState {
     /// The master steps down: followers are notified after the last batch.
     pub(super) stepping_down: Option<StepDownReason>,
     pub(super) follower: Follower,
-    /// The last batch that was committed before the start of the term, in its history.
+    /// Sequence number of the last batch that this master committed before its `Leader` existed; 0 for none.
     committed_before_term: u64,
     conns: u64,
     peer_errors: BTreeMap<String, String>,

@@ -117,7 +117,7 @@ impl<'a> SourceSls<'a> {
     }
 }
 
-/// The VL of all packets to the LID of an end port, if the whole fabric uses one VL for this LID.
+/// The VL of all packets to the LID of a CA or router port, if it is the same for all sources; `None` for a switch's LID.
 pub(super) fn single_vl(vl_plan: &VlPlan, d: &Destination) -> Option<u8> {
     if d.port == PortNum::ZERO {
         return None;
@@ -134,7 +134,7 @@ pub(super) fn single_vl(vl_plan: &VlPlan, d: &Destination) -> Option<u8> {
     }
 }
 
-/// A LID of an end port that packets reach on one VL. Small, because the verification reads the list once per switch.
+/// A LID of a CA or router port that packets reach on one VL. Small, because the verification reads the list once per switch.
 #[derive(Clone, Copy)]
 pub(super) struct SingleVlLid {
     lid: Lid,

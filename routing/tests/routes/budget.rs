@@ -33,12 +33,12 @@ fn over_budget(selection: &Selection) -> Vec<&str> {
 }
 
 #[test]
-fn auto_selects_baseline_without_budget_and_reports_cancelled_engines() {
+fn auto_selects_baseline_without_budget_and_reports_engines_over_budget() {
     let cases = [
-        (random(60, 120, 200, 7), "updn", &["nue", "dfsssp"][..]),
-        (damaged(&[6, 6, 5]), "dor", &["torus-2QoS", "nue", "dfsssp"]),
+        (random(60, 120, 200, 7), "updn"),
+        (damaged(&[6, 6, 5]), "dor"),
     ];
-    for (fabric, baseline, cancelled) in cases {
+    for (fabric, baseline) in cases {
         let topo = fabric.build();
         let selection = auto(&topo, &WorkBudget::limited(0));
         let (routing, proof) = selection.chosen.as_ref().unwrap();
@@ -46,9 +46,7 @@ fn auto_selects_baseline_without_budget_and_reports_cancelled_engines() {
         assert!(proof.reversible);
         let over = over_budget(&selection);
         assert!(
-            cancelled
-                .iter()
-                .all(|e| *e == "torus-2QoS" || over.contains(e)),
+            ["nue", "dfsssp"].iter().all(|e| over.contains(e)),
             "{over:?}"
         );
     }
@@ -78,7 +76,7 @@ fn sufficient_budget_selects_better_engine() {
     );
 }
 
-/// After a loss the engine of the installed tables is used again, without a comparison of engines.
+/// After the loss of a link or switch, the engine of the installed tables (`pinned_engine`) is used again, without a comparison of engines.
 #[test]
 fn engines_are_not_compared_after_a_loss() {
     let topo = random(60, 120, 200, 7).build();

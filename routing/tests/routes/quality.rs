@@ -32,7 +32,7 @@ fn quick(topo: &Topology, tables: &Tables) -> Quality {
 /// Three switches in a row, with two links between the first two; one of these runs at a quarter of the highest rate of
 /// both switches. The link to the third switch is as slow, but that switch supports no higher rate.
 #[test]
-fn throttled_links_are_detected_and_weigh_more() {
+fn degraded_links_are_detected_and_weigh_more() {
     let mut b = TopologyBuilder::new();
     let [fast, other_fast, slow] = [1, 2, 3].map(|lid| b.switch(6, Lid(lid)));
     let p = PortNum;
@@ -56,13 +56,13 @@ fn throttled_links_are_detected_and_weigh_more() {
     assert_eq!(topo.rate(other_fast, p(2)), Some(50_000));
     assert_eq!(topo.rate(fast, p(3)), None);
     assert_eq!(topo.rate(fast, p(9)), None);
-    let throttled = DegradedLink {
+    let degraded = DegradedLink {
         a: (fast, p(2)),
         b: (other_fast, p(2)),
         mbps: 50_000,
         supported_mbps: 200_000,
     };
-    assert_eq!(topo.degraded_links(), [throttled]);
+    assert_eq!(topo.degraded_links(), [degraded]);
     let tables = route("updn", &topo);
     let q = quick(&topo, &tables);
     assert_eq!(
@@ -104,7 +104,7 @@ fn figures_of_one_link_match_hand_count() {
         mean: 4.0 / 3.0,
     };
     assert_eq!((q.shift, q.shift_by_leaf), (expected_shift, expected_shift));
-    // Both halves send over the link (half a link each), or no flows share a link.
+    // Worst case: two flows share the link in one direction, with half its bandwidth each; best case: no flows share a link.
     let b = q.bisection.unwrap();
     assert_eq!((b.min, b.max), (0.5, 1.0));
     assert!(b.mean > 0.5 && b.mean < 1.0);
@@ -146,7 +146,7 @@ impl Clos {
         Self { leaves, topo }
     }
 
-    /// Tables from the spine that each leaf uses for each end port (leaf, index).
+    /// Tables; `spine(from leaf, to leaf, index of the end port)` is the spine of the route.
     fn tables(&self, mut spine: impl FnMut(usize, usize, usize) -> usize) -> Tables {
         let uplinks = |from: SwitchIdx| {
             let links = self.topo.links(from);

@@ -97,7 +97,7 @@ impl NodeView {
     /// Whether both result in the same replies.
     fn has_same_contents(&self, other: &Self) -> bool {
         let switch = match (&self.switch, &other.switch) {
-            (Some(a), Some(b)) => a.shares_tables_with(b),
+            (Some(a), Some(b)) => a.has_same_contents(b),
             (None, None) => true,
             _ => false,
         };
@@ -121,8 +121,8 @@ pub struct SwitchView {
 }
 
 impl SwitchView {
-    /// Whether both share their tables. Tables are immutable: a changed table is a new allocation.
-    fn shares_tables_with(&self, other: &Self) -> bool {
+    /// Whether SwitchInfo is equal and the tables are shared. Tables are immutable: a changed table is a new allocation.
+    fn has_same_contents(&self, other: &Self) -> bool {
         let lft = match (&self.lft, &other.lft) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, None) => true,
@@ -212,7 +212,7 @@ pub struct View {
 #[derive(Debug, Clone)]
 struct NodeSlot {
     node: Arc<NodeView>,
-    /// By number, from a switch's port 0 or an unused entry before port 1. Empty for an unused slot.
+    /// By port number. Entry 0 is port 0 of a switch, and unused for other nodes. Empty for an unused slot.
     ports: Arc<[PortView]>,
     forwarding: ForwardingNode,
     /// Changes whenever the observed node may have changed.
@@ -349,7 +349,7 @@ impl View {
         &self.nodes[node as usize].node
     }
 
-    /// The ports of a node by number, from a switch's port 0 or an unused entry before port 1.
+    /// The ports of a node by port number. Entry 0 is port 0 of a switch, and unused for other nodes.
     #[must_use]
     pub fn ports(&self, node: u32) -> &[PortView] {
         &self.nodes[node as usize].ports

@@ -1,4 +1,4 @@
-//! DR paths to SMAs, from the current view of the fabric.
+//! DR paths to SMAs, from the observed fabric.
 
 use ferrosm_mad::smp::DrPath;
 

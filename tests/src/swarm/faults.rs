@@ -1,7 +1,7 @@
-//! Additions of the second kind: faults of links and attributes, slow receivers, random data, flapping and degraded
+//! Rare faults, for seeds from `FIRST_SEED_RARE_FAULTS`: faults of links and attributes, slow receivers, random data, flapping and degraded
 //! links, duplicate GUIDs, foreign SMs and restarts of our SM.
 //!
-//! Has its own random numbers, so that the scenario of the first kind does not change. Changes that no SM can notice are
+//! Has its own random numbers, so that the basic scenario of a seed does not change. Changes that no SM can notice are
 //! omitted, such as an LFT entry or a LID that changes without a trap.
 
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl RareFaults {
         }
     }
 
-    /// Returns itself with a probability of 1/2; otherwise the next event is one of the first kind.
+    /// Returns itself with a probability of 1/2; otherwise the next event is one of the basic scenario.
     pub(crate) fn take_turn(&mut self) -> Option<&mut Self> {
         self.rng.one_in(2).then_some(self)
     }

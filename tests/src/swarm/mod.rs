@@ -24,12 +24,11 @@ use invariants::InvariantMonitor;
 use seed_plan::{VlEvents, apply_event, fabric_faults, node_faults, scenario, seconds};
 use stores::StoreFaults;
 
-/// First seed of the second kind: rarer faults too.
+/// First seed with rare faults.
 pub const FIRST_SEED_RARE_FAULTS: u64 = 1_000_000;
-/// First seed of the third kind: topologies with loops and engines with several VLs, half of the seeds with the faults
-/// of the second kind.
+/// First seed with topologies with loops and engines with several VLs; half of these seeds also have rare faults.
 pub const FIRST_SEED_VLS: u64 = 2_000_000;
-/// First seed of the fourth kind: the store is also slow, hangs or fails.
+/// First seed with a store that is slow, hangs or fails.
 pub const FIRST_SEED_STORES: u64 = 3_000_000;
 
 /// What a run checks and prints.

@@ -1,4 +1,4 @@
-//! Scenarios of seeds of the first kind, and the additions of the third: topology, configuration, faults and events.
+//! Basic scenarios, for all seeds, and VL events, for seeds from `FIRST_SEED_VLS`: topology, configuration, faults and events.
 //! The order of random draws must not change, because saved seeds depend on it.
 
 use std::time::Duration;
@@ -110,7 +110,7 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
         }
     }
     let mut cfg = SmConfig {
-        // Seeds of the third kind set this in `VlEvents::start`.
+        // Seeds from `FIRST_SEED_VLS` on set this in `VlEvents::start`.
         routing_vls: 1,
         ..SmConfig::default()
     };
@@ -148,7 +148,7 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
     }
 }
 
-/// Additions of the third kind: engines, VLs, and switches without optimized SLtoVL writes. Has its own random numbers.
+/// VL events: engines, VLs, and switches without optimized SLtoVL writes. Has its own random numbers.
 pub(crate) struct VlEvents {
     rng: TestRng,
     cfg: SmConfig,

@@ -136,7 +136,7 @@ fn interrupted_m_key_change_is_completed(#[values(0, 3)] smp_retries: u8) {
         lab.next_sweep(60);
         lab.run_until_correct(60);
         assert!(count_keys(&lab, 0xCCCC).0, "after {steps} steps");
-        lab.until("a sweep that discovers the host", 60, |lab| {
+        lab.until("one record for all ports", 60, |lab| {
             persisted_keys(lab) == same_for_all_ports(0xCCCC)
         });
         if done {
@@ -235,7 +235,7 @@ fn left_by_opensm() -> (Lab, String, String) {
     let mut keys = String::new();
     for (n, (guid, path)) in (0x5000..).zip(ends) {
         let info = lab.world.fabric().port_info(port_by_guid[&guid]);
-        // The SM's own host has rebooted: an SM can always set the key of its own port.
+        // The SM's own port has M_Key 0, as after a reboot of its host: otherwise the SM could not use it.
         let key = if guid == own_port_guid { 0 } else { n };
         set_key(&mut lab, path, 0xAAAA, info.expect("a port"), key);
         if key != 0 {

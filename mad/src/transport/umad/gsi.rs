@@ -200,7 +200,7 @@ impl fmt::Debug for GsiReceiver {
 }
 
 impl GsiReceiver {
-    /// Receives one message without waiting. Messages of other classes are skipped.
+    /// Receives one message without waiting. Skips responses that the kernel could not deliver.
     fn try_receive(&mut self) -> io::Result<GmpReceived> {
         let header_len = self.shared.header_len;
         loop {

@@ -15,7 +15,7 @@ use super::balance::BalanceScope;
 use super::refinement::LidTree;
 
 /// Maximum number of links times end ports.
-const CELLS_MAX: usize = 4_000_000;
+const COUNTERS_MAX: usize = 4_000_000;
 
 /// Maximum number of flows visited.
 const VISITS_MAX: u64 = 40_000_000;
@@ -63,19 +63,19 @@ impl BalanceScope<'_> {
         ranks
     }
 
-    /// Improves all trees: a row per LID, a cell per switch with the index of a port among its ports. `load` has the
-    /// routes over each link.
+    /// Improves all trees. `cells`: a row for each LID, with the output port of each switch as an index of its ports.
+    /// `load`: number of routes over each link.
     pub(super) fn balance_shifts(&self, cells: &mut [u8], load: &mut [u64]) {
         let ranks = self.ranks();
         let Some(size) = ranks.count.checked_mul(load.len()) else {
             return;
         };
-        if size > CELLS_MAX {
+        if size > COUNTERS_MAX {
             return;
         }
         let mut shifts = Shifts {
             scope: self,
-            max_flow: load.iter().copied().max().unwrap_or(0),
+            max_load: load.iter().copied().max().unwrap_or(0),
             ranks,
             flows: vec![0; size],
             visits_left: VISITS_MAX,
@@ -106,7 +106,7 @@ impl BalanceScope<'_> {
 struct Shifts<'a, 'n> {
     scope: &'a BalanceScope<'n>,
     /// Routes over the busiest link.
-    max_flow: u64,
+    max_load: u64,
     ranks: EndPortRanks,
     /// Flows by link and distance.
     flows: Vec<u16>,
@@ -122,7 +122,7 @@ const fn step(flows: u16) -> i64 {
 }
 
 impl Shifts<'_, '_> {
-    fn cell(&self, link: usize, from: usize, to: usize) -> usize {
+    fn counter_index(&self, link: usize, from: usize, to: usize) -> usize {
         let count = self.ranks.count;
         link * count + (to + count - from) % count
     }
@@ -145,8 +145,8 @@ impl Shifts<'_, '_> {
         while at != tree.dest && tree.has_next_hop(at) {
             let link = self.scope.link(tree.row, at);
             for i in 0..self.sources.len() {
-                let cell = self.cell(link, self.sources[i], to);
-                self.flows[cell] = self.flows[cell].saturating_add_signed(by);
+                let counter = self.counter_index(link, self.sources[i], to);
+                self.flows[counter] = self.flows[counter].saturating_add_signed(by);
             }
             at = self.scope.head(link);
         }
@@ -206,13 +206,13 @@ impl Shifts<'_, '_> {
         let (mut old, mut new) = (scope.link(tree.row, u), link);
         let mut gain = 0;
         loop {
-            if load[new] + tree.flow[u] > self.max_flow {
+            if load[new] + tree.flow[u] > self.max_load {
                 return 0;
             }
             self.visits_left = self.visits_left.saturating_sub(self.sources.len() as u64);
             for &from in &self.sources {
-                let decreased = self.flows[self.cell(old, from, to)].saturating_sub(1);
-                gain += step(decreased) - step(self.flows[self.cell(new, from, to)]);
+                let decreased = self.flows[self.counter_index(old, from, to)].saturating_sub(1);
+                gain += step(decreased) - step(self.flows[self.counter_index(new, from, to)]);
             }
             let (v, w) = (scope.head(old), scope.head(new));
             if v == w || v == tree.dest || w == tree.dest {

@@ -458,8 +458,8 @@ fn ignored_sm_is_reported_hourly() {
     assert_eq!(reports, [0, 60, 120, 180]);
 }
 
-/// A control may contain any GUID. However many do, an SM that exists is reported; if it sent a control before, it is reported again,
-/// because its location is known then.
+/// The GUID in a control can be forged. Even after many forged controls, an SM that a scan finds is reported. One that sent a control
+/// before is reported again, because its location is then known.
 #[test]
 fn forged_guids_hide_no_ignored_sm() {
     let mut e = master_with_allow_list();
@@ -595,7 +595,7 @@ fn operators_handover_survives_a_reload() {
     assert!(lower.rank() < e.rank());
 }
 
-/// An operator's handover does not go to an SM without the records.
+/// An operator's handover does not go to an SM that is still Discovering, because it may have no complete replica.
 #[test]
 fn handover_skips_sm_that_is_not_ready() {
     let starting = OtherSm {
@@ -659,7 +659,10 @@ fn stopping_master_waits_for_a_ready_successor() {
         assert!(!offered(&e), "after scan {n}");
         let _ = e.step(at, scanned(&[discovering]));
     }
-    assert!(offered(&e), "no other SM");
+    assert!(
+        offered(&e),
+        "after the last scan, to an SM that is not ready"
+    );
 
     let mut e = leaving();
     let out = e.step(Instant::START, scanned(&[]));
