@@ -88,7 +88,7 @@ impl Effects {
             full_sweep,
         } = self;
         let flags = *routing_stale | *local_sweep | *link_conflict | *is_new_vl_epoch | *full_sweep;
-        // Without branches: each response asks this several times.
+        // Without branches: this is checked several times per response.
         let entries = problems.len()
             | messages.len()
             | reread_switches.len()

@@ -121,7 +121,7 @@ impl MKeyRing {
         u8::try_from(attempts - 1).unwrap_or(u8::MAX)
     }
 
-    /// Whether no port has another key than it reports, as in most subnets: asked for each request.
+    /// Whether no port has another key than it reports, as in most subnets: checked for each request.
     fn has_none(&self, configured: MKey) -> bool {
         self.exceptions.is_empty() && [configured, self.common, self.previous] == [MKey::NONE; 3]
     }

@@ -26,7 +26,7 @@ use ferrosm_tests::sa_wire::{
 use ferrosm_tests::scratch::Scratch;
 use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
-const LIFE: u8 = 18;
+const PACKET_LIFE_TIME: u8 = 18;
 /// LocalPortNum in a NodeRecord depends on the path of discovery.
 const NODE_FREE: [IgnoredBits; 1] = [(320, 8)];
 const AGE: Duration = Duration::from_secs(5);
@@ -94,9 +94,15 @@ fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
         reversible: true,
         ..PathRequest::default()
     };
-    let allowed = paths::between(lab, a, (a, b), (None, None), &demand, LIFE, &|_, _| {
-        (0, true)
-    });
+    let allowed = paths::between(
+        lab,
+        a,
+        (a, b),
+        (None, None),
+        &demand,
+        PACKET_LIFE_TIME,
+        &|_, _| (0, true),
+    );
     let path = &reply.records[0];
     let lids = (field(path, 336, 16), field(path, 320, 16));
     let values = [434, 442, 450].map(|at| field(path, at, 6));

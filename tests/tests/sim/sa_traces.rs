@@ -14,8 +14,8 @@ use ferrosm_tests::simulated::{Lab, TestRng};
 const TRACE: u16 = 0x39;
 const MULTI_PATH: u16 = 0x3A;
 const PATH: u16 = 0x35;
-/// Default packet life time of paths between ports.
-const LIFE: u8 = 18;
+/// Default PacketLifeTime of paths between ports.
+const PACKET_LIFE_TIME: u8 = 18;
 
 /// Node GUID, node type, entry and exit port.
 type Step = (u64, u64, u64, u64);
@@ -180,8 +180,15 @@ fn random_sets(lab: &mut Lab, seed: u64, count: u64) {
                 let here = &*lab;
                 let level = |a, l| sl(here, a, l);
                 let ends = (*a, *b);
-                let between =
-                    paths::between(here, client, ends, (None, None), &demand, LIFE, &level);
+                let between = paths::between(
+                    here,
+                    client,
+                    ends,
+                    (None, None),
+                    &demand,
+                    PACKET_LIFE_TIME,
+                    &level,
+                );
                 allowed.extend(between);
             }
         }
