@@ -24,7 +24,7 @@ use rustix::io::Errno;
 
 use super::abi::{self, Wc, status};
 use super::device::send_request;
-use super::memory::BufferList;
+use super::memory::SgList;
 use crate::config::Config;
 use crate::server::{Connection, ServerError, unexpected};
 
@@ -46,10 +46,10 @@ pub(crate) mod state {
     pub(crate) const ERR: u32 = 6;
 }
 
-/// A posted receive buffer.
-struct Buffer {
+/// A posted receive work request and its scatter list.
+struct ReceiveRequest {
     wr_id: u64,
-    buffer_list: BufferList,
+    sg_list: SgList,
 }
 
 /// Client end of a queue pair.
@@ -57,13 +57,13 @@ pub(crate) struct Endpoint {
     pub(crate) qpn: u32,
     end: ClientEnd,
     requests: Mutex<Connection>,
-    buffers: Mutex<VecDeque<Buffer>>,
+    receives: Mutex<VecDeque<ReceiveRequest>>,
     parameters: Mutex<WireQpParameters>,
-    max_buffers: usize,
+    max_receives: usize,
 }
 
 impl Endpoint {
-    pub(crate) fn create(config: &Config, device: u32, max_buffers: usize) -> Result<Self, Errno> {
+    pub(crate) fn create(config: &Config, device: u32, max_receives: usize) -> Result<Self, Errno> {
         let requests = Mutex::new(Connection::open(config).map_err(ServerError::errno)?);
         let (reply, fds) = send_request(&requests, VerbsRequest::CreateQueuePair { device })?;
         let ServerReply::Verbs(VerbsReply::QueuePair(qpn)) = reply else {
@@ -76,9 +76,9 @@ impl Endpoint {
             qpn,
             end,
             requests,
-            buffers: Mutex::default(),
+            receives: Mutex::default(),
             parameters: Mutex::default(),
-            max_buffers,
+            max_receives,
         })
     }
 
@@ -109,7 +109,7 @@ impl Endpoint {
             (other, _) => return Err(unexpected(&other).errno()),
         }
         if next.state == state::RESET {
-            lock(&self.buffers).clear();
+            lock(&self.receives).clear();
         }
         *current = next;
         Ok(())
@@ -125,15 +125,15 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn post_buffer(&self, wr_id: u64, buffer_list: BufferList) -> Result<(), Errno> {
+    pub(crate) fn post_receive(&self, wr_id: u64, sg_list: SgList) -> Result<(), Errno> {
         if self.parameters().state == state::RESET {
             return Err(Errno::INVAL);
         }
-        let mut buffers = lock(&self.buffers);
-        if buffers.len() >= self.max_buffers {
+        let mut receives = lock(&self.receives);
+        if receives.len() >= self.max_receives {
             return Err(Errno::NOMEM);
         }
-        buffers.push_back(Buffer { wr_id, buffer_list });
+        receives.push_back(ReceiveRequest { wr_id, sg_list });
         Ok(())
     }
 
@@ -150,15 +150,15 @@ impl Endpoint {
 
     /// Completes all buffers with the status for a flushed request.
     pub(crate) fn flush(&self) -> Vec<Wc> {
-        let buffers = std::mem::take(&mut *lock(&self.buffers));
-        let flushed = |buffer: Buffer| Wc {
-            wr_id: buffer.wr_id,
+        let receives = std::mem::take(&mut *lock(&self.receives));
+        let flushed = |request: ReceiveRequest| Wc {
+            wr_id: request.wr_id,
             status: status::WR_FLUSH_ERR,
             opcode: abi::WC_RECV,
             qp_num: self.qpn,
             ..Wc::default()
         };
-        buffers.into_iter().map(flushed).collect()
+        receives.into_iter().map(flushed).collect()
     }
 
     /// Receives the next message for which there is a buffer.
@@ -173,24 +173,24 @@ impl Endpoint {
                 continue;
             };
             // As in an adapter, a message without a buffer is dropped.
-            if let Some(buffer) = lock(&self.buffers).pop_front() {
-                return Some(self.complete(&buffer, &message));
+            if let Some(request) = lock(&self.receives).pop_front() {
+                return Some(self.complete(&request, &message));
             }
         }
     }
 
-    fn complete(&self, buffer: &Buffer, message: &ReceivedDatagram) -> Wc {
+    fn complete(&self, request: &ReceiveRequest, message: &ReceivedDatagram) -> Wc {
         let len = GRH_BYTES + message.payload.len();
-        let fits = buffer.buffer_list.room() >= len;
+        let fits = request.sg_list.byte_len() >= len;
         if fits {
             if let Some(grh) = &message.grh {
-                buffer.buffer_list.scatter(0, grh);
+                request.sg_list.scatter(0, grh);
             }
-            buffer.buffer_list.scatter(GRH_BYTES, &message.payload);
+            request.sg_list.scatter(GRH_BYTES, &message.payload);
         }
         let byte = |number: u32| u8::try_from(number).unwrap_or(0);
         Wc {
-            wr_id: buffer.wr_id,
+            wr_id: request.wr_id,
             status: if fits {
                 status::SUCCESS
             } else {

@@ -133,7 +133,7 @@ impl Server {
             }
         });
         let serving = Arc::clone(&shared);
-        thread::spawn(move || move_messages(&serving));
+        thread::spawn(move || reply_to_messages(&serving));
         Self { directory, shared }
     }
 
@@ -141,6 +141,7 @@ impl Server {
         self.directory.join("socket")
     }
 
+    /// The directory with the initial sysfs files, which programs see without the server.
     pub(crate) fn sysfs_directory(&self) -> PathBuf {
         self.directory.join("sysfs")
     }
@@ -257,15 +258,15 @@ fn ioctl(file: Option<&OpenFile>, request: u32, mut arg: Vec<u8>) -> ServerReply
 }
 
 /// Receives the messages of all files and replies to them, until the server stops.
-fn move_messages(shared: &Shared) {
+fn reply_to_messages(shared: &Shared) {
     let mut message = vec![];
     while !shared.stopped.load(Ordering::SeqCst) {
         let files: Vec<Arc<OpenFile>> = shared.files.lock().unwrap().clone();
-        let mut has_moved = false;
+        let mut has_replied = false;
         for file in &files {
             let mut end = file.end.lock().unwrap();
             while end.receive(&mut message).unwrap() {
-                has_moved = true;
+                has_replied = true;
                 let Some(reply) = reply_to(&message) else {
                     drop(end);
                     stop(shared);
@@ -282,7 +283,7 @@ fn move_messages(shared: &Shared) {
             .lock()
             .unwrap()
             .retain(|file| !file.closed.load(Ordering::SeqCst));
-        if !has_moved {
+        if !has_replied {
             let idle = || {
                 let ready = |file: &Arc<OpenFile>| file.end.lock().unwrap().is_ready();
                 !files.iter().any(ready) && !shared.stopped.load(Ordering::SeqCst)

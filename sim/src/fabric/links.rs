@@ -23,10 +23,10 @@ pub(crate) struct CableEnd {
     pub(crate) port: u8,
     /// Whether the link is up.
     pub(crate) up: bool,
-    /// The port counts every received packet in its tally, so `received` is not used.
+    /// The port counts every received packet in its raw counts, so `received` is not used.
     pub(crate) counts_each: bool,
     /// Unicast packets without GRH that were sent. They are counted here because forwarding reads this entry
-    /// anyway; [`Fabric::flush_cable_end_counters`] adds them to the tally.
+    /// anyway; [`Fabric::flush_cable_end_counters`] adds them to the raw counts.
     pub(crate) sent: u32,
     /// Unicast packets without GRH that were received.
     pub(crate) received: u32,
@@ -252,7 +252,7 @@ impl Fabric {
             if port.phys() == PhysState::LinkUp {
                 port.set_phys(port.down_default());
             }
-            self.tallies[slot].add(PortCounter::LinkDowned, 1);
+            self.raw_counts[slot].add(PortCounter::LinkDowned, 1);
             if commanded != Some(slot) {
                 self.report_link_change(end.node);
             }

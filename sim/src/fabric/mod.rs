@@ -36,7 +36,7 @@ use links::{ModelLink, NO_LINK};
 pub use local::LocalChange;
 pub(crate) use node::{ModelNode, ModelPort, POWER_ON_SL_TO_VL, Switch, power_on_vl_arb};
 pub use packet::{Datagram, Delivery, GlobalRouteHeader, Packet};
-pub(crate) use port_counters::{CounterWidth, PortTally, Sampler};
+pub(crate) use port_counters::{CounterWidth, RawCounts, Sampler};
 pub use port_counters::{PortCounter, PortCounters};
 use traps::PendingTrap;
 
@@ -109,7 +109,7 @@ pub struct Fabric {
     /// By port slot: cable end.
     pub(crate) cable_ends: Vec<CableEnd>,
     /// By port slot: counters.
-    pub(crate) tallies: Vec<PortTally>,
+    pub(crate) raw_counts: Vec<RawCounts>,
     links: Vec<Option<ModelLink>>,
     timers: BTreeMap<(Instant, u64), Timer>,
     timer_seq: u64,
@@ -134,7 +134,7 @@ impl Fabric {
             nodes: Vec::with_capacity(spec.nodes.len()),
             ports: Vec::new(),
             cable_ends: Vec::new(),
-            tallies: Vec::new(),
+            raw_counts: Vec::new(),
             links: Vec::with_capacity(spec.links.len()),
             timers: BTreeMap::new(),
             timer_seq: 0,
@@ -230,7 +230,7 @@ impl Fabric {
                 node::restore_lid(&mut p, *lid, *lmc);
             }
             self.ports.push(p);
-            self.tallies.push(PortTally::default());
+            self.raw_counts.push(RawCounts::default());
             self.cable_ends.push(CableEnd {
                 node: 0,
                 link: NO_LINK,

@@ -80,7 +80,7 @@ impl Fabric {
             let is_sm_bit = PortInfo::decode(&old.info).capability_mask.0 & CapMask::IS_SM;
             new.update(|info| info.capability_mask.0 |= is_sm_bit);
             self.ports[slot] = new;
-            self.clear_tally(slot);
+            self.clear_raw_counts(slot);
         }
         if self.nodes[index].is_switch() {
             let switch = Switch::new(&spec);

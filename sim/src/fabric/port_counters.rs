@@ -49,9 +49,9 @@ macro_rules! counters {
                 }
             }
 
-            fn from_tally(tally: &PortTally) -> Self {
+            fn from_raw_counts(raw_counts: &RawCounts) -> Self {
                 Self {
-                    $($field: tally.raw(PortCounter::$variant),)*
+                    $($field: raw_counts.raw(PortCounter::$variant),)*
                 }
             }
         }
@@ -162,7 +162,7 @@ pub(crate) enum CounterWidth {
 
 /// Counters of a port, without the unicast packets that its [`super::CableEnd`] counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PortTally {
+pub(crate) struct RawCounts {
     /// Words sent and received, unicast packets sent and received, multicast packets sent and received.
     traffic: [u64; 6],
     rare: Option<Box<RareCounters>>,
@@ -214,7 +214,7 @@ impl Default for RareCounters {
     }
 }
 
-impl PortTally {
+impl RawCounts {
     pub(crate) fn rare(&self) -> Option<&RareCounters> {
         self.rare.as_deref()
     }
@@ -316,16 +316,16 @@ impl Fabric {
     #[must_use]
     pub fn port_counters(&self, at: PortAt) -> PortCounters {
         self.slot(at).map_or_else(PortCounters::default, |slot| {
-            PortCounters::from_tally(&self.current_tally(slot))
+            PortCounters::from_raw_counts(&self.current_raw_counts(slot))
         })
     }
 
-    /// The tally of a port including the counts of its cable end.
-    pub(crate) fn current_tally(&self, slot: usize) -> PortTally {
-        let mut tally = self.tallies[slot].clone();
-        tally.sent_plain(self.cable_ends[slot].sent.into());
-        tally.received_plain(self.cable_ends[slot].received.into());
-        tally
+    /// The raw counts of a port including the counts of its cable end.
+    pub(crate) fn current_raw_counts(&self, slot: usize) -> RawCounts {
+        let mut raw_counts = self.raw_counts[slot].clone();
+        raw_counts.sent_plain(self.cable_ends[slot].sent.into());
+        raw_counts.received_plain(self.cable_ends[slot].received.into());
+        raw_counts
     }
 
     /// Counts a packet from one port to another.
@@ -333,47 +333,47 @@ impl Fabric {
     pub(super) fn count(&mut self, packet: &Packet, from: usize, to: usize, vl: u8) {
         let plain = packet.grh.is_none() && !packet.is_multicast() && packet.datagram.is_none();
         if !plain || self.cable_ends[to].counts_each {
-            return self.count_in_tally(packet, from, to, vl);
+            return self.add_to_raw_counts(packet, from, to, vl);
         }
         let (sent, sent_wrapped) = self.cable_ends[from].sent.overflowing_add(1);
         self.cable_ends[from].sent = sent;
         let (received, received_wrapped) = self.cable_ends[to].received.overflowing_add(1);
         self.cable_ends[to].received = received;
         if sent_wrapped {
-            self.tallies[from].sent_plain(1 << 32);
+            self.raw_counts[from].sent_plain(1 << 32);
         }
         if received_wrapped {
-            self.tallies[to].received_plain(1 << 32);
+            self.raw_counts[to].received_plain(1 << 32);
         }
     }
 
     #[cold]
-    fn count_in_tally(&mut self, packet: &Packet, from: usize, to: usize, vl: u8) {
+    fn add_to_raw_counts(&mut self, packet: &Packet, from: usize, to: usize, vl: u8) {
         let (words, multicast) = (packet.words(), packet.is_multicast());
-        self.tallies[from].sent(words, multicast);
-        self.tallies[to].received(words, multicast, vl);
+        self.raw_counts[from].sent(words, multicast);
+        self.raw_counts[to].received(words, multicast, vl);
     }
 
-    /// Moves the counts of a port's cable end to its tally.
+    /// Moves the counts of a port's cable end to its raw counts.
     pub(crate) fn flush_cable_end_counters(&mut self, slot: usize) {
         let cable_end = &mut self.cable_ends[slot];
         let (sent, received) = (
             std::mem::take(&mut cable_end.sent),
             std::mem::take(&mut cable_end.received),
         );
-        self.tallies[slot].sent_plain(sent.into());
-        self.tallies[slot].received_plain(received.into());
+        self.raw_counts[slot].sent_plain(sent.into());
+        self.raw_counts[slot].received_plain(received.into());
     }
 
     /// Selects the OpCode of the packets to count.
     pub(crate) fn select_op_code(&mut self, slot: usize, op_code: u8) {
         self.cable_ends[slot].counts_each = op_code == UD_SEND_ONLY;
-        self.tallies[slot].rare_mut().per_vl.op_code = op_code;
+        self.raw_counts[slot].rare_mut().per_vl.op_code = op_code;
     }
 
     /// Clears all counters of a port.
-    pub(super) fn clear_tally(&mut self, slot: usize) {
-        self.tallies[slot] = PortTally::default();
+    pub(super) fn clear_raw_counts(&mut self, slot: usize) {
+        self.raw_counts[slot] = RawCounts::default();
         let cable_end = &mut self.cable_ends[slot];
         (cable_end.sent, cable_end.received, cable_end.counts_each) = (0, 0, false);
     }
@@ -385,10 +385,10 @@ impl Fabric {
     /// does not exist.
     pub fn add_errors(&mut self, at: PortAt, which: PortCounter, n: u64) {
         let Some(slot) = self.slot(at) else { return };
-        let tally = &mut self.tallies[slot];
-        tally.add(which, n);
+        let raw_counts = &mut self.raw_counts[slot];
+        raw_counts.add(which, n);
         if let Some(sum) = which.is_part_of() {
-            tally.add(sum, n);
+            raw_counts.add(sum, n);
         }
     }
 }
@@ -427,30 +427,36 @@ mod tests {
 
     #[test]
     fn writing_at_one_width_does_not_change_the_other() {
-        let mut tally = PortTally::default();
-        tally.sent(72, false);
-        tally.write(PortCounter::XmitData, CounterWidth::Narrow, 0);
-        tally.sent(72, true);
-        assert_eq!(tally.read(PortCounter::XmitData, CounterWidth::Narrow), 72);
+        let mut raw_counts = RawCounts::default();
+        raw_counts.sent(72, false);
+        raw_counts.write(PortCounter::XmitData, CounterWidth::Narrow, 0);
+        raw_counts.sent(72, true);
         assert_eq!(
-            tally.read(PortCounter::XmitData, CounterWidth::Extended),
+            raw_counts.read(PortCounter::XmitData, CounterWidth::Narrow),
+            72
+        );
+        assert_eq!(
+            raw_counts.read(PortCounter::XmitData, CounterWidth::Extended),
             144
         );
-        assert_eq!(tally.raw(PortCounter::XmitPkts), 2);
-        tally.write(PortCounter::XmitPkts, CounterWidth::Extended, u64::MAX);
-        tally.sent(72, false);
-        assert_eq!(tally.read(PortCounter::XmitPkts, CounterWidth::Extended), 0);
+        assert_eq!(raw_counts.raw(PortCounter::XmitPkts), 2);
+        raw_counts.write(PortCounter::XmitPkts, CounterWidth::Extended, u64::MAX);
+        raw_counts.sent(72, false);
+        assert_eq!(
+            raw_counts.read(PortCounter::XmitPkts, CounterWidth::Extended),
+            0
+        );
     }
 
     #[test]
     fn packets_with_the_selected_op_code_are_counted() {
-        let mut tally = PortTally::default();
-        tally.received(72, false, 3);
-        assert_eq!(tally.raw(PortCounter::OpRcvPkts), 0);
-        tally.rare_mut().per_vl.op_code = UD_SEND_ONLY;
-        tally.received(72, false, 3);
-        assert_eq!(tally.raw(PortCounter::OpRcvPkts), 1);
-        assert_eq!(tally.raw(PortCounter::OpRcvData), 72);
-        assert_eq!(tally.rare_mut().per_vl.op_packets[3], 1);
+        let mut raw_counts = RawCounts::default();
+        raw_counts.received(72, false, 3);
+        assert_eq!(raw_counts.raw(PortCounter::OpRcvPkts), 0);
+        raw_counts.rare_mut().per_vl.op_code = UD_SEND_ONLY;
+        raw_counts.received(72, false, 3);
+        assert_eq!(raw_counts.raw(PortCounter::OpRcvPkts), 1);
+        assert_eq!(raw_counts.raw(PortCounter::OpRcvData), 72);
+        assert_eq!(raw_counts.rare_mut().per_vl.op_packets[3], 1);
     }
 }

@@ -248,8 +248,8 @@ impl Fabric {
         for node in &mut self.nodes {
             node.counters = NodeCounters::default();
         }
-        for slot in 0..self.tallies.len() {
-            self.clear_tally(slot);
+        for slot in 0..self.raw_counts.len() {
+            self.clear_raw_counts(slot);
         }
         self.totals = Totals::default();
     }

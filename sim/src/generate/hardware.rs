@@ -55,7 +55,7 @@ pub struct HardwareCaps {
     pub linear_fdb_cap: u16,
     /// Size of the MFT; a multiple of 32.
     pub multicast_fdb_cap: u16,
-    /// SwitchInfo.OptimizedSLtoVLMappingProgramming; 0 rejects the short forms.
+    /// SwitchInfo.OptimizedSLtoVLMappingProgramming; 0 rejects Sets of SLtoVLMappingTable for all ports.
     pub optimized_sl_to_vl: u8,
     /// CapabilityMask of an end port, without bits that depend on the speed.
     pub capability_mask: u32,

@@ -52,15 +52,12 @@ pub(super) struct IbnetRecords<'a> {
 #[derive(Debug, Clone, Copy)]
 struct GuidCounter {
     next: u64,
-    absolute: u64,
+    base: u64,
 }
 
 impl GuidCounter {
     const fn from(base: u64) -> Self {
-        Self {
-            next: base,
-            absolute: base,
-        }
+        Self { next: base, base }
     }
 }
 
@@ -134,7 +131,7 @@ impl<'a> Reader<'a, '_> {
                     }
                 }
                 Err(kind) => {
-                    // Lines after an invalid first line belong to no record.
+                    // Port lines after an invalid node line belong to no record.
                     if line::header(text).is_some() {
                         self.skip();
                     }
@@ -189,7 +186,7 @@ impl<'a> Reader<'a, '_> {
                 let counter = self.guids(kind);
                 match guid {
                     Guid::At(base) => *counter = GuidCounter::from(base),
-                    Guid::Plus(n) => counter.next = counter.absolute.wrapping_add(n),
+                    Guid::Plus(n) => counter.next = counter.base.wrapping_add(n),
                 }
                 self.port0_guid = port0;
             }
@@ -272,7 +269,8 @@ impl<'a> Reader<'a, '_> {
         if let Some(index) = self.records.by_id.get(&id).copied() {
             return self.repeated_node(at, index, kind, num_ports);
         }
-        // A node ID with a GUID other than the node's is ibdiagnet's, and is the port GUID.
+        // ibdiagnet names a node by its port GUID, not by its node GUID: a GUID in the node ID that differs from the
+        // node GUID is the port GUID.
         let port_in_id = id
             .get(2..)
             .filter(|hex| hex.len() == 16)

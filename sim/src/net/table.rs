@@ -74,13 +74,13 @@ pub(super) struct FaultTable {
 
 /// Effects of the faults on a packet so far.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct PacketEffects {
     pub(super) lost: bool,
     pub(super) duplicate: f64,
     pub(super) latency: Duration,
 }
 
-impl Flight {
+impl PacketEffects {
     pub(super) const fn new(lost: bool, latency: Duration) -> Self {
         Self {
             lost,
@@ -242,39 +242,44 @@ impl FaultTable {
         self.hop_time * hops + self.everywhere.latency * (hops + 1)
     }
 
-    /// Starts the flight of a packet at a node.
-    pub(super) fn start_flight(&self, node: NodeIdx, attr: AttrId, rng: &mut ChaCha8Rng) -> Flight {
-        let mut flight_state = Flight {
+    /// Starts a packet at a node.
+    pub(super) fn start_packet(
+        &self,
+        node: NodeIdx,
+        attr: AttrId,
+        rng: &mut ChaCha8Rng,
+    ) -> PacketEffects {
+        let mut effects = PacketEffects {
             lost: chance(rng, self.everywhere.loss),
             duplicate: self.everywhere.duplicate,
             latency: self.everywhere.latency,
         };
-        self.apply_node_faults(node, attr, &mut flight_state, rng);
+        self.apply_node_faults(node, attr, &mut effects, rng);
         for a in &self.attrs {
             if a.location == FaultLocation::Fabric && a.attr == attr {
-                flight_state.lost |= chance(rng, a.loss);
+                effects.lost |= chance(rng, a.loss);
             }
         }
-        flight_state
+        effects
     }
 
-    /// Applies the faults of entering a node by a port.
+    /// Applies the faults of the link direction that ends at `at`, and of the node, to a packet that arrives there.
     pub(super) fn enter_node(
         &mut self,
         at: PortAt,
         attr: AttrId,
         now: Instant,
-        flight_state: &mut Flight,
+        effects: &mut PacketEffects,
         rng: &mut ChaCha8Rng,
     ) {
-        self.apply_node_faults(at.node, attr, flight_state, rng);
+        self.apply_node_faults(at.node, attr, effects, rng);
         let mut latency = self.hop_time;
         if let Some(link) = self.links.get(&at) {
-            flight_state.lost |= chance(rng, link.loss);
-            flight_state.duplicate = flight_state.duplicate.max(link.duplicate);
+            effects.lost |= chance(rng, link.loss);
+            effects.duplicate = effects.duplicate.max(link.duplicate);
             latency = link.latency.unwrap_or(latency) + up_to(rng, link.jitter);
             if !link.drain.is_zero() {
-                let arrival = now + flight_state.latency;
+                let arrival = now + effects.latency;
                 let free = self.drained.entry(at).or_default();
                 *free = (*free).max(arrival) + link.drain;
                 let waited = free.since(arrival);
@@ -282,10 +287,10 @@ impl FaultTable {
                 self.credit_waits.push((at, waited));
             }
         }
-        flight_state.latency += latency + self.everywhere.latency;
+        effects.latency += latency + self.everywhere.latency;
         for a in &self.attrs {
             if a.location == FaultLocation::Into(at) && a.attr == attr {
-                flight_state.lost |= chance(rng, a.loss);
+                effects.lost |= chance(rng, a.loss);
             }
         }
     }
@@ -294,16 +299,16 @@ impl FaultTable {
         &self,
         node: NodeIdx,
         attr: AttrId,
-        flight_state: &mut Flight,
+        effects: &mut PacketEffects,
         rng: &mut ChaCha8Rng,
     ) {
         if let Some(faults) = self.nodes.get(&node) {
-            flight_state.lost |= chance(rng, faults.loss);
-            flight_state.latency += faults.latency;
+            effects.lost |= chance(rng, faults.loss);
+            effects.latency += faults.latency;
         }
         for a in &self.attrs {
             if a.location == FaultLocation::Node(node) && a.attr == attr {
-                flight_state.lost |= chance(rng, a.loss);
+                effects.lost |= chance(rng, a.loss);
             }
         }
     }

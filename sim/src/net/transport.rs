@@ -9,7 +9,7 @@ use ferrosm_mad::smp::{DATA_LEN, DATA_OFFSET};
 use rand::Rng;
 
 use super::queue::QueuedEvent;
-use super::table::{Flight, below, chance, up_to};
+use super::table::{PacketEffects, below, chance, up_to};
 use super::{MadEvent, Net, TraceEvent};
 use crate::fabric::{AcceptOutcome, Delivery, Packet, PortCounter};
 use crate::faults::{Faults, Garbage};
@@ -29,11 +29,11 @@ impl Net {
         }
         let from = packet.at;
         self.trace_event(MadEvent::Sent, from, &packet);
-        let (result, flight) = if self.table.is_uniform() {
+        let (result, effects) = if self.table.is_uniform() {
             let lost = chance(&mut self.rng, self.table.everywhere.loss);
             let result = self.fabric.forward_unicast(&mut packet);
             let latency = self.table.uniform_flight_time(packet.hops);
-            (result, Flight::new(lost, latency))
+            (result, PacketEffects::new(lost, latency))
         } else {
             let attr = packet.mad.attr_id();
             let Self {
@@ -43,11 +43,11 @@ impl Net {
                 now,
                 ..
             } = self;
-            let mut flight = table.start_flight(from.node, attr, rng);
+            let mut effects = table.start_packet(from.node, attr, rng);
             let result = fabric.forward_unicast_with(&mut packet, |at| {
-                table.enter_node(at, attr, *now, &mut flight, rng);
+                table.enter_node(at, attr, *now, &mut effects, rng);
             });
-            (result, flight)
+            (result, effects)
         };
         self.count_credit_waits();
         if let Err(reason) = result {
@@ -55,11 +55,11 @@ impl Net {
             self.trace_event(MadEvent::Dropped(reason), packet.at, &packet);
             return;
         }
-        if flight.lost {
+        if effects.lost {
             self.trace_event(MadEvent::Lost, packet.at, &packet);
             return;
         }
-        self.schedule_arrival(&packet, from, &flight);
+        self.schedule_arrival(&packet, from, &effects);
     }
 
     /// Transports a multicast packet: a copy arrives at each port to which the MFTs forward it.
@@ -77,11 +77,11 @@ impl Net {
             now,
             ..
         } = self;
-        let sender_flight = table.start_flight(from.node, attr, rng);
+        let sender_effects = table.start_packet(from.node, attr, rng);
         let result = fabric.forward_multicast_with(packet, &mut copies, |at| {
-            let mut flight = Flight::new(false, Duration::ZERO);
-            table.enter_node(at, attr, *now, &mut flight, rng);
-            !flight.lost
+            let mut effects = PacketEffects::new(false, Duration::ZERO);
+            table.enter_node(at, attr, *now, &mut effects, rng);
+            !effects.lost
         });
         self.count_credit_waits();
         if let Err(reason) = result {
@@ -89,25 +89,25 @@ impl Net {
             return self.trace_event(MadEvent::Dropped(reason), from, packet);
         }
         for copy in copies {
-            if sender_flight.lost {
+            if sender_effects.lost {
                 self.trace_event(MadEvent::Lost, copy.at, &copy);
             } else if self.is_instant_now {
                 self.serve(copy, out);
             } else {
                 let latency = self.table.uniform_flight_time(copy.hops);
-                self.schedule_arrival(&copy, from, &Flight::new(false, latency));
+                self.schedule_arrival(&copy, from, &PacketEffects::new(false, latency));
             }
         }
     }
 
     /// Schedules the arrival of a packet and possibly of a duplicate.
-    fn schedule_arrival(&mut self, packet: &Packet, from: PortAt, flight: &Flight) {
+    fn schedule_arrival(&mut self, packet: &Packet, from: PortAt, effects: &PacketEffects) {
         let (duplicate, jitter) = self.table.duplication_and_jitter(from.node, packet.at.node);
-        let copies = 1 + u32::from(chance(&mut self.rng, duplicate.max(flight.duplicate)));
+        let copies = 1 + u32::from(chance(&mut self.rng, duplicate.max(effects.duplicate)));
         for _ in 0..copies {
             let extra = up_to(&mut self.rng, jitter);
             let index = self.queue.insert(*packet);
-            let when = self.now + flight.latency + extra;
+            let when = self.now + effects.latency + extra;
             self.queue.push(when, QueuedEvent::Arrive(index));
         }
     }

@@ -186,11 +186,11 @@ impl Fabric {
                 if attribute.has_op_code {
                     self.select_op_code(slot, data[0]);
                 }
-                let tally = &mut self.tallies[slot];
+                let raw_counts = &mut self.raw_counts[slot];
                 for e in attribute.entries {
                     if selected >> e.select & 1 != 0 {
                         let value = get_bits(data, e.field.bit, e.field.width);
-                        tally.write(e.counter, attribute.counter_width, value);
+                        raw_counts.write(e.counter, attribute.counter_width, value);
                     }
                 }
             }
@@ -201,7 +201,7 @@ impl Fabric {
             data[0] = self.op_code(*r.ports.start());
         }
         for e in attribute.entries {
-            let values = self.tallies[r.ports.clone()]
+            let values = self.raw_counts[r.ports.clone()]
                 .iter()
                 .map(|t| t.read(e.counter, attribute.counter_width));
             let value = match attribute.counter_width {
@@ -216,6 +216,6 @@ impl Fabric {
     }
 
     pub(super) fn op_code(&self, slot: usize) -> u8 {
-        self.tallies[slot].rare().map_or(0, |r| r.per_vl.op_code)
+        self.raw_counts[slot].rare().map_or(0, |r| r.per_vl.op_code)
     }
 }

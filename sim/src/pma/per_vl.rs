@@ -44,7 +44,7 @@ impl Fabric {
                 if attr == id::PORT_VL_OP_PACKETS || attr == id::PORT_VL_OP_DATA {
                     self.select_op_code(slot, data[0]);
                 }
-                let per_vl = &mut self.tallies[slot].rare_mut().per_vl;
+                let per_vl = &mut self.raw_counts[slot].rare_mut().per_vl;
                 match attr {
                     id::PORT_VL_OP_PACKETS => {
                         let requested = PortVlOpPackets::decode(data);
@@ -74,8 +74,11 @@ impl Fabric {
             }
         }
         let per_vl = || {
-            let tallies = &self.tallies[r.ports.clone()];
-            tallies.iter().filter_map(|t| t.rare()).map(|r| &r.per_vl)
+            let raw_counts = &self.raw_counts[r.ports.clone()];
+            raw_counts
+                .iter()
+                .filter_map(|t| t.rare())
+                .map(|r| &r.per_vl)
         };
         let (port_select, op_code) = (r.port_select, self.op_code(*r.ports.start()));
         *data = [0; DATA_LEN];

@@ -54,15 +54,15 @@ impl Fabric {
         let now = self.now;
         let at = self.port_of_slot(slot);
         let before = self.port_counters(at);
-        let tally = &mut self.tallies[slot];
-        let running = tally
+        let raw_counts = &mut self.raw_counts[slot];
+        let running = raw_counts
             .rare()
             .and_then(|rare| rare.sampler.as_ref())
             .is_some_and(|sampler| status(sampler, now) != DONE);
         // A running sample is not changed.
         if r.set && !running {
             let begins = now + Duration::from_micros(requested.sample_start.into());
-            tally.rare_mut().sampler = Some(Box::new(Sampler {
+            raw_counts.rare_mut().sampler = Some(Box::new(Sampler {
                 control: requested,
                 begins,
                 ends: begins + Duration::from_micros(requested.sample_interval.into()),
@@ -70,7 +70,7 @@ impl Fabric {
                 result: None,
             }));
         }
-        let sampler = tally.rare().and_then(|rare| rare.sampler.as_ref());
+        let sampler = raw_counts.rare().and_then(|rare| rare.sampler.as_ref());
         *data = [0; DATA_LEN];
         PortSamplesControl {
             port_select: r.port_select,
@@ -97,7 +97,7 @@ impl Fabric {
         let now = self.now;
         let latest = (base..=base + ports)
             .filter_map(|slot| {
-                let sampler = self.tallies[slot].rare()?.sampler.as_ref()?;
+                let sampler = self.raw_counts[slot].rare()?.sampler.as_ref()?;
                 Some((sampler.begins, slot))
             })
             .max_by_key(|(begins, slot)| (*begins, usize::MAX - slot));
@@ -106,7 +106,7 @@ impl Fabric {
             return Status::OK;
         };
         let counts = self.port_counters(self.port_of_slot(slot));
-        let Some(sampler) = &mut self.tallies[slot].rare_mut().sampler else {
+        let Some(sampler) = &mut self.raw_counts[slot].rare_mut().sampler else {
             return Status::OK;
         };
         let sample_status = status(sampler, now);

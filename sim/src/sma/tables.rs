@@ -171,11 +171,11 @@ impl Fabric {
         let node = &self.nodes[r.node];
         let (base, num_ports) = (node.base, node.num_ports);
         let [output, input, flags, rest] = r.modifier.to_le_bytes();
-        let short_forms = node
+        let has_optimized_sets = node
             .switch
             .as_ref()
             .is_some_and(|s| s.info.optimized_sl_to_vl != 0);
-        if rest != 0 || flags & !3 != 0 || (flags != 0 && (!short_forms || !r.set)) {
+        if rest != 0 || flags & !3 != 0 || (flags != 0 && (!has_optimized_sets || !r.set)) {
             return Status::BAD_FIELD;
         }
         let table = [

@@ -67,7 +67,7 @@ struct File {
     agents: [Option<AgentIdx>; MAX_AGENTS],
     queue: Queue,
     /// Whether it is in the list of [`UmadLayer::poll_readable`].
-    is_listed: bool,
+    is_marked_readable: bool,
     /// Number of incomplete sends, and the length of their segments.
     sends: usize,
     send_bytes: usize,
@@ -118,7 +118,7 @@ enum Outgoing {
         send: usize,
         serial: u64,
     },
-    /// The segments of a send, one per turn.
+    /// The segments of an RMPP send. One is sent each time the entry is taken from the queue, so that other sends are not delayed.
     Segments {
         send: usize,
         serial: u64,
@@ -166,7 +166,7 @@ impl UmadLayer {
             has_registered: false,
             agents: [None; MAX_AGENTS],
             queue: Queue::default(),
-            is_listed: false,
+            is_marked_readable: false,
             sends: 0,
             send_bytes: 0,
             recv_bytes: 0,
@@ -183,7 +183,7 @@ impl UmadLayer {
         let Some(closed) = self.files.try_remove(file.0) else {
             return;
         };
-        if closed.is_listed {
+        if closed.is_marked_readable {
             self.readable.retain(|f| *f != file);
         }
         let port = self
@@ -332,7 +332,7 @@ impl UmadLayer {
     pub fn poll_readable(&mut self) -> Option<FileId> {
         let file = self.readable.pop_front()?;
         if let Some(open) = self.files.get_mut(file.0) {
-            open.is_listed = false;
+            open.is_marked_readable = false;
         }
         Some(file)
     }
@@ -431,13 +431,13 @@ impl UmadLayer {
         self.files.get(file.0).map_or(0, |f| f.unmatched)
     }
 
-    fn list_readable(&mut self, file: FileId, pushed: Pushed) {
+    fn mark_readable(&mut self, file: FileId, pushed: Pushed) {
         match pushed {
             Pushed::First => {
                 if let Some(open) = self.files.get_mut(file.0)
-                    && !open.is_listed
+                    && !open.is_marked_readable
                 {
-                    open.is_listed = true;
+                    open.is_marked_readable = true;
                     self.readable.push_back(file);
                 }
             }

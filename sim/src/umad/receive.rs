@@ -155,7 +155,7 @@ impl UmadLayer {
             header.flow_label = grh.flow_label;
         }
         let pushed = open.queue.push(header.encode(), body);
-        self.list_readable(file, pushed);
+        self.mark_readable(file, pushed);
     }
 
     /// Replies to a Get or Set without an agent, as the kernel does.

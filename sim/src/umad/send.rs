@@ -415,7 +415,7 @@ impl UmadLayer {
         header[4..8].copy_from_slice(&Errno::ETIMEDOUT.0.to_ne_bytes());
         if let Some(open) = self.files.get_mut(file.0) {
             let pushed = open.queue.push(header, Body::Failed(head));
-            self.list_readable(file, pushed);
+            self.mark_readable(file, pushed);
         }
     }
 

@@ -281,13 +281,13 @@ fn add_counters(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
     let Some(slot) = fabric.slot(at) else {
         return;
     };
-    let tally = fabric.current_tally(slot);
+    let raw_counts = fabric.current_raw_counts(slot);
     for (name, which, max) in NARROW {
-        let value = tally.read(which, CounterWidth::Narrow).min(max);
+        let value = raw_counts.read(which, CounterWidth::Narrow).min(max);
         files.add(folder, name, format!("{value}\n"));
     }
     for (name, which) in EXTENDED {
-        let value = tally.read(which, CounterWidth::Extended);
+        let value = raw_counts.read(which, CounterWidth::Extended);
         files.add(folder, name, format!("{value}\n"));
     }
 }

@@ -374,7 +374,7 @@ fn vl_tables_do_not_exist_with_one_vl() {
 }
 
 #[test]
-fn short_forms_of_sl_to_vl_require_their_capability() {
+fn optimized_sl_to_vl_sets_require_their_capability() {
     let table = SlToVl { vls: [Vl(2); 16] }.encode();
     for (optimized, expected) in [(0, BAD), (1, OK), (3, OK)] {
         let mut rig = with_caps(1, |c| c.optimized_sl_to_vl = optimized);

@@ -2,10 +2,10 @@
 
 use super::abi::Sge;
 
-/// Buffers of a work request, in order.
-pub(crate) struct BufferList(Vec<Sge>);
+/// Scatter or gather list of a work request.
+pub(crate) struct SgList(Vec<Sge>);
 
-impl BufferList {
+impl SgList {
     /// # Safety
     ///
     /// The buffers belong to the program and remain valid until the work request completes: readable for a send,
@@ -15,13 +15,13 @@ impl BufferList {
     }
 
     /// Total length.
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn byte_len(&self) -> usize {
         self.0.iter().map(|sge| sge.length as usize).sum()
     }
 
     /// The contents.
     pub(crate) fn gather(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.room());
+        let mut bytes = Vec::with_capacity(self.byte_len());
         for sge in self.0.iter().filter(|sge| sge.length > 0) {
             let (start, length) = (sge.addr as *const u8, sge.length as usize);
             // SAFETY: promised to `new`.
@@ -61,9 +61,9 @@ mod tests {
         };
         let list = buffers.each_mut().map(sge);
         // SAFETY: the buffers outlive the list.
-        let buffer_list = unsafe { BufferList::new(&list) };
-        assert_eq!(buffer_list.room(), 15);
-        buffer_list.scatter(7, b"abcdef");
-        assert_eq!(buffer_list.gather(), b"\0\0\0\0\0\0\0abcdef\0\0");
+        let sg_list = unsafe { SgList::new(&list) };
+        assert_eq!(sg_list.byte_len(), 15);
+        sg_list.scatter(7, b"abcdef");
+        assert_eq!(sg_list.gather(), b"\0\0\0\0\0\0\0abcdef\0\0");
     }
 }

@@ -16,7 +16,7 @@ use super::{boxed_or_null, context_of, error_number};
 use crate::config::config;
 use crate::next::fail;
 use crate::verbs::abi::{self, Wc, mask, status};
-use crate::verbs::memory::BufferList;
+use crate::verbs::memory::SgList;
 use crate::verbs::queue::{Channel, Completions, Endpoint, state};
 
 #[repr(C)]
@@ -68,7 +68,7 @@ unsafe fn endpoint<'a>(qp: *mut abi::Qp) -> &'a Arc<Endpoint> {
 /// # Safety
 ///
 /// `list` has `count` entries, which are the program's buffers as in a work request.
-unsafe fn buffer_list(list: *const abi::Sge, count: c_int) -> BufferList {
+unsafe fn sg_list(list: *const abi::Sge, count: c_int) -> SgList {
     let list = match usize::try_from(count) {
         // SAFETY: promised by the caller.
         Ok(count) if count > 0 && !list.is_null() => unsafe {
@@ -77,7 +77,7 @@ unsafe fn buffer_list(list: *const abi::Sge, count: c_int) -> BufferList {
         Ok(_) | Err(_) => &[],
     };
     // SAFETY: promised by the caller.
-    unsafe { BufferList::new(list) }
+    unsafe { SgList::new(list) }
 }
 
 pub(super) unsafe extern "C" fn poll_cq(cq: *mut abi::Cq, limit: c_int, out: *mut Wc) -> c_int {
@@ -107,8 +107,8 @@ unsafe fn message(wr: &abi::SendWr) -> Result<OutgoingDatagram, u32> {
     }
     // SAFETY: an address handle of this library, and the program's buffers.
     let (attr, payload) = unsafe {
-        let list = buffer_list(wr.sg_list, wr.num_sge);
-        if list.room() > ferrosm_channel::verbs::MAX_DATAGRAM {
+        let list = sg_list(wr.sg_list, wr.num_sge);
+        if list.byte_len() > ferrosm_channel::verbs::MAX_DATAGRAM {
             return Err(status::LOC_LEN_ERR);
         }
         ((*wr.ah.cast::<Ah>()).attr, list.gather())
@@ -180,8 +180,8 @@ pub(super) unsafe extern "C" fn post_recv(
         // SAFETY: a queue pair and a chain of work requests.
         unsafe {
             let wr = &*next;
-            let list = buffer_list(wr.sg_list, wr.num_sge);
-            if let Err(errno) = endpoint(qp).post_buffer(wr.wr_id, list) {
+            let list = sg_list(wr.sg_list, wr.num_sge);
+            if let Err(errno) = endpoint(qp).post_receive(wr.wr_id, list) {
                 bad.write(next);
                 return error_number(Err(errno));
             }
