@@ -130,7 +130,7 @@ impl StateDir {
     /// The persisted state of the last run. Invalid records are skipped with a warning, and removed.
     pub fn restored(&mut self) -> RestoredState {
         let (mut restored, skipped) = restore(&self.contents.records, SystemTime::now());
-        if self.contents.is_replica() {
+        if self.contents.may_be_outdated() {
             // Records that its master acknowledged later are missing.
             restored.complete = false;
             info!("state is a replica of another SM");
@@ -147,8 +147,8 @@ impl StateDir {
             changes.push(RecordChange::Clear(RecordKind::ViewHead));
         }
         if !changes.is_empty()
-            && let Err(e) =
-                self.commit_outside_history(&RecordBatch { changes }, self.contents.is_replica())
+            && let Err(e) = self
+                .commit_outside_history(&RecordBatch { changes }, self.contents.may_be_outdated())
         {
             // They are skipped again at the next start.
             warn!(error = %e, "cannot remove invalid records");
@@ -159,7 +159,7 @@ impl StateDir {
     /// Whether another node may have newer records: the store is empty, or a replica.
     #[must_use]
     pub fn may_be_incomplete(&self) -> bool {
-        self.contents.is_replica() || self.contents.records.is_empty()
+        self.contents.may_be_outdated() || self.contents.records.is_empty()
     }
 
     /// All records, ordered by key.
@@ -185,7 +185,7 @@ impl StateDir {
     fn commit_outside_history(
         &mut self,
         batch: &RecordBatch,
-        is_replica: bool,
+        may_be_outdated: bool,
     ) -> Result<(), Failure> {
         let now = SystemTime::now();
         // The change is not part of any history: a replica with these records is not in sync with a master.
@@ -194,8 +194,8 @@ impl StateDir {
             ..self.contents.next()
         };
         // 0 equals the epoch of `at`: the records are those of this node, not a replica.
-        let led_epoch = u64::from(is_replica);
-        self.store.led_epoch = led_epoch;
+        let own_epoch = u64::from(may_be_outdated);
+        self.store.own_epoch = own_epoch;
         let result = self.store.commit(batch, at, now);
         result.map_err(|e| self.store_failure(&e))?;
         let records = core::mem::take(&mut self.contents.records);
@@ -203,7 +203,7 @@ impl StateDir {
         batch.apply(&mut records);
         self.contents.records = records.into_iter().collect();
         (self.contents.epoch, self.contents.sequence) = (at.epoch, at.seq);
-        self.contents.led_epoch = led_epoch;
+        self.contents.own_epoch = own_epoch;
         self.contents.written_unix_s = unix_s(now);
         Ok(())
     }
@@ -219,7 +219,7 @@ impl StateDir {
     fn load(&mut self) -> Result<(), Failure> {
         match self.store.load() {
             Ok(contents) => {
-                self.store.led_epoch = contents.led_epoch;
+                self.store.own_epoch = contents.own_epoch;
                 self.contents = contents;
             }
             Err(StoreError::Unreadable(why)) => {
@@ -231,7 +231,7 @@ impl StateDir {
         if self.contents.damage.is_empty() {
             return Ok(());
         }
-        let is_replica = self.contents.is_replica();
+        let may_be_outdated = self.contents.may_be_outdated();
         let renamed_to = self.rename_unreadable_store()?;
         let damage = core::mem::take(&mut self.contents.damage);
         for damage in &damage {
@@ -243,7 +243,7 @@ impl StateDir {
         let to_change = |(key, value)| RecordChange::Put(key, value);
         let changes: Vec<RecordChange> = intact.map(to_change).collect();
         info!(records = changes.len(), "intact records recovered");
-        self.commit_outside_history(&RecordBatch { changes }, is_replica)
+        self.commit_outside_history(&RecordBatch { changes }, may_be_outdated)
     }
 
     fn rename_unreadable_store(&mut self) -> Result<PathBuf, Failure> {

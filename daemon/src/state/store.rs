@@ -42,7 +42,7 @@ const FORMAT: &str = "format";
 const CHECKSUM: &str = "tally";
 const EPOCH: &str = "epoch";
 const SEQUENCE: &str = "sequence";
-const LED: &str = "led";
+const OWN_EPOCH: &str = "led";
 const WRITTEN: &str = "written-unix-s";
 
 /// Why the store cannot be used.
@@ -67,8 +67,8 @@ pub(super) struct Store {
     database: Option<Database>,
     /// Whether a write succeeded since it was opened.
     verified: bool,
-    /// Epoch of the last history that this node led as master, 0 for none; written with the next batch.
-    pub(super) led_epoch: u64,
+    /// Epoch of this node's last term as master, 0 for none; written with the next batch.
+    pub(super) own_epoch: u64,
 }
 
 /// Contents of a store.
@@ -78,8 +78,8 @@ pub(super) struct StoreContents {
     pub(super) records: Vec<(RecordKey, Box<[u8]>)>,
     /// History of the batches ([`ferrosm_replication`]); 0 for none.
     pub(super) epoch: u64,
-    /// Epoch of the last history that this node led as master; differs from `epoch` if the records are a replica or were superseded.
-    pub(super) led_epoch: u64,
+    /// Epoch of this node's last term as master; differs from `epoch` if the records are a replica or were superseded.
+    pub(super) own_epoch: u64,
     /// Number of the last batch; 0 before the first.
     pub(super) sequence: u64,
     /// Time of the last batch, in seconds since 1970.
@@ -133,8 +133,8 @@ impl StoreContents {
     }
 
     /// Whether another node may have newer records.
-    pub(super) const fn is_replica(&self) -> bool {
-        self.led_epoch != self.epoch
+    pub(super) const fn may_be_outdated(&self) -> bool {
+        self.own_epoch != self.epoch
     }
 
     /// Position of the next batch of the same history.
@@ -152,7 +152,7 @@ impl Store {
             path: dir.join(FILE),
             database: None,
             verified: false,
-            led_epoch: 0,
+            own_epoch: 0,
         }
     }
 
@@ -234,9 +234,9 @@ impl Store {
         at: Position,
         now: SystemTime,
     ) -> Result<(), StoreError> {
-        let led = self.led_epoch;
+        let own_epoch = self.own_epoch;
         let transaction = self.open()?.begin_write().map_err(redb_error)?;
-        write_changes(&transaction, produce, (at, led), now)?;
+        write_changes(&transaction, produce, (at, own_epoch), now)?;
         transaction.commit().map_err(redb_error)
     }
 }
@@ -378,11 +378,13 @@ fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
     };
     let value_of = |name: &'static str| -> Result<Vec<u8>, StoreError> {
         let Some(value) = metadata.get(name).map_err(redb_error)? else {
-            return unreadable(format!("its {name} is missing: not a store of ferrosm"));
+            return unreadable(format!(
+                "metadata `{name}` is missing: not a store of ferrosm"
+            ));
         };
         match checked(value.value(), |bytes| crc_metadata(name, bytes)) {
             Some(bytes) => Ok(bytes.to_vec()),
-            None => unreadable(format!("the checksum of its {name} is wrong")),
+            None => unreadable(format!("the checksum of metadata `{name}` is wrong")),
         }
     };
     let (format, expected) = (value_of(FORMAT)?, format_bytes());
@@ -394,7 +396,7 @@ fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
     let checksum = value_of(CHECKSUM)?;
     contents.epoch = read_u64(&value_of(EPOCH)?);
     contents.sequence = read_u64(&value_of(SEQUENCE)?);
-    contents.led_epoch = read_u64(&value_of(LED)?);
+    contents.own_epoch = read_u64(&value_of(OWN_EPOCH)?);
     contents.written_unix_s = read_u64(&value_of(WRITTEN)?);
     let records = match transaction.open_table(RECORDS) {
         Err(TableError::TableDoesNotExist(_)) => return unreadable("it has no records"),
@@ -410,13 +412,14 @@ fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
             Some((bytes, key)) => contents.records.push((key, bytes.into())),
             None => {
                 let key = hex::encode(key);
-                let damage = format!("the checksum of record {key} is wrong");
+                let damage = format!("record {key} is damaged");
                 contents.damage.push(damage);
             }
         }
     }
     if checksum != computed.bytes() {
-        contents.damage.push("records are missing".to_owned());
+        let damage = "the number of records or the sum of their checksums is wrong";
+        contents.damage.push(damage.to_owned());
     }
     Ok(contents)
 }
@@ -436,7 +439,7 @@ type ApplyChange<'a> = dyn FnMut(&RecordChange) -> Result<(), StoreError> + 'a;
 fn write_changes(
     transaction: &WriteTransaction,
     produce: impl FnOnce(&mut ApplyChange<'_>) -> Result<(), StoreError>,
-    (at, led): (Position, u64),
+    (at, own_epoch): (Position, u64),
     now: SystemTime,
 ) -> Result<(), StoreError> {
     let mut metadata = transaction.open_table(METADATA).map_err(redb_error)?;
@@ -479,7 +482,7 @@ fn write_changes(
     put_metadata(&mut metadata, FORMAT, &format_bytes())?;
     put_metadata(&mut metadata, CHECKSUM, &checksum.bytes())?;
     put_metadata(&mut metadata, EPOCH, &at.epoch.to_le_bytes())?;
-    put_metadata(&mut metadata, LED, &led.to_le_bytes())?;
+    put_metadata(&mut metadata, OWN_EPOCH, &own_epoch.to_le_bytes())?;
     put_metadata(&mut metadata, SEQUENCE, &at.seq.to_le_bytes())?;
     put_metadata(&mut metadata, WRITTEN, &unix_s.to_le_bytes())
 }

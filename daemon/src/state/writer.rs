@@ -217,13 +217,13 @@ impl StoreThread {
                 // Earlier tickets belong to another history and will not be acknowledged.
                 self.durable.forget_pending(self.tickets.0);
                 self.dir.contents.epoch = epoch;
-                self.dir.store.led_epoch = epoch;
+                self.dir.store.own_epoch = epoch;
                 // If this fails, the next batch writes it.
                 let _ = self.write_history();
             }
             StoreRequest::MarkSuperseded => {
                 self.flush();
-                self.dir.store.led_epoch = 0;
+                self.dir.store.own_epoch = 0;
                 if self.dir.contents.epoch != 0
                     && let Err(e) = self.write_history()
                 {
