@@ -41,6 +41,9 @@ pub(super) enum EtcdError {
     /// A value cannot be decoded.
     #[error("malformed etcd data under {0}")]
     Garbled(&'static str),
+    /// The granted and the requested time of a lease, in seconds.
+    #[error("etcd granted a lease of {0} s instead of {1} s")]
+    LeaseTooShort(i64, i64),
     /// A value is of another version of the replication protocol or of records.
     #[error(
         "etcd data is of another ferrosm version (replication {0}, records {1}; here {VERSION}, {records})",
@@ -75,7 +78,10 @@ impl EtcdError {
 
     /// Whether an immediate retry would fail, too.
     pub(super) const fn is_persistent(&self) -> bool {
-        matches!(self, Self::Rejected(..) | Self::Garbled(_) | Self::Store(_))
+        matches!(
+            self,
+            Self::Rejected(..) | Self::Garbled(_) | Self::LeaseTooShort(..) | Self::Store(_)
+        )
     }
 }
 

@@ -148,7 +148,7 @@ impl CommitQueue {
 
     /// Whether another master wrote batches after this node's, given etcd's position `head`. A position before this node's batches comes
     /// from a restored backup of etcd.
-    pub(super) fn is_followed_by(&self, known: Option<Position>, head: Position) -> bool {
+    pub(super) fn has_successor(&self, known: Option<Position>, head: Position) -> bool {
         let is_older = known.is_some_and(|known| known.epoch == head.epoch);
         let has_more = self.written.is_some_and(|written| head.seq >= written);
         has_more && !is_older && head.epoch != self.epoch

@@ -1,9 +1,9 @@
 //! A master with etcd: holds the key, renews its leases while the driver's loop runs, and writes batches in transactions that fail if the
 //! key is lost.
 //!
-//! Two leases are renewed alternately. When the owner dies, the older one was last renewed a quarter to a half of the silence time ago, so
+//! Two leases are renewed alternately. When the owner dies, the older one was last renewed a quarter to a half of `silent_after_s` ago, so
 //! the failure is detected early although etcd counts whole seconds. The owner gives up before another node can take over: it measures nine
-//! tenths of the silence time from when the renewal request was sent.
+//! tenths of `silent_after_s` from when the renewal request was sent.
 
 use core::cell::Cell;
 use core::convert::Infallible;
@@ -111,16 +111,16 @@ async fn hold_key(
         let head = head.and_then(|pair| decode_head(shared, pair.value()));
         let store = shared.node.position().await;
         let now = shared.node.now();
-        let follower = shared.with_state(|state| {
+        let successor = shared.with_state(|state| {
             let queue = state.queue.as_mut()?;
-            let follower = head.filter(|head| queue.is_followed_by(state.known, head.at));
-            if follower.is_none() {
+            let successor = head.filter(|head| queue.has_successor(state.known, head.at));
+            if successor.is_none() {
                 queue.on_key_held(state.known, store, head.map(|head| head.at), now);
             }
-            follower
+            successor
         });
-        if let Some(follower) = follower {
-            return Err(EtcdError::HeldByOther(follower.guid));
+        if let Some(successor) = successor {
+            return Err(EtcdError::HeldByOther(successor.guid));
         }
         let writer = Writer {
             shared,
@@ -148,7 +148,7 @@ fn decode_head(shared: &EtcdShared, head: &[u8]) -> Option<Head> {
     let was_reported =
         shared.with_state(|state| core::mem::replace(&mut state.unreadable, error.is_some()));
     if let (Some(error), false) = (error, was_reported) {
-        tracing::warn!(%error, "etcd data overwritten");
+        tracing::warn!(%error, "unreadable etcd data replaced");
     }
     head.ok()
 }
@@ -271,7 +271,7 @@ async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, Et
     let ttl = i64::from(silent_after_s) + 1;
     let (a, b) = tokio::try_join!(member.grant(ttl), member.grant(ttl))?;
     if a.1 < ttl || b.1 < ttl {
-        return Err(EtcdError::Garbled("a lease"));
+        return Err(EtcdError::LeaseTooShort(a.1.min(b.1), ttl));
     }
     let holder = Holder {
         guid,

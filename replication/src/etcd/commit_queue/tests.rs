@@ -304,13 +304,13 @@ fn cancelled_snapshot_is_still_due() {
 fn successor_is_distinguished_from_a_backup() {
     let known = Some(at(1, 7));
     let mut l = queue();
-    assert!(!l.is_followed_by(known, at(3, 9)), "nothing written yet");
+    assert!(!l.has_successor(known, at(3, 9)), "nothing written yet");
     l.on_key_held(known, Some(at(2, 7)), known, ms(0));
-    assert!(!l.is_followed_by(known, at(1, 7)), "start of the term");
+    assert!(!l.has_successor(known, at(1, 7)), "start of the term");
     l.committed(8, body(), ms(0));
     l.on_written(8, ms(0));
-    assert!(!l.is_followed_by(known, at(2, 8)), "own batch");
+    assert!(!l.has_successor(known, at(2, 8)), "own batch");
     for (head, followed) in [(at(3, 8), true), (at(3, 9), true), (at(3, 7), false)] {
-        assert_eq!(l.is_followed_by(known, head), followed, "{head}");
+        assert_eq!(l.has_successor(known, head), followed, "{head}");
     }
 }
