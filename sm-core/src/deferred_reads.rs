@@ -164,7 +164,7 @@ impl DeferredReads {
             self.unanswered.insert((node.info.node_guid, table));
         } else {
             let data = outcome.data().unwrap_or(&[0; 64]);
-            let read = node.read_vl_tables.get_or_insert_default();
+            let read = node.observed_vl_tables.get_or_insert_default();
             Arc::make_mut(read).insert(table, data);
         }
     }

@@ -76,7 +76,7 @@ impl LidTable {
         for (p, lid) in &plan.conflicts {
             ctx.effects.problem(*p, ProblemKind::LidConflict(*lid));
         }
-        for p in &plan.without {
+        for p in &plan.without_lid {
             ctx.effects.problem(*p, ProblemKind::NoLid);
         }
         let reported = |p: PortRef| {
@@ -99,19 +99,19 @@ impl LidTable {
         (changed, plan_changed)
     }
 
-    /// Tables are written next: `top` follows the plan.
+    /// Sets `top` to the highest LID of the plan. Called before the tables are written.
     pub(crate) fn update_top(&mut self) {
         let lids = self.plan.lids.iter();
         let last = lids.map(|(_, lid, lmc)| Lid(lid.0 + ((1 << lmc.0) - 1)));
         self.top = last.max().unwrap_or(Lid::NONE);
     }
 
-    /// LIDs of the plan, those of LMC above 0 included.
+    /// Number of LIDs in the plan, including those due to an LMC above 0.
     pub(crate) fn count(&self) -> usize {
         self.plan.lids.iter().map(|(_, _, lmc)| 1 << lmc.0).sum()
     }
 
-    /// Ports that own a LID and are not in the fabric.
+    /// Number of ports that own a LID and are not in the fabric.
     pub(crate) fn absent(&self) -> usize {
         self.map.len().saturating_sub(self.plan.lids.len())
     }

@@ -124,7 +124,7 @@ impl Gid {
         self.0[1] & 0xF
     }
 
-    /// Signature of a multicast GID: [`mgid::IPV4`], [`mgid::IPV6`], [`mgid::ADMINISTRATOR`], or any other.
+    /// Signature of a multicast GID: [`mgid::IPV4`], [`mgid::IPV6`], [`mgid::SA_ALLOCATED`], or any other.
     #[must_use]
     pub const fn mgid_signature(self) -> u16 {
         u16::from_be_bytes([self.0[2], self.0[3]])
@@ -146,7 +146,7 @@ pub mod mgid {
     /// Signature of IPv6 groups.
     pub const IPV6: u16 = 0x601B;
     /// Signature of groups whose MGID the SA allocated.
-    pub const ADMINISTRATOR: u16 = 0xA01B;
+    pub const SA_ALLOCATED: u16 = 0xA01B;
     /// Link-local scope.
     pub const LINK_LOCAL: u8 = 2;
 

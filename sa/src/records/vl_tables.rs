@@ -139,7 +139,7 @@ fn offer_sl_to_vl(
     let read = || {
         search
             .view
-            .read_vl_tables()
+            .observed_vl_tables()
             .sl_to_vl(node.guid, input, output)
     };
     let Some(table) = known_table.or_else(read) else {
@@ -176,7 +176,7 @@ fn vl_arbitration_records(search: &Search<'_>, missing: Missing<'_>) -> SaReply 
             let read = || {
                 search
                     .view
-                    .read_vl_tables()
+                    .observed_vl_tables()
                     .vl_arbitration(node, port.num, block_num)
             };
             let enough = match written.or_else(read) {

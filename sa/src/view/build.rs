@@ -100,7 +100,7 @@ pub struct ViewExtras {
     /// Alias GUIDs.
     pub aliases: Arc<AliasTables>,
     /// VL tables that were read on behalf of clients.
-    pub read_vl_tables: Arc<VlTableCache>,
+    pub observed_vl_tables: Arc<VlTableCache>,
 }
 
 /// Builds a view from the fabric and the previous view.
@@ -129,7 +129,7 @@ impl View {
             local: fabric.local().and_then(|port| end_ports.at_port(port)),
             sms: extras.sms,
             aliases: extras.aliases,
-            read_vl_tables: extras.read_vl_tables,
+            observed_vl_tables: extras.observed_vl_tables,
             service_levels: ServiceLevels::from_run(extras.run, nodes.len()),
             origin: extras.origin,
             nodes: nodes.into(),

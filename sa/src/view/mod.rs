@@ -203,7 +203,7 @@ pub struct View {
     /// Origin of the installed routing; `None` in a restored view.
     origin: Option<Arc<RoutingOrigin>>,
     aliases: Arc<AliasTables>,
-    read_vl_tables: Arc<VlTableCache>,
+    observed_vl_tables: Arc<VlTableCache>,
     /// [`ObservedFabric::guids_revision`] of the fabric.
     guids_revision: u64,
 }
@@ -260,9 +260,9 @@ impl View {
 
     /// A copy with additional VL tables that were read.
     #[must_use]
-    pub fn with_read_vl_tables(&self, read_vl_tables: Arc<VlTableCache>) -> Self {
+    pub fn with_observed_vl_tables(&self, observed_vl_tables: Arc<VlTableCache>) -> Self {
         Self {
-            read_vl_tables,
+            observed_vl_tables,
             ..self.clone()
         }
     }
@@ -310,8 +310,8 @@ impl View {
 
     /// VL tables that were read on behalf of clients.
     #[must_use]
-    pub fn read_vl_tables(&self) -> &VlTableCache {
-        &self.read_vl_tables
+    pub fn observed_vl_tables(&self) -> &VlTableCache {
+        &self.observed_vl_tables
     }
 
     /// All nodes.

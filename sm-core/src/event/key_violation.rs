@@ -10,7 +10,8 @@ use ferrosm_mad::ids::{AttrId, Lid, PKey, Qpn};
 /// A packet that a port dropped because of its key. `Display` names its sender if the trap does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyViolation {
-    /// An SMP with another M_Key. The trap does not name its sender.
+    /// An SMP with another M_Key. Its sender is not reported: devices put the LID of the requested port into LIDADDR, and the return path of a
+    /// directed route is not resolved.
     MKey {
         /// Its attribute.
         attr: AttrId,
@@ -22,18 +23,18 @@ pub enum KeyViolation {
         /// Its P_Key.
         pkey: PKey,
         /// Its sender and destination.
-        pair: QueuePairs,
+        addresses: PacketAddresses,
     },
     /// A datagram with another Q_Key than that of its queue pair.
     QKey {
         /// Its sender and destination.
-        pair: QueuePairs,
+        addresses: PacketAddresses,
     },
 }
 
 /// Sender and destination of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueuePairs {
+pub struct PacketAddresses {
     /// LID and queue pair of the sender.
     pub from: (Lid, Qpn),
     /// LID and queue pair of the destination.
@@ -54,25 +55,28 @@ impl KeyViolation {
             }
             TrapNumber::BadPKey | TrapNumber::BadQKey => {
                 let d = KeyViolationDetails::decode(details);
-                let pair = QueuePairs {
+                let addresses = PacketAddresses {
                     from: (d.lid1, d.qp1),
                     to: (d.lid2, d.qp2),
                 };
                 if notice.trap_number == TrapNumber::BadQKey {
-                    Self::QKey { pair }
+                    Self::QKey { addresses }
                 } else {
                     let [.., high, low] = d.key.to_be_bytes();
                     let pkey = PKey(u16::from_be_bytes([high, low]));
-                    Self::PKey { pkey, pair }
+                    Self::PKey { pkey, addresses }
                 }
             }
             TrapNumber::SwitchBadPKey => {
                 let d = SwitchPKeyDetails::decode(details);
-                let pair = QueuePairs {
+                let addresses = PacketAddresses {
                     from: (d.lid1, d.qp1),
                     to: (d.lid2, d.qp2),
                 };
-                Self::PKey { pkey: d.pkey, pair }
+                Self::PKey {
+                    pkey: d.pkey,
+                    addresses,
+                }
             }
             _ => return None,
         })
@@ -91,13 +95,13 @@ impl fmt::Display for KeyViolation {
                     write!(f, " by a directed route of {hops} hops")
                 })
             }
-            Self::PKey { pkey, pair } => write!(f, "P_Key {pkey}, {pair}"),
-            Self::QKey { pair } => pair.fmt(f),
+            Self::PKey { pkey, addresses } => write!(f, "P_Key {pkey}, {addresses}"),
+            Self::QKey { addresses } => addresses.fmt(f),
         }
     }
 }
 
-impl fmt::Display for QueuePairs {
+impl fmt::Display for PacketAddresses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ((from, from_qp), (to, to_qp)) = (self.from, self.to);
         write!(f, "from LID {from} QP {from_qp} to LID {to} QP {to_qp}")

@@ -39,8 +39,8 @@ pub(super) enum Activity {
     /// The replica of the last master's state is being loaded.
     AwaitReplica,
     MulticastUpdate(MftUpdate),
-    /// SMPs on behalf of SA clients.
-    DeferredReads,
+    /// Reads of VL tables and writes of alias GUIDs on behalf of SA clients.
+    SmpsForSaClients,
 }
 
 /// The phase of a sweep, with the state that only it needs.
@@ -56,7 +56,7 @@ pub(super) enum SweepPhase {
     Multicast(MftUpdate),
     Arm(Arming),
     Activate,
-    /// A phase that the manager begins, continues or ends in this call, and whose state it holds meanwhile.
+    /// Placeholder while a manager function holds the phase's state to begin, continue or end it.
     InTransition(Phase),
 }
 
@@ -162,7 +162,7 @@ impl Activity {
     /// Whether it may send Sets to devices.
     pub(super) const fn configures(&self) -> bool {
         match self {
-            Self::Sweep(_) | Self::MulticastUpdate(_) | Self::DeferredReads => true,
+            Self::Sweep(_) | Self::MulticastUpdate(_) | Self::SmpsForSaClients => true,
             Self::Idle
             | Self::NoLink
             | Self::Standby
@@ -281,7 +281,7 @@ impl Activity {
             | Self::AwaitMastership
             | Self::AwaitReplica
             | Self::MulticastUpdate(_)
-            | Self::DeferredReads => ReadPhase::Other,
+            | Self::SmpsForSaClients => ReadPhase::Other,
         }
     }
 
@@ -306,7 +306,7 @@ pub(super) struct SweepHistory {
     /// Requests enqueued when the last phase began, or when the last sweep ended.
     pub(super) enqueued_total: u64,
     /// The last sweep found the port at the other end of the SM's own link.
-    pub(super) has_queried_local: bool,
+    pub(super) found_local_peer: bool,
     /// Nodes that were added since a sweep was complete, and are not reported yet.
     pub(super) added_nodes: BTreeSet<NodeIdx>,
     /// The same for links; the lower port comes first.

@@ -49,11 +49,11 @@ impl SubnetManager {
             return;
         }
         let is_master = self.role() == SmState::Master;
-        let is_local_queried = is_master || self.last_sweep.has_queried_local;
+        let found_local_peer = is_master || self.last_sweep.found_local_peer;
         if !with_ctx!(self, |ctx| self.adoption.may_use_view(
             ctx,
             is_master,
-            is_local_queried
+            found_local_peer
         )) {
             return;
         }

@@ -98,12 +98,12 @@ impl SubnetManager {
         let Some(discovery) = self.activity.discovery() else {
             return false;
         };
-        let (outcome, has_queried_local) = with_ctx!(self, |ctx| {
+        let (outcome, found_local_peer) = with_ctx!(self, |ctx| {
             let outcome = step(discovery, ctx);
             let local = ctx.fabric.local();
             (outcome, local.is_some_and(|p| discovery.has_queried(p)))
         });
-        self.last_sweep.has_queried_local |= has_queried_local;
+        self.last_sweep.found_local_peer |= found_local_peer;
         let found = outcome.is_some();
         if let Some(outcome) = outcome {
             self.finish_node_info(outcome);

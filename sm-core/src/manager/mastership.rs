@@ -52,7 +52,7 @@ impl SubnetManager {
             Activity::LightSweep
             | Activity::Sweep(_)
             | Activity::MulticastUpdate(_)
-            | Activity::DeferredReads
+            | Activity::SmpsForSaClients
             | Activity::Standby
             | Activity::AwaitMastership
             | Activity::AwaitReplica => WorkInProgress::Other,

@@ -359,7 +359,7 @@ impl SubnetManager {
             Activity::Sweep(_) => self.step_sweep(),
             Activity::LightSweep => self.finish_light_sweep(),
             Activity::MulticastUpdate(_) => self.continue_multicast_update(),
-            Activity::DeferredReads => self.finish_deferred_reads(),
+            Activity::SmpsForSaClients => self.finish_deferred_reads(),
             Activity::Idle => {
                 self.reread_after_storms();
                 let idle = self.smps.is_idle();

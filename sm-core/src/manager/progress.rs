@@ -29,7 +29,7 @@ impl SubnetManager {
             | Activity::AwaitMastership
             | Activity::AwaitReplica
             | Activity::MulticastUpdate(_)
-            | Activity::DeferredReads => Phase::Idle,
+            | Activity::SmpsForSaClients => Phase::Idle,
         }
     }
 

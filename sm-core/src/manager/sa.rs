@@ -178,7 +178,7 @@ impl SubnetManager {
             .deferred_reads
             .start_round(ctx, &view, changed));
         if started {
-            self.set_activity(Activity::DeferredReads);
+            self.set_activity(Activity::SmpsForSaClients);
         }
         started
     }
@@ -187,7 +187,7 @@ impl SubnetManager {
     pub(super) fn finish_deferred_reads(&mut self) {
         self.set_activity(Activity::Idle);
         if self.deferred_reads.has_waiting() {
-            with_ctx!(self, |ctx| self.sa.publish_read_vl_tables(ctx));
+            with_ctx!(self, |ctx| self.sa.publish_observed_vl_tables(ctx));
         }
     }
 }

@@ -72,7 +72,7 @@ impl SubnetManager {
         self.mastership.begin_sweep();
         self.routing.cancel_job();
         self.last_sweep.number += 1;
-        self.last_sweep.has_queried_local = false;
+        self.last_sweep.found_local_peer = false;
         let number = self.last_sweep.number;
         let sweep = Sweep::new(number, scope, self.now);
         self.replace_activity(Activity::Sweep(Box::new(sweep)));

@@ -36,7 +36,7 @@ use crate::sa::{self, Disposition, SaReply, SaRequest, View};
 use crate::subnet::PortRef;
 use partition_groups::update_partition_groups;
 use trap_reports::PendingTraps;
-use view::read_vl_tables;
+use view::observed_vl_tables;
 pub(crate) use view::{ViewInputs, build_view, sm_record};
 
 /// Delay from the first change of MFTs between sweeps until a view with it is published, so that many changes share one view.
@@ -371,9 +371,9 @@ impl SaOwner {
     }
 
     /// Publishes the SLtoVL and VLArb tables that were read on behalf of clients.
-    pub(crate) fn publish_read_vl_tables(&mut self, ctx: &mut Ctx<'_>) {
+    pub(crate) fn publish_observed_vl_tables(&mut self, ctx: &mut Ctx<'_>) {
         if let Some(view) = &self.view {
-            let view = view.with_read_vl_tables(Arc::new(read_vl_tables(ctx.fabric)));
+            let view = view.with_observed_vl_tables(Arc::new(observed_vl_tables(ctx.fabric)));
             self.publish(ctx, view);
         }
     }

@@ -41,16 +41,16 @@ pub(crate) fn build_view(
         origin: inputs.origin.map(Arc::new),
         sms: inputs.sms,
         aliases: Arc::clone(aliases),
-        read_vl_tables: Arc::new(read_vl_tables(fabric)),
+        observed_vl_tables: Arc::new(observed_vl_tables(fabric)),
     };
     View::new(&Observed { fabric, cfg }, cfg.sa_settings(), extra, before)
 }
 
 /// The SLtoVL and VLArb tables that were read on behalf of clients.
-pub(super) fn read_vl_tables(fabric: &Subnet) -> VlTableCache {
+pub(super) fn observed_vl_tables(fabric: &Subnet) -> VlTableCache {
     let nodes = fabric.nodes();
     VlTableCache::new(
-        nodes.filter_map(|(_, n)| Some((n.info.node_guid, n.read_vl_tables.as_ref()?))),
+        nodes.filter_map(|(_, n)| Some((n.info.node_guid, n.observed_vl_tables.as_ref()?))),
     )
 }
 

@@ -49,7 +49,7 @@ pub struct Node {
     /// SLtoVLMappingTables that this SM has written.
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
     /// VL tables read on behalf of SA clients.
-    pub read_vl_tables: Option<Arc<NodeVlTables>>,
+    pub observed_vl_tables: Option<Arc<NodeVlTables>>,
     /// The origin of VL tables that this SM did not write.
     pub vl_origin: VlTableOrigin,
     /// The fingerprint of its VL tables ([`crate::plan::vls::FabricVlPlan::fingerprint`]) when all of them were last in place.
@@ -211,7 +211,7 @@ impl Node {
             last_known: None,
             mft: Mft::default(),
             sl_to_vl: BTreeMap::new(),
-            read_vl_tables: None,
+            observed_vl_tables: None,
             vl_origin: VlTableOrigin::Unknown,
             vl_fingerprint: None,
             rejects_optimized_sl_to_vl: false,
@@ -258,7 +258,7 @@ impl Node {
         self.last_known = None;
         self.mft.forget();
         self.sl_to_vl.clear();
-        self.read_vl_tables = None;
+        self.observed_vl_tables = None;
         self.vl_origin = VlTableOrigin::Unknown;
         self.vl_fingerprint = None;
         for port in &mut self.ports {

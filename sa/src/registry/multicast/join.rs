@@ -10,7 +10,7 @@ use super::{GroupMember, GroupParameters, MulticastGroup, MulticastGroups};
 use crate::message::{SaRequest, component_value, partition_number};
 use crate::view::{EndPortIdx, PortView, View};
 
-/// Indexed components.
+/// Components with an index: a query with one of them needs no scan of all records.
 pub(crate) const INDEXED: u64 = component::MGID | component::PORT_GID | component::MLID;
 
 /// Components of MCMemberRecord.
@@ -208,7 +208,7 @@ impl MulticastGroups {
         let mut gid = Gid::default();
         gid.0[0] = 0xFF;
         gid.0[1] = 0x10 | scope & 0xF;
-        gid.0[2..4].copy_from_slice(&mgid::ADMINISTRATOR.to_be_bytes());
+        gid.0[2..4].copy_from_slice(&mgid::SA_ALLOCATED.to_be_bytes());
         gid.0[4..12].copy_from_slice(&view.settings.prefix.0.to_be_bytes());
         let (first, mut last) = (gid, gid);
         last.0[12..].fill(0xFF);
@@ -242,7 +242,7 @@ fn is_valid_mgid(gid: Gid, new: &GroupParameters, broadcast: Option<&GroupParame
             && broadcast.is_none_or(|b| matches_broadcast_group(b, new));
     }
     // Reserved for MGIDs that the SA allocates.
-    gid.mgid_signature() != mgid::ADMINISTRATOR || gid.mgid_scope() != mgid::LINK_LOCAL
+    gid.mgid_signature() != mgid::SA_ALLOCATED || gid.mgid_scope() != mgid::LINK_LOCAL
 }
 
 /// Whether an IPoIB group has the values of its broadcast group (RFC 4391, 8).
@@ -282,8 +282,8 @@ fn decode_joiner(
     Ok(Joiner { port, guid, client })
 }
 
-/// Only the port itself, or a member of the group's partition that created the membership or requests a proxy join, may change a
-/// membership (IBA o15-0.1.2; docs/sm-behaviour.md 10.6). As in OpenSM, a first join for another port need not set ProxyJoin:
+/// Only the port itself may change its membership, or a member of the group's partition if the membership was created by proxy or the
+/// request sets ProxyJoin (IBA o15-0.1.2; docs/sm-behaviour.md 10.6). As in OpenSM, a first join for another port need not set ProxyJoin:
 /// osmtest does not.
 fn check_may_act_for(
     view: &View,

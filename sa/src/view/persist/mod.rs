@@ -6,7 +6,7 @@
 //! | `records` | contents and encoding of records |
 //! | `restore` | records to a view |
 //!
-//! Each node has several records, split by what changes together: a join rewrites no LFT, and unchanged nodes are not compared.
+//! Each node has several records, split by what changes together: a join rewrites no LFT, and unchanged tables are compared by pointer.
 //! The module is pure; the caller stores the bytes and protects their integrity. Registrations are persisted separately
 //! ([`crate::registry::registration`]), alias GUIDs among them.
 
@@ -176,8 +176,8 @@ impl NodeInView<'_> {
         Some(mft).filter(|blocks| !blocks.is_empty())
     }
 
-    fn read_tables(&self) -> Option<&Arc<NodeVlTables>> {
-        self.view.read_vl_tables.of_node(self.node.guid)
+    fn observed_vl_tables(&self) -> Option<&Arc<NodeVlTables>> {
+        self.view.observed_vl_tables.of_node(self.node.guid)
     }
 
     /// Whether both nodes have the same record.
@@ -215,7 +215,7 @@ impl NodeInView<'_> {
                 (a, b) => a.is_none() && b.is_none(),
             },
             NodeRecordKind::VlTables => {
-                let same_read = match (self.read_tables(), other.read_tables()) {
+                let same_read = match (self.observed_vl_tables(), other.observed_vl_tables()) {
                     (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
                     (a, b) => a.is_none() && b.is_none(),
                 };

@@ -291,7 +291,7 @@ pub(super) fn encode_multicast(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool
 }
 
 pub(super) fn encode_vl_tables(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
-    let read = node.read_tables();
+    let read = node.observed_vl_tables();
     if node.node.sl_to_vl.is_empty() && read.is_none() {
         return false;
     }

@@ -192,7 +192,9 @@ impl ViewRestorer {
             service_levels,
             origin: None,
             aliases: Arc::default(),
-            read_vl_tables: Arc::new(VlTableCache::new(read.iter().map(|(guid, t)| (*guid, t)))),
+            observed_vl_tables: Arc::new(VlTableCache::new(
+                read.iter().map(|(guid, t)| (*guid, t)),
+            )),
             guids_revision: NO_REVISION,
         })
     }

@@ -121,7 +121,7 @@ fn role_follows_the_sm_state() {
     }
 }
 
-/// The next start must not consider the own records superseded.
+/// The next start must not treat this node's records as superseded.
 #[test]
 fn stop_without_a_successor_is_no_handover() {
     let mut node = Node::in_states(&[SmState::Master]);
@@ -149,7 +149,7 @@ fn without_replication_only_loads_are_requested() {
     assert_eq!(node.replica.poll_timeout(), None);
 }
 
-/// A restored state that lacks records is not complete after a restart in the first term either.
+/// If the restored state lacks records, the first term clears the stored view, so that a restart does not use it as complete.
 #[test]
 fn first_term_of_an_incomplete_store_clears_the_view() {
     let mut node = Node::in_states(&[]);
@@ -174,7 +174,7 @@ fn takeover_without_replica_clears_stored_registrations() {
     assert_eq!(node.outputs(), CLEAR);
 }
 
-/// The new master dies before it replicated: the records of the own term are the latest.
+/// The new master fails before it replicates: the records of this SM's own term are the latest.
 #[test]
 fn records_of_the_own_term_survive_a_failed_handover() {
     let mut node = Node::in_states(&[SmState::Master, SmState::Standby]);
@@ -220,7 +220,7 @@ fn last_report_decides_whether_the_replica_is_complete() {
     }
 }
 
-/// If the SM was not standby in between, the master may have changed records that it did not receive.
+/// If the SM was not standby in between, the master may have changed records that this SM did not receive.
 #[test]
 fn replica_is_incomplete_at_the_second_load() {
     let mut node = Node::in_states(&[SmState::Standby]);

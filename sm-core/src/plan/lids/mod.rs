@@ -22,7 +22,7 @@ pub struct LidPlan {
     /// Base LID and LMC of every end port with LIDs, the SM port first.
     pub lids: Vec<(PortRef, Lid, Lmc)>,
     /// Ports without LIDs, because none are available.
-    pub without: Vec<PortRef>,
+    pub without_lid: Vec<PortRef>,
     /// Ports whose present LID belongs to another port, and that LID.
     pub conflicts: Vec<(PortRef, Lid)>,
     /// The LID map with all assignments.
@@ -165,7 +165,7 @@ pub fn plan(
     for ((p, demand), lid) in ports.into_iter().zip(&demands).zip(assigned.lids) {
         match lid {
             Some(lid) => out.lids.push((p, lid, demand.lmc)),
-            None => out.without.push(p),
+            None => out.without_lid.push(p),
         }
     }
     out
@@ -316,7 +316,7 @@ mod tests {
             &SmConfig::default(),
             LidPolicy::Map,
         );
-        assert!(plan.without.is_empty());
+        assert!(plan.without_lid.is_empty());
         assert_eq!(lid_of(&plan, 1000), Some(Lid(4)));
         assert_eq!(
             [77, 78, 79].map(|guid| lid_of(&plan, guid)),
@@ -458,7 +458,7 @@ mod tests {
         };
         subnet.get_mut(s).unwrap().switch_raw = Some(small.encode());
         let plan = plan_of(&subnet, &LidMap::new());
-        assert_eq!((plan.lids.len(), plan.without.len()), (7, 3));
+        assert_eq!((plan.lids.len(), plan.without_lid.len()), (7, 3));
         assert!(plan.lids.iter().all(|(_, lid, _)| lid.0 < 8));
     }
 
@@ -477,7 +477,7 @@ mod tests {
             let cfg = SmConfig { lmc: Lmc(lmc), ..SmConfig::default() };
             let mut confirmed_lids = ConfirmedLids { ports: confirmed.into_iter().map(PortGuid).collect(), ..ConfirmedLids::default() };
             let first = plan(&subnet, &map, &confirmed_lids, &cfg, LidPolicy::Map);
-            prop_assert!(first.without.is_empty());
+            prop_assert!(first.without_lid.is_empty());
             prop_assert_eq!(first.lids.len(), has.len() + 1);
             prop_assert_eq!(Some(first.lids[0].0), subnet.local());
             let mut owned = BTreeSet::new();
