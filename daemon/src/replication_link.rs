@@ -146,7 +146,7 @@ impl ReplicationLink {
         &self.replication
     }
 
-    /// Reports that the driver's loop runs, and how long the local disk has delayed its oldest reply.
+    /// Reports that the driver's loop runs, and how long the oldest pending reply has waited for the local disk.
     pub fn report_alive(&self, disk_delay: Duration) {
         self.replication.set_disk_delay(disk_delay);
         self.replication.report_alive();
@@ -304,11 +304,13 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
             None
         }
         ReplicationEvent::ProcessStalled(time) => {
-            warn!(stalled_ms = time.as_millis(), "process stalled");
+            let effect = "another SM may have taken over";
+            warn!(stalled_ms = time.as_millis(), effect, "process stalled");
             Some(Input::Peer(PeerEvent::Stalled))
         }
         ReplicationEvent::LeaseLost(why) => {
-            warn!(why, "etcd lease lost");
+            let effect = "another SM may take over";
+            warn!(why, effect, "etcd lease lost");
             Some(Input::Peer(PeerEvent::LeaseLost))
         }
         ReplicationEvent::Deposed { guid } => {
@@ -354,7 +356,7 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
 fn failure(error: impl Into<anyhow::Error>) -> Failure {
     Failure::with_hint(
         format!("cannot start replication: {:#}", error.into()),
-        "Check the keys of [replication] and the certificates that they name.",
+        "Check the settings in [replication] and the certificate files that they name.",
     )
 }
 

@@ -196,7 +196,8 @@ proptest! {
     }
 }
 
-/// The new paths of LIDs that are drained because of loops do not conflict with mixed paths of other LIDs.
+/// The new paths of LIDs that are drained because of loops do not conflict with paths of other LIDs that
+/// consist of old and new entries.
 #[test]
 fn drained_lids_do_not_conflict_with_others() {
     let seed = 8_097_822_574_812_995_251;

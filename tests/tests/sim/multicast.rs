@@ -180,13 +180,13 @@ fn trees_follow_lost_and_restored_links() {
             lab.world.fabric_mut().restore(cable).expect("a cable");
             run_until_correct(&mut lab, &members, 60);
         }
-        let root = lab
+        let leaf = lab
             .world
             .fabric()
             .peer(all_hosts[0])
             .expect("a switch")
             .node;
-        lab.world.fabric_mut().reboot(root);
+        lab.world.fabric_mut().reboot(leaf);
         lab.world.run_for(Duration::from_secs(40));
         // Hosts behind the switch are no longer members, unless the switch returned before the SM detected its absence.
         let core = lab.manager().core();
@@ -203,7 +203,7 @@ fn trees_follow_lost_and_restored_links() {
             .filter(|at| !remaining.contains_key(&guid(at)))
             .collect();
         for at in &removed {
-            assert_eq!(lab.world.fabric().peer(*at).map(|p| p.node), Some(root));
+            assert_eq!(lab.world.fabric().peer(*at).map(|p| p.node), Some(leaf));
             members.remove_port(*at);
         }
         run_until_correct(&mut lab, &members, 60);
@@ -325,7 +325,7 @@ fn foreign_mft_entries_are_removed() {
 
 /// A switch whose agent does not reply does not delay other switches. Its MFT is corrected when it replies again.
 #[test]
-fn rejected_mft_blocks_are_retried() {
+fn unanswered_mft_writes_are_retried() {
     let mut lab = up("fat-tree:4", 61);
     let mut members = Members::new();
     let all_hosts = hosts(&lab);

@@ -36,13 +36,14 @@ fn up(spec: &str, engine: &str, seed: u64) -> Lab {
     lab
 }
 
-/// Every SLtoVLMappingTable and VLArbitrationTable in use, by input port, with 256 and 257 for VL arbitration.
-/// Entries for unconnected ports and from a port to itself, which short forms also write, are excluded.
-type Bytes = BTreeMap<(PortAt, u16), Vec<u8>>;
+/// The SLtoVLMappingTables in use, by output port and input port, and the VLArbitrationTables, with 256 (low) and 257
+/// (high) instead of the input port. Entries for unconnected ports and from a port to itself, which a Set for all ports
+/// also writes, are excluded.
+type VlTables = BTreeMap<(PortAt, u16), Vec<u8>>;
 
-fn vl_tables(lab: &Lab) -> Bytes {
+fn vl_tables(lab: &Lab) -> VlTables {
     let fabric = lab.world.fabric();
-    let mut all = Bytes::new();
+    let mut all = VlTables::new();
     for node in 0..fabric.num_nodes() {
         for port in u8::from(!fabric.is_switch(node))..=fabric.num_ports(node) {
             let at = PortAt { node, port };
@@ -68,7 +69,7 @@ fn vl_tables(lab: &Lab) -> Bytes {
     all
 }
 
-fn differing(a: &Bytes, b: &Bytes) -> usize {
+fn differing(a: &VlTables, b: &VlTables) -> usize {
     a.iter()
         .filter(|(at, map)| b.get(*at) != Some(*map))
         .count()
@@ -115,7 +116,7 @@ fn kill_after_sets(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
     lab.world.kill(lab.sm).map(|old| restored_from(&old, now))
 }
 
-/// Starts a new master, at the same host or at the last one, and runs it until it has completed a sweep.
+/// Starts a new master, at the same host or, if `elsewhere`, at another one, and runs it until it has completed a sweep.
 fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredState) {
     if elsewhere {
         let mut all_hosts = hosts(lab).into_iter().rev();
@@ -166,7 +167,7 @@ fn configure(lab: &mut Lab, engine: &str) {
 }
 
 /// The operator changes the engine, and the master dies after some table writes. The next master starts with the old
-/// settings and restores all tables. Only the persisted view shows that they differ.
+/// settings and reverts all tables. Only the persisted view shows that tables may differ from its plan.
 #[test]
 fn partly_written_vl_tables_are_reverted() {
     for (spec, before, after, step) in [

@@ -76,7 +76,7 @@ fn unchanged_vl_tables_are_written_once() {
     assert_eq!(sets(&lab), (0, 0));
 }
 
-/// Every table between connected ports equals the plan, including switches that support the short forms, and after a
+/// Every table between connected ports equals the plan, including switches that support Sets for all ports, and after a
 /// change to an engine whose tables differ by input port and back.
 #[test]
 fn each_input_output_pair_has_its_own_sl_to_vl_table() {
@@ -110,12 +110,12 @@ fn foreign_vl_tables_are_overwritten() {
         ("fat-tree:4", "auto", 15),
         ("torus:5,5,1", "lash", 15),
     ] {
-        for short_forms in [true, false] {
-            let description = format!("{spec} {engine} VL {vl} short forms {short_forms}");
+        for optimized in [true, false] {
+            let description = format!("{spec} {engine} VL {vl} optimized Sets {optimized}");
             let mut template = ferrosm_sim::generate::from_spec(spec).expect("valid fabric");
             for node in &mut template.nodes {
                 let mut caps = node.caps();
-                caps.optimized_sl_to_vl = u8::from(short_forms);
+                caps.optimized_sl_to_vl = u8::from(optimized);
                 node.options.caps = Some(caps);
             }
             // If the routing uses one VL, the ports operate one VL.

@@ -210,7 +210,7 @@ impl PartitionsParser {
             None => {
                 let number = self.free_number(at)?;
                 let message = format!(
-                    "no P_Key: {number:#06x} assigned, which may change with the partitions before it"
+                    "no P_Key: {number:#06x} is assigned. It changes if partitions are added or removed before this one: add a P_Key"
                 );
                 self.warnings.push(at.error(message));
                 self.assigned.push(number);

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | this | sections, and the resulting policy |
 //! | `items` | a port group, level or rule |
-//! | `ulps` | the short form |
+//! | `ulps` | the simplified policy |
 //! | `values` | ranges, names |
 
 mod items;
@@ -185,7 +185,7 @@ struct QosPolicyParser<'a> {
     levels: Vec<Arc<QosLevel>>,
     rules: Vec<RuleDraft<'a>>,
     ulps: Vec<QosRule>,
-    /// The default of the short form, and its position.
+    /// The default of the simplified policy, and its position.
     default: Option<(Arc<QosLevel>, Span<'a>)>,
     warnings: Vec<InputError>,
     errors: Vec<InputError>,

@@ -108,7 +108,7 @@ fn long_form_keywords_are_parsed() {
 }
 
 #[test]
-fn short_form_protocols_are_parsed() {
+fn simplified_policy_is_parsed() {
     let policy = read(
         "qos-ulps\n default : 0 # default SL\n sdp, port-num 30000, 10000-20000 : 1\n SDP:2\n rds : 3\n rds, port-num 5:3\n\
          iser, port-num 900 : 4\n iSER : 5\n ipoib, pkey 0x8001 : 6\n ipoib : 7\n any, service-id 0x6234 : 8\n\

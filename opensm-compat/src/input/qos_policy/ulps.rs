@@ -1,4 +1,4 @@
-//! The short form of a QoS policy: `qos-ulps`, where each line is a protocol (ULP) and its SL.
+//! OpenSM's simplified QoS policy: `qos-ulps`, where each line is a protocol (ULP) and its SL.
 //!
 //! A protocol is recognized by the ServiceID of its connection requests, its P_Key, or the destination port.
 
