@@ -161,9 +161,7 @@ impl SubnetManager {
                 }
             }
             SmpOp::SetLft(n, block) => {
-                if let (Some(report), SmpOutcome::Response { .. }) =
-                    (self.activity.report(), outcome)
-                {
+                if let (Some(report), Some(_)) = (self.activity.report(), outcome.data()) {
                     report.lft_blocks_written += 1;
                 }
                 let top = self.lids.top();

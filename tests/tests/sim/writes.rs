@@ -126,6 +126,8 @@ fn rejected_lft_block_delays_later_stages() {
                 .iter()
                 .any(|m| matches!(m, EngineMessage::LftsNotWritten { .. }));
             assert!(is_reported, "{description}: {:?}", report.engine_messages);
+            let sent = report.smps[&id::LFT].sets;
+            assert!(report.lft_blocks_written < sent, "{description}");
             assert!(
                 blocks(&lab) == before,
                 "{description}: a later stage was written"
