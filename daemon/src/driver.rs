@@ -467,8 +467,8 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                     self.persist(seq, PersistRequest::Updates(updates))
                 }
                 Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
-                Output::Send(_) => return,
-                Output::Compute(_)
+                Output::Send(_)
+                | Output::Compute(_)
                 | Output::LoadReplica { .. }
                 | Output::Replicate(_)
                 | Output::CommandReply { .. }
