@@ -4,8 +4,9 @@ use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 
 use crate::ctx::Ctx;
 use crate::lid_map::LidMap;
+use crate::outbox::Outbox;
 use crate::plan::lids::{self, ConfirmedLids, LidPlan, LidPolicy};
-use crate::records::lid_updates;
+use crate::records::{RecordKind, RecordUpdate, lid_updates};
 use crate::report::ProblemKind;
 use crate::subnet::{PortRef, Subnet};
 
@@ -58,6 +59,13 @@ impl LidTable {
     pub(crate) fn load_replica(&mut self, map: LidMap) {
         self.map = map;
         self.confirmed = ConfirmedLids::default();
+    }
+
+    /// Replaces the LID records, which may be those of another SM, by the map.
+    pub(crate) fn rewrite_records(&self, out: &mut Outbox) {
+        let mut updates = vec![RecordUpdate::Clear(RecordKind::Lid)];
+        updates.extend(lid_updates(&LidMap::new(), &self.map));
+        out.persist(updates);
     }
 
     /// Another SM may have assigned LIDs: no assignment counts as confirmed.

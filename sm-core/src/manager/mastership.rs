@@ -274,6 +274,9 @@ impl SubnetManager {
         if self.mastership.on_timeout(&mut self.out, self.now) {
             self.adopt_replica(None);
         }
+        if self.mastership.take_lid_records_differ() {
+            self.lids.rewrite_records(&mut self.out);
+        }
         if let Some(is_incomplete) = self.mastership.take_replica_change() {
             self.elect(election::ElectionInput::ReplicaChanged { is_incomplete });
         }

@@ -90,6 +90,8 @@ pub(super) struct StandbyReplica {
     starts_term_after_load: bool,
     /// The records in the store differ from those in memory.
     store_differs: bool,
+    /// A term has started with other records in the store: its LID records are not the LID map of this SM.
+    lid_records_differ: bool,
     /// Records are missing: a restart must not use the view as complete.
     records_incomplete: bool,
     /// The replica is incomplete: a standby must not be handed the subnet.
@@ -115,6 +117,7 @@ impl StandbyReplica {
             load: None,
             starts_term_after_load: false,
             store_differs: false,
+            lid_records_differ: false,
             records_incomplete,
             is_incomplete: false,
             reported_incomplete: false,
@@ -134,6 +137,11 @@ impl StandbyReplica {
     pub(super) fn take_change(&mut self) -> Option<bool> {
         let before = core::mem::replace(&mut self.reported_incomplete, self.is_incomplete);
         (before != self.is_incomplete).then_some(self.is_incomplete)
+    }
+
+    /// Whether the LID records must be replaced by the LID map of this SM; once a term.
+    pub(super) const fn take_lid_records_differ(&mut self) -> bool {
+        core::mem::replace(&mut self.lid_records_differ, false)
     }
 
     /// Whether a load is in progress.
@@ -203,6 +211,7 @@ impl StandbyReplica {
         if store_differs {
             // Registrations of earlier terms must not reappear at the next takeover.
             out.persist(RecordKind::REGISTRATIONS.map(RecordUpdate::Clear).into());
+            self.lid_records_differ = true;
         }
         if core::mem::take(&mut self.records_incomplete) || store_differs {
             out.persist_view(None);

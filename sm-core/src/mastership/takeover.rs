@@ -147,6 +147,11 @@ impl Mastership {
         self.replica.take_change()
     }
 
+    /// Whether the LID records must be replaced by the LID map of this SM; once a term.
+    pub(crate) const fn take_lid_records_differ(&mut self) -> bool {
+        self.replica.take_lid_records_differ()
+    }
+
     /// Starts the SMInfo scan of a takeover; it also reads whether this SM's port has a link.
     pub(crate) fn start_takeover_scan(&mut self, ctx: &mut Ctx<'_>) {
         self.sm_scan_running = true;

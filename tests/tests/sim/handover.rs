@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::election::ElectionNotice;
+use ferrosm_core::records::{Record, RecordChange, RecordUpdate};
 use ferrosm_core::{Command, Event, Input, ReplicaEvent, RestoredState, SmConfig};
 use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
@@ -271,4 +273,28 @@ fn standby_with_replica_outranks_standby_without() {
     synchronise(&mut lab, better);
     let taken = takeover_time(&mut lab, better, Duration::from_secs(5));
     assert!(taken.is_some(), "{}", lab.repeat());
+}
+
+/// A standby takes over with its own LID map, because the master's records cannot be read. No LID record of the master remains.
+#[test]
+fn takeover_without_replica_replaces_the_lid_records() {
+    let (mut lab, second) = master_and_synchronising_standby();
+    let mut records = lab.manager().persisted_records.clone();
+    let stale = Record::Lid {
+        port: PortGuid(0xDEAD),
+        lid: Lid(4),
+        lmc: Lmc(0),
+    };
+    if let RecordChange::Put(key, value) = RecordUpdate::Put(stale).to_change(0) {
+        records.insert(key, value);
+    }
+    lab.world
+        .with_sm(second, |sm, now| sm.replace_records(records, None, now));
+    lab.world.kill(lab.sm);
+    let taken = takeover_time(&mut lab, second, Duration::from_secs(30));
+    assert!(taken.is_some(), "{}", lab.repeat());
+    lab.world.run_for(Duration::from_secs(5));
+    let sm = lab.world.sm(second).unwrap();
+    let persisted = sm.restored(lab.world.now()).lids;
+    assert_eq!(&persisted, sm.core().lid_map());
 }
