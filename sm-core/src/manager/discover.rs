@@ -195,8 +195,7 @@ impl SubnetManager {
     }
 
     pub(super) fn no_link(&mut self, reason: NoLinkReason) {
-        self.smps.clear();
-        self.set_activity(Activity::NoLink);
+        self.abandon_for(Activity::NoLink);
         // Also if light sweeps are disabled: nothing else reports that the link is up.
         let interval = self.cfg.sweep_interval;
         let retry = if interval.is_zero() {

@@ -88,7 +88,7 @@ impl SubnetManager {
         // Without a link the port is read from time to time, and a sweep starts when the link is up.
         if step.needs_sweep && !step.origin.is_link_down {
             if self.mastership.is_awaiting_replica() {
-                self.set_activity(Activity::AwaitReplica);
+                self.abandon_for(Activity::AwaitReplica);
             } else {
                 self.begin_full_sweep();
             }
@@ -147,7 +147,7 @@ impl SubnetManager {
     }
 
     /// Abandons what is in progress or due.
-    fn abandon_for(&mut self, activity: Activity) {
+    pub(super) fn abandon_for(&mut self, activity: Activity) {
         self.smps.clear();
         self.routing.cancel_job();
         self.schedule.stop_timer();
