@@ -1,7 +1,9 @@
 //! The routing in force, the routing job, and when routes have to be computed again.
 
+use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_mad::time::Instant;
 use ferrosm_routing::{Proof, VerifiedRun};
 
 use crate::config::SmConfig;
@@ -16,6 +18,9 @@ use crate::subnet::{Node, NodeIdx, Subnet};
 
 /// A fabric that changes faster than it can be routed is programmed with the result of an outdated job after this many attempts.
 const STALE_RESULTS_MAX: u8 = 3;
+
+/// Shortest and longest time until the second and further retries of an update that dropped routes and wrote them back.
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(320));
 
 /// A routing, with the node of each of its switches.
 pub(crate) type InstalledRouting = (Arc<VerifiedRun>, Vec<NodeIdx>);
@@ -61,6 +66,10 @@ pub(crate) struct RoutingState {
     aborted: Option<AbortedUpdate>,
     /// No LFT update has completed since the last one was aborted.
     has_aborted_before: bool,
+    /// No job begins before this time merely because the last update was aborted: each attempt interrupts the routes that it drops.
+    retry_at: Option<Instant>,
+    /// The delay of the last retry; zero after a complete update.
+    retry_delay: Duration,
     /// What the next job starts from.
     start: RoutingStart,
     /// What the current job started from, and the minimum for the next; [`RoutingStart::Incremental`] once its routing is in force.
@@ -87,6 +96,8 @@ impl Default for RoutingState {
             is_stale: true,
             aborted: None,
             has_aborted_before: false,
+            retry_at: None,
+            retry_delay: Duration::ZERO,
             start: RoutingStart::Incremental,
             job_start: RoutingStart::Incremental,
             job: None,
@@ -139,14 +150,34 @@ impl RoutingState {
     }
 
     /// The LFT update was aborted. Returns whether the one before was complete.
-    pub(crate) const fn on_aborted(&mut self, left: AbortedUpdate) -> bool {
+    pub(crate) fn on_aborted(&mut self, left: AbortedUpdate, now: Instant) -> bool {
         self.aborted = Some(left);
-        !core::mem::replace(&mut self.has_aborted_before, true)
+        let is_first = !core::mem::replace(&mut self.has_aborted_before, true);
+        self.retry_at = None;
+        if left == AbortedUpdate::Restored && !is_first {
+            let (shortest, longest) = RETRY_DELAYS;
+            self.retry_delay = (self.retry_delay * 2).clamp(shortest, longest);
+            self.retry_at = Some(now + self.retry_delay);
+        }
+        is_first
+    }
+
+    /// When an aborted update is tried again.
+    pub(crate) const fn retry_at(&self) -> Option<Instant> {
+        self.retry_at
+    }
+
+    /// Whether an aborted update is due to be tried again; once.
+    pub(crate) fn take_retry(&mut self, now: Instant) -> bool {
+        self.retry_at.take_if(|due| *due <= now).is_some()
     }
 
     /// All LFTs are written.
     pub(crate) const fn on_tables_written(&mut self) {
         self.has_aborted_before = self.aborted.is_some();
+        if !self.has_aborted_before {
+            self.retry_delay = Duration::ZERO;
+        }
     }
 
     /// Whether LFTs have entries of another routing than the one in force, with which its multicast trees may deadlock.
@@ -184,7 +215,8 @@ impl RoutingState {
             .any(|(i, n)| has_lft(n) && self.desired.get(i).is_none());
         let has_switches = fabric.switches().next().is_some();
         let is_stale = core::mem::take(&mut self.is_stale);
-        has_switches && (is_stale || unrouted || self.aborted.is_some())
+        let retries = self.aborted.is_some() && self.retry_at.is_none();
+        has_switches && (is_stale || unrouted || retries)
     }
 
     /// Begins a job.
@@ -262,6 +294,7 @@ impl RoutingState {
         };
         self.installed = Some(routing);
         self.aborted = None;
+        self.retry_at = None;
         self.job_start = RoutingStart::Incremental;
         // Computing the digest of long routing input files takes time.
         let current = self.configuration;

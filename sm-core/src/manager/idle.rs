@@ -37,6 +37,9 @@ impl SubnetManager {
             self.schedule.cancel();
         }
         let may_sweep = self.activity.is_idle() && self.is_master();
+        if may_sweep && self.routing.take_retry(self.now) {
+            self.request_local_sweep();
+        }
         match self.schedule.next(self.now, may_sweep) {
             Due::Full => self.begin_full_sweep(),
             Due::Local => self.begin_local_sweep(),

@@ -300,6 +300,7 @@ impl SubnetManager {
         let mastership = self.mastership.poll_timeout();
         let may_reread = idle && self.activity.is_idle() && self.is_master();
         let storms = self.traps.due().filter(|_| may_reread);
+        let retry = self.routing.retry_at().filter(|_| may_reread);
         let deadlines = [
             self.out.poll_timeout(),
             self.smps.deadline(),
@@ -307,6 +308,7 @@ impl SubnetManager {
             drained,
             mastership,
             storms,
+            retry,
         ];
         deadlines.into_iter().chain([sa, groups]).flatten().min()
     }

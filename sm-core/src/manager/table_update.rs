@@ -127,11 +127,11 @@ impl SubnetManager {
         let mut lfts = core::mem::take(&mut update.lfts);
         let desired = self.routing.desired();
         if let Some(before) = with_ctx!(self, |ctx| lfts.abort(ctx, port, vls, desired)) {
-            self.routing.on_aborted(AbortedUpdate::Restored);
+            self.routing.on_aborted(AbortedUpdate::Restored, self.now);
             self.routing.replace_desired(before);
             return self.begin_tables(update, Vec::new());
         }
-        let is_first = self.routing.on_aborted(AbortedUpdate::Mixed);
+        let is_first = self.routing.on_aborted(AbortedUpdate::Mixed, self.now);
         if is_first && lfts.drops_routes() {
             self.request_local_sweep();
         }

@@ -146,7 +146,7 @@ fn rejected_lft_block_delays_later_stages() {
 }
 
 /// A switch rejects a block while the SM drops the routes that the next tables replace. The dropped routes are installed again when the
-/// sweep ends, also without light sweeps.
+/// sweep ends, also without light sweeps. While the switch rejects blocks, the SM tries again at increasing intervals.
 #[test]
 fn dropped_routes_are_written_back_after_an_aborted_update() {
     let cfg = |engine: &str| SmConfig {
@@ -196,9 +196,18 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
         aborted += 1;
         lab.assert_correct();
         assert_eq!(lab.last_report().engine, from, "{context}");
-        // The switch is read again, and the next update is complete.
+        lab.world.run_for(Duration::from_secs(200));
+        let reports = lab.manager().reports();
+        let attempts = reports
+            .iter()
+            .filter(|report| report.engine_messages.iter().any(is_aborted));
+        // After 10, 30, 70 and 150 s.
+        let attempts = attempts.count();
+        assert!((4..=5).contains(&attempts), "{context}: {attempts}");
+        lab.assert_correct();
+        // The switch accepts blocks, and the next update is complete.
         lab.world.set_node_faults(rejecting, None);
-        lab.until("the new routing", 60, |lab| {
+        lab.until("the new routing", 200, |lab| {
             let last = lab.last_report();
             last.is_clean() && last.engine == to
         });
