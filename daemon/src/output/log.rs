@@ -209,7 +209,7 @@ fn observation(observation: &Observation) {
             let effect = "the SA replies when the first sweep is complete";
             info!(reason, effect, "saved topology withdrawn");
         }
-        Observation::EndPortsMoved { count } => {
+        Observation::EndPortsOutdated { count } => {
             let reason = "absent, or another LID than saved";
             info!(count, reason, "ports removed from saved topology");
         }

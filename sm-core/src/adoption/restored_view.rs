@@ -364,7 +364,7 @@ impl Adoption {
             .count();
         (removed > 0).then(|| ViewUpdate {
             view: Some(view.with_end_ports(|end| stays(end.guid, end.lid, end.num_lids()))),
-            observation: Some(Observation::EndPortsMoved { count: removed }),
+            observation: Some(Observation::EndPortsOutdated { count: removed }),
         })
     }
 }

@@ -38,7 +38,7 @@ pub enum Observation {
     /// The restored view is withdrawn: too many ports have other LIDs.
     RestoredViewWithdrawn,
     /// End ports of the restored view are absent or have another LID; they are removed from it.
-    EndPortsMoved {
+    EndPortsOutdated {
         /// Number of end ports.
         count: usize,
     },
@@ -97,7 +97,7 @@ impl fmt::Display for Observation {
             Self::RestoredViewWithdrawn => {
                 f.write_str("saved topology withdrawn: too many ports have other LIDs")
             }
-            Self::EndPortsMoved { count } => write!(
+            Self::EndPortsOutdated { count } => write!(
                 f,
                 "{count} end ports moved or absent: removed from the saved topology"
             ),
