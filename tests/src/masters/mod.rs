@@ -5,7 +5,7 @@
 //!
 //! Seeds from [`FIRST_SEED_HOSTS`] on add host reboots and power losses, those from [`FIRST_SEED_FOREIGN`] on an SM of another vendor (master if it outranks all
 //! others, else standby; never with another SM_Key), those from [`FIRST_SEED_PHASES`] on kills in chosen sweep phases, and those from [`FIRST_SEED_STORES`] on
-//! slow, hanging or failing stores. In *calm* seeds, a third of the first kind, every standby has a replica and the fabric does not change.
+//! slow, hanging or failing stores. In *calm* seeds, a third of those below [`FIRST_SEED_HOSTS`], every standby has a replica and the fabric does not change.
 //! See [`crate::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a single seed. Seeds that failed once are in
 //! `seeds/masters.txt` and run every time.
 //!
@@ -78,7 +78,7 @@ fn convergence_limit(plans: &[SmPlan]) -> Duration {
     all.max().unwrap_or_default() * 3 / 2 + Duration::from_secs(10)
 }
 
-/// Events that a kind of seeds adds to those of the first kind.
+/// Events that a range of seeds adds to the basic ones.
 #[derive(Default)]
 struct SeedExtension {
     power: Option<PowerEvents>,
@@ -121,7 +121,7 @@ impl SeedExtension {
         }
     }
 
-    /// Applies an event of this kind; `None` if the caller is to apply a general one.
+    /// Applies an event of this range of seeds; `None` if the caller is to apply a general one.
     fn apply_event(&mut self, sim: &mut Simulation) -> Option<String> {
         if let Some(power) = &mut self.power {
             return power.apply_event(sim);
@@ -138,7 +138,7 @@ impl SeedExtension {
             .then(|| foreign.apply_event(&mut sim.lab.world, rng))
     }
 
-    /// Returns true if hosts lose power in this kind of seeds.
+    /// Returns true if hosts lose power in this range of seeds.
     const fn has_power(&self) -> bool {
         self.power.is_some() || self.phases.is_some()
     }

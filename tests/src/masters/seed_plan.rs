@@ -9,13 +9,13 @@ use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::NodeType;
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
-/// First seed of the second kind: hosts also lose power and return.
+/// First seed in which hosts also lose power and return.
 pub const FIRST_SEED_HOSTS: u64 = 1_000_000;
-/// First seed of the third kind: an SM of another vendor takes part.
+/// First seed in which an SM of another vendor takes part.
 pub const FIRST_SEED_FOREIGN: u64 = 2_000_000;
-/// First seed of the fourth kind: masters are also killed in chosen sweep phases.
+/// First seed in which masters are also killed in chosen sweep phases.
 pub const FIRST_SEED_PHASES: u64 = 3_000_000;
-/// First seed of the fifth kind: stores are also slow, hang or fail.
+/// First seed in which stores are also slow, hang or fail.
 pub const FIRST_SEED_STORES: u64 = 5_000_000;
 
 /// Replica of a standby.
