@@ -5,7 +5,7 @@
 //!
 //! Seeds from [`FIRST_SEED_HOSTS`] on add host reboots and power losses, those from [`FIRST_SEED_FOREIGN`] on an SM of another vendor (master if it outranks all
 //! others, else standby; never with another SM_Key), those from [`FIRST_SEED_PHASES`] on kills in chosen sweep phases, and those from [`FIRST_SEED_STORES`] on
-//! slow, hanging or failing stores. In *calm* seeds, a third of those below [`FIRST_SEED_HOSTS`], every standby has a replica and the fabric does not change.
+//! slow, hanging or failing stores. In *calm* seeds, a third of all, every standby has a replica, and the basic events do not change the fabric.
 //! See [`crate::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a single seed. Seeds that failed once are in
 //! `seeds/masters.txt` and run every time.
 //!
