@@ -190,7 +190,11 @@ impl DeferredReads {
                     self.guid_blocks.remove(&key);
                     return;
                 }
-                WriteFailure::Rejected(*status)
+                if status.is_ok() {
+                    WriteFailure::OtherValues
+                } else {
+                    WriteFailure::Rejected(*status)
+                }
             }
         };
         if self.guid_blocks.get(&key).is_none_or(|n| *n >= WRITES_MAX) {

@@ -99,7 +99,7 @@ impl fmt::Display for Observation {
             }
             Self::EndPortsOutdated { count } => write!(
                 f,
-                "{count} end ports moved or absent: removed from the saved topology"
+                "{count} end ports absent or with another LID: removed from the saved topology"
             ),
             Self::GroupParametersChanged { hosts } => write!(
                 f,
@@ -131,8 +131,10 @@ impl fmt::Display for Observation {
 pub enum WriteFailure {
     /// The device did not respond.
     NoResponse,
-    /// The device responded with this status, or with other values than were written.
+    /// The device responded with this status.
     Rejected(Status),
+    /// The device responded with other values than were written.
+    OtherValues,
 }
 
 impl fmt::Display for WriteFailure {
@@ -140,6 +142,7 @@ impl fmt::Display for WriteFailure {
         match self {
             Self::NoResponse => f.write_str("no response"),
             Self::Rejected(status) => write!(f, "status {status}"),
+            Self::OtherValues => f.write_str("the device has other values than were written"),
         }
     }
 }
@@ -172,13 +175,17 @@ impl fmt::Display for ViewMismatch {
         f.write_str(match self {
             Self::NoOwnPort => "the port of this SM is not in it",
             Self::AnotherPort => "it was saved for another port or subnet",
-            Self::AnotherLid => "the port of this SM has another LID since",
-            Self::AnotherPrefix => "the port of this SM has another subnet prefix since",
+            Self::AnotherLid => "the LID of the SM's own port has changed since it was saved",
+            Self::AnotherPrefix => {
+                "the subnet prefix of the SM's own port has changed since it was saved"
+            }
             Self::AnotherMaster => "another SM has been master since it was saved",
             Self::AnotherSubnet => "it is of another subnet",
             Self::PortAbsent => "the former master had not found the port of this SM",
             Self::AnotherLidInReplica => "the port of this SM had another LID at the former master",
-            Self::AnotherNeighbour => "the port of this SM is linked to another port since",
+            Self::AnotherNeighbour => {
+                "the SM's own port is linked to another port than when it was saved"
+            }
         })
     }
 }
