@@ -170,7 +170,7 @@ fn probable_mistakes_are_warned_about() {
         ("a=1,defmember=x:ALL;", "1:5: ", "invalid defmember ignored"),
         ("a=1,r=6:ALL;", "1:5: ", "`r` read as `rate`"),
         ("a=1,:ALL;", "1:5: ", "empty flag ignored"),
-        ("\na:ALL;", "2:1: ", "no P_Key: 0x0001 assigned"),
+        ("\na:ALL;", "2:1: ", "no P_Key: 0x0001 is assigned"),
         (
             "a=1:mgid=ff12:401b::1,ipoib\n;",
             "1:23: ",
