@@ -198,7 +198,7 @@ pub struct ExpectedSettings {
     pub gid_prefix: Option<GidPrefix>,
     /// SubnetTimeOut of end ports.
     pub subnet_timeout: Option<u8>,
-    /// LMC of CAs and routers; `None`: that of the first end port.
+    /// LMC of CAs and routers; `None`: that of the first one, or else of the first enhanced port 0 with several LIDs.
     pub lmc: Option<Lmc>,
     /// MasterSMSL of end ports; `None`: not checked.
     pub master_sm_sl: Option<Sl>,

@@ -44,8 +44,12 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
         return;
     };
     let is_switch = |at: &PortAt| scope.state.nodes[at.node].is_switch();
-    let first = scope.end_ports.iter().find(|at| !is_switch(at));
-    let usual_lmc = first.map_or(master.lmc, |at| scope.port(*at).info.lmc);
+    let lmc_of = |at: &PortAt| scope.port(*at).info.lmc;
+    // The LMC of a base port 0 is always 0: without CAs, that of an enhanced port 0 may be the configured one.
+    let mut end_ports = scope.end_ports.iter();
+    let first_host = end_ports.clone().find(|at| !is_switch(at));
+    let first = first_host.or_else(|| end_ports.find(|at| lmc_of(at).raw() > 0));
+    let usual_lmc = first.map_or(master.lmc, lmc_of);
     for at in &scope.end_ports {
         let snapshot = scope.port(*at);
         let info: &PortInfo = &snapshot.info;
