@@ -28,6 +28,9 @@ pub enum AdoptError {
     /// The tables fail verification.
     #[error(transparent)]
     Verify(#[from] VerifyError),
+    /// A switch forwards a LID in use to a port that does not lead to it.
+    #[error("some entries lead to unconnected ports or to switches without an entry")]
+    DeadEnds,
     /// Incremental reroutes have overloaded a channel.
     #[error("too many routes on one channel")]
     Load,
@@ -37,7 +40,7 @@ impl Describe for AdoptError {
     fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         match self {
             Self::Verify(error) => error.describe(label),
-            Self::MissingTables | Self::TooFewVls | Self::Load => self.to_string(),
+            Self::MissingTables | Self::TooFewVls | Self::DeadEnds | Self::Load => self.to_string(),
         }
     }
 }
@@ -79,6 +82,9 @@ pub fn adopt(
         proof = verify_with_trees(topo, tables, vl_plan, &[]);
     }
     let proof = proof.map_err(AdoptError::Verify)?;
+    if proof.idle_unreachable > 0 && has_dead_ends(topo, tables) {
+        return Err(AdoptError::DeadEnds);
+    }
     if baseline_max_load > 0 && proof.max_load > REROUTED_LOAD_MAX * baseline_max_load {
         return Err(AdoptError::Load);
     }
@@ -86,6 +92,25 @@ pub fn adopt(
         routing.trees = TreeConstraint::Search;
     }
     Ok((routing, proof))
+}
+
+/// Whether an entry for the LID of a switch does not lead towards it. Switches without end ports need no route to such a LID, but then drop
+/// its packets: any other entry is of an earlier fabric.
+fn has_dead_ends(topo: &Topology, tables: &Tables) -> bool {
+    let switch_lids = topo.destinations().iter();
+    let mut switch_lids = switch_lids.filter(|d| d.port == PortNum::ZERO);
+    switch_lids.any(|d| {
+        topo.switches().any(|s| {
+            let port = tables[s.index()].get(d.lid);
+            if s == d.switch {
+                return port != d.port;
+            }
+            let next = topo.neighbor(s, port).map(|(peer, _)| peer);
+            let continues =
+                next.is_some_and(|next| tables[next.index()].get(d.lid) != PortNum::DROP);
+            port != PortNum::DROP && !continues
+        })
+    })
 }
 
 /// The tables without entries for LIDs that are not in use.
@@ -239,6 +264,26 @@ mod tests {
             adopt(&topo, routing, 2, 0).err(),
             Some(AdoptError::MissingTables)
         );
+    }
+
+    /// Two switches with a host on the first: the second needs no route to the LID of the first, but has one, to a port without a link.
+    #[test]
+    fn entries_to_unconnected_ports_are_rejected() {
+        let mut b = TopologyBuilder::new();
+        let [a, idle] = [1, 2].map(|lid| b.switch(4, Lid(lid)));
+        b.link((a, PortNum(1)), (idle, PortNum(1)));
+        b.end_port((a, PortNum(2)), Lid(3), 1);
+        let topo = b.build();
+        let with_entry = |port| {
+            let mut routing = routed(&topo, "updn");
+            let mut table = Lft::clone(&routing.tables[idle.index()]);
+            table.set(Lid(1), port);
+            routing.tables[idle.index()] = Arc::new(table);
+            adopt(&topo, routing, 15, 0).map(|_| ())
+        };
+        assert_eq!(with_entry(PortNum(1)), Ok(()));
+        assert_eq!(with_entry(PortNum::DROP), Ok(()));
+        assert_eq!(with_entry(PortNum(2)), Err(AdoptError::DeadEnds));
     }
 
     #[test]
