@@ -58,7 +58,7 @@ pub enum Observation {
     },
     /// A link between switches leads to another port than before.
     LinkMoved(PortName),
-    /// An inconsistency was found; a full sweep follows.
+    /// An inconsistency was found, or a Set reached another device; a full sweep follows.
     InconsistencyFound,
     /// A light sweep found changes; a local sweep follows.
     ChangesFound {

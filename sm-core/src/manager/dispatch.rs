@@ -1,12 +1,13 @@
 //! Dispatches responses, timeouts, traps and requests to the components that process them.
 
-use ferrosm_mad::attr::id;
+use ferrosm_mad::attr::{PortInfo, id};
 use ferrosm_mad::ids::Tid;
-use ferrosm_mad::mad::{MadIn, Method, MgmtClass, Status};
-use ferrosm_mad::smp::{self, DATA_LEN};
+use ferrosm_mad::mad::{Mad, MadIn, Method, MgmtClass, Status};
+use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 
 use super::SubnetManager;
 use super::activity::{TableReadback, TableUpdate};
+use crate::event::{Event, Observation};
 use crate::mastership::election;
 use crate::partitions;
 use crate::report::ProblemKind;
@@ -15,7 +16,7 @@ use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::TimedOut;
-use crate::subnet::NodeIdx;
+use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::discovery;
 use crate::traps::Reread;
 
@@ -57,7 +58,29 @@ impl SubnetManager {
             status: mad.status(),
             data: *smp::data(mad),
         };
+        if let SmpOp::SetPortInfo(p, _) = op
+            && mad.status().is_ok()
+        {
+            self.verify_entry_port(p, mad);
+        }
         self.on_outcome(op, &outcome);
+    }
+
+    /// A Set(PortInfo) was accepted. If it arrived at another port (LocalPortNum) than earlier requests, a cable on the DR path was exchanged,
+    /// so that Sets may have reached other devices: all devices are read again.
+    fn verify_entry_port(&mut self, p: PortRef, mad: &Mad) {
+        let path = DrPath::from_smp(mad);
+        let end = path.and_then(|path| self.subnet.end_of_path(&path));
+        let (Some(end), Some(port)) = (end, self.subnet.port(p)) else {
+            return;
+        };
+        let is_elsewhere = end.node == p.node
+            && port.info().local_port_num == end.port
+            && PortInfo::decode(smp::data(mad)).local_port_num != end.port;
+        if is_elsewhere && self.mastership.record_foreign_change() {
+            self.emit(Event::Observation(Observation::InconsistencyFound));
+            self.request_full_sweep();
+        }
     }
 
     pub(super) fn on_timeout(&mut self, tid: Tid) {

@@ -40,7 +40,8 @@ pub(super) struct Takeover {
     pub(super) successor: Option<PortGuid>,
     /// This SM stopped without a successor: the persisted state remains for its next start.
     pub(super) has_ended: bool,
-    /// Another SM was master between two scans, or is ignored, and may have written tables: the next full sweep reads them again.
+    /// Another SM was master between two scans, or is ignored, and may have written tables, or Sets of this SM reached other devices: the next
+    /// full sweep reads the tables again.
     pub(super) foreign_change: bool,
 }
 
@@ -252,6 +253,11 @@ impl Mastership {
                 master: reported_master,
             }));
         true
+    }
+
+    /// Devices may have other values than this SM wrote. Returns whether that is new.
+    pub(crate) const fn record_foreign_change(&mut self) -> bool {
+        !core::mem::replace(&mut self.takeover.foreign_change, true)
     }
 
     /// A full sweep has read all ports. Returns whether another SM may have written tables, which are read next.

@@ -95,6 +95,16 @@ impl Subnet {
         links
     }
 
+    /// The port at which a DR path ends, if its links are known.
+    #[must_use]
+    pub fn end_of_path(&self, path: &DrPath) -> Option<PortRef> {
+        let mut end = self.local?;
+        for hop in path.hops() {
+            end = self.peer(PortRef::new(end.node, ferrosm_mad::ids::PortNum(*hop)))?;
+        }
+        Some(end)
+    }
+
     /// A path to a node other than `path`: one that avoids its last link, otherwise one that avoids all its links except the first.
     #[must_use]
     pub fn detour(&self, node: NodeIdx, path: &DrPath) -> Option<DrPath> {
