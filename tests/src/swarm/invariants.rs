@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::simulated::{Lab, Sm};
+use ferrosm_mad::attr::{PortState, SmState};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::spec::PortAt;
 
 /// State of the invariant checks.
 #[derive(Default)]
@@ -75,12 +77,23 @@ impl InvariantMonitor {
             );
             is_assigned
         });
-        let ports = fabric
-            .end_ports()
-            .map(|at| (fabric.port_guid(at), fabric.lid(at).0));
-        let configured =
-            ports.filter(|(guid, lid)| self.lids.get(guid).is_some_and(|(own, _)| own == lid));
-        self.configured.extend(configured.map(|(guid, _)| guid));
+        let has_own_lid = |at: &PortAt| {
+            let own = self.lids.get(&fabric.port_guid(*at));
+            own.is_some_and(|(lid, _)| *lid == fabric.lid(*at).0)
+        };
+        let ports = fabric.end_ports().filter(has_own_lid);
+        if sm.core().role() == SmState::Master {
+            self.configured.extend(ports.map(|at| fabric.port_guid(at)));
+        } else {
+            // After a takeover, LIDs that Active ports have precede assigned ones (docs/sm-behaviour.md 2.11).
+            let is_active = |at: &PortAt| {
+                let info = fabric.port_info(*at);
+                info.is_some_and(|info| info.port_state == PortState::Active)
+            };
+            let in_use = ports.filter(is_active).map(|at| fabric.port_guid(at));
+            let in_use: BTreeSet<PortGuid> = in_use.collect();
+            self.configured.retain(|guid| in_use.contains(guid));
+        }
         let subnet = sm.core().subnet();
         for link in subnet.links() {
             for port in [link.a, link.b] {
