@@ -111,6 +111,7 @@ impl<T> Gate<T> {
     }
 
     /// The next output that may leave now.
+    #[inline]
     pub(crate) fn poll(&mut self, now: Instant) -> Option<T> {
         let first = self.waiting.front()?;
         if first.batch > self.durable && self.late_until.is_none() {

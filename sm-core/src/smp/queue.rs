@@ -446,8 +446,12 @@ impl<I: Copy> SmpQueue<I> {
         }
         // Before the deadlines of requests that were sent with a longer timeout.
         let due = now + self.limits.timeout;
-        let position = self.deadlines.partition_point(|(other, _)| *other <= due);
-        self.deadlines.insert(position, (due, tid));
+        if self.deadlines.back().is_none_or(|(last, _)| *last <= due) {
+            self.deadlines.push_back((due, tid));
+        } else {
+            let position = self.deadlines.partition_point(|(other, _)| *other <= due);
+            self.deadlines.insert(position, (due, tid));
+        }
         Some(Dispatch { tid, item, attempt })
     }
 
