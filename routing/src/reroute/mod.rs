@@ -65,7 +65,7 @@ impl Default for RerouteLimits {
     }
 }
 
-/// Reroutes the previous run ([`crate::PreviousRouting::last`]) for the graph of this request, within the default [`RerouteLimits`].
+/// Reroutes the previous run ([`crate::PreviousRouting::last_run`]) for the graph of this request, within the default [`RerouteLimits`].
 ///
 /// `None` if the previous run is unknown, if the graph has a new link or switch, or if no suitable routes exist. Assumes
 /// unchanged [`crate::Hints`].
