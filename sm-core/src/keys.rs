@@ -98,8 +98,7 @@ impl MKeyRing {
         attempt: u8,
     ) -> MKey {
         if self.has_none(configured) {
-            let (port, _) = self.target_port(fabric, target);
-            return port.map_or(MKey::NONE, |p| reported_key(fabric, p));
+            return known_port(fabric, target).map_or(MKey::NONE, |p| reported_key(fabric, p));
         }
         let (keys, count) = self.candidates(fabric, configured, target);
         keys[usize::from(attempt) % count.max(1)]
@@ -153,17 +152,12 @@ impl MKeyRing {
 
     /// The port that a request reaches, and its GUID, as far as they are known.
     fn target_port(&self, fabric: &Subnet, target: Target) -> (Option<PortRef>, Option<PortGuid>) {
-        let from = match target {
-            Target::LocalNode => return (None, None),
-            Target::BeyondPort(from) => from,
-            Target::Node(_) | Target::Port(_) => {
-                let at = target.port();
-                return (at, at.and_then(|p| end_port_guid(fabric, p)));
-            }
-        };
-        if let Some(peer) = fabric.peer(from) {
-            return (Some(peer), end_port_guid(fabric, peer));
+        if let Some(at) = known_port(fabric, target) {
+            return (Some(at), end_port_guid(fabric, at));
         }
+        let Target::BeyondPort(from) = target else {
+            return (None, None);
+        };
         let port_guid = end_port_guid(fabric, from);
         let behind = port_guid.and_then(|guid| self.neighbours.get(&(guid, from.port)));
         (None, behind.copied())
@@ -242,6 +236,15 @@ impl MKeyRing {
 
 const fn put_m_key(port: PortGuid, m_key: MKey) -> RecordUpdate {
     RecordUpdate::Put(Record::MKey { port, m_key })
+}
+
+/// The port that a request reaches, if it is in the fabric.
+fn known_port(fabric: &Subnet, target: Target) -> Option<PortRef> {
+    match target {
+        Target::LocalNode => None,
+        Target::BeyondPort(from) => fabric.peer(from),
+        Target::Node(_) | Target::Port(_) => target.port(),
+    }
 }
 
 /// The GUID of the end port that a port belongs to.
