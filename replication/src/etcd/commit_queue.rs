@@ -337,7 +337,7 @@ impl CommitQueue {
         }
     }
 
-    /// Acknowledgements wait for etcd again, if none was given without it.
+    /// Acknowledgements wait for etcd again, unless one was sent without it.
     fn resume_replicated(&mut self) {
         if self.ack_mode == AckMode::Suspending {
             self.ack_mode = AckMode::Replicated;
