@@ -16,7 +16,7 @@ use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::TimedOut;
-use crate::subnet::{NodeIdx, PortRef};
+use crate::subnet::{NodeIdx, Port, PortRef};
 use crate::sweep::discovery;
 use crate::traps::Reread;
 
@@ -69,15 +69,16 @@ impl SubnetManager {
     /// A Set(PortInfo) was accepted. If it arrived at another port (LocalPortNum) than earlier requests, a cable on the DR path was exchanged,
     /// so that Sets may have reached other devices: all devices are read again.
     fn verify_entry_port(&mut self, p: PortRef, mad: &Mad) {
-        let path = DrPath::from_smp(mad);
-        let end = path.and_then(|path| self.subnet.end_of_path(&path));
-        let (Some(end), Some(port)) = (end, self.subnet.port(p)) else {
+        let Some(last) = self.subnet.port(p).map(Port::local_port_num) else {
             return;
         };
-        let is_elsewhere = end.node == p.node
-            && port.info().local_port_num == end.port
-            && PortInfo::decode(smp::data(mad)).local_port_num != end.port;
-        if is_elsewhere && self.mastership.record_foreign_change() {
+        if PortInfo::decode(smp::data(mad)).local_port_num == last {
+            return;
+        }
+        let path = DrPath::from_smp(mad);
+        let end = path.and_then(|path| self.subnet.end_of_path(&path));
+        let was_expected = end == Some(PortRef::new(p.node, last));
+        if was_expected && self.mastership.record_foreign_change() {
             self.emit(Event::Observation(Observation::InconsistencyFound));
             self.request_full_sweep();
         }

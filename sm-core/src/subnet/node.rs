@@ -181,6 +181,12 @@ impl Port {
         PortState(self.raw[32] & 0x0F)
     }
 
+    /// PortInfo.LocalPortNum. Compared with each response to Set(PortInfo).
+    #[must_use]
+    pub fn local_port_num(&self) -> PortNum {
+        PortNum(self.raw[28])
+    }
+
     /// PortInfo.NeighborMTU and PortInfo.OperationalVLs. Read for both ends of each link in each sweep.
     #[must_use]
     pub fn link_values(&self) -> (MtuCode, u8) {
@@ -329,6 +335,7 @@ mod tests {
             let info = port.info();
             assert_eq!(port.m_key(), info.m_key);
             assert_eq!(port.state(), info.port_state);
+            assert_eq!(port.local_port_num(), info.local_port_num);
             let link = (info.neighbor_mtu, info.operational_vls);
             assert_eq!(port.link_values(), link);
         }
