@@ -154,7 +154,11 @@ impl SubnetManager {
     fn report_absent_members(&mut self) {
         let absent = absent_members(&self.cfg.partitions, &self.subnet);
         let last = core::mem::take(&mut self.last_sweep.absent_members);
-        let is_new = |member: &&AbsentMember| !last.contains(member);
+        // Both are in order of GUID; a partition file can have many members.
+        let is_new = |member: &&AbsentMember| {
+            let found = last.binary_search_by_key(&member.guid, |m| m.guid);
+            found.map_or(true, |at| last[at] != **member)
+        };
         let new: Vec<AbsentMember> = absent.iter().filter(is_new).cloned().collect();
         self.last_sweep.absent_members = absent;
         if !new.is_empty() {
