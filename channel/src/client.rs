@@ -26,6 +26,9 @@ const ROOM_WAIT: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
+/// Longest wait for a byte that the server is about to send. Only a stopped server takes so long.
+const BYTE_WAIT: Timespec = ROOM_WAIT;
+
 /// Lowest number for the library's file descriptors, to keep them out of the program's range.
 const MIN_LIBRARY_FD: i32 = 700;
 
@@ -56,11 +59,12 @@ pub enum ReceiveOutcome {
 /// The word `wake` of the ring to the client has three states:
 ///
 /// * ARMED: the server must send a byte with the next message, and sets `wake` to SIGNALLED.
-/// * SIGNALLED: one byte is in the socket or about to be sent, so the descriptor is readable.
+/// * SIGNALLED: one byte is in the socket or about to be sent, so the descriptor is readable. The client sets it for a message that was not
+///   announced, and requests the byte with `kick`; it may withdraw the request until the server has taken it.
 /// * QUIET: a client thread polls the ring; no byte, no system call.
 ///
 /// Each transition from SIGNALLED to ARMED, which only the client makes, entitles the client to read one byte from
-/// the socket; `owed` counts the bytes not yet read. So the number of bytes sent and not read is `owed`, plus one
+/// the socket; `owed` counts the bytes not yet read or withdrawn. So the number of bytes sent and not read is `owed`, plus one
 /// if SIGNALLED. A byte is read only if the ring was empty after `wake` became ARMED, so a byte that announces a
 /// waiting message is never read.
 ///
@@ -299,9 +303,14 @@ impl ClientEnd {
         let direction = to_client(&self.mapping);
         arm(&direction);
         self.drain_stale_bytes(&mut receive_state);
-        if self.is_ready(&mut receive_state) && receive_state.owed == 0 {
-            // A message sent in the state QUIET may not have been announced: request a wakeup byte. The server ignores the request if
-            // it has sent one.
+        if self.is_ready(&mut receive_state)
+            && receive_state.owed == 0
+            && direction
+                .wake
+                .compare_exchange(ARMED, SIGNALLED, Ordering::SeqCst, Ordering::SeqCst)
+                .is_ok()
+        {
+            // A message sent in the state QUIET was not announced: request its byte.
             direction.kick.store(1, Ordering::SeqCst);
             server_doorbell::ring(server_sleeping(&self.doorbell_page), &self.doorbell);
         }
@@ -390,8 +399,20 @@ impl ClientEnd {
             match rustix::net::recv(&self.wake, &mut [0; 1], RecvFlags::DONTWAIT) {
                 Ok((1.., _)) => receive_state.owed -= 1,
                 Err(Errno::INTR) => {}
-                // Not yet sent: read it later.
-                Err(Errno::AGAIN) => return,
+                // The server has not sent the byte that was requested; it does not send it any more.
+                Err(Errno::AGAIN)
+                    if to_client(&self.mapping).kick.swap(0, Ordering::SeqCst) != 0 =>
+                {
+                    receive_state.owed -= 1;
+                }
+                // The server is about to send it. Read later, it would make the descriptor readable without a message.
+                Err(Errno::AGAIN) => {
+                    let mut fds = [PollFd::new(&self.wake, PollFlags::IN)];
+                    match rustix::event::poll(&mut fds, Some(&BYTE_WAIT)) {
+                        Ok(1..) | Err(Errno::INTR) => {}
+                        Ok(0) | Err(_) => return,
+                    }
+                }
                 Ok((0, _)) | Err(_) => {
                     self.closed.store(true, Ordering::Release);
                     return;

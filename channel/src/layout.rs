@@ -29,7 +29,7 @@ pub(crate) struct ChannelDirection<'m> {
     pub(crate) room_wanted: &'m AtomicU32,
     /// Ring to the client only: QUIET, ARMED or SIGNALLED.
     pub(crate) wake: &'m AtomicU32,
-    /// Ring to the client only: the client requests a wakeup byte for messages that were not announced.
+    /// Ring to the client only: the client has set SIGNALLED and requests the byte.
     pub(crate) kick: &'m AtomicU32,
 }
 

@@ -164,13 +164,13 @@ impl ServerEnd {
         }
     }
 
-    /// Wakes the client if it asked for it (`kick`), because messages arrived while it was not armed.
+    /// Sends the byte that the client requested (`kick`) for a message that arrived while it was not armed.
     fn handle_kick(&mut self) {
         let direction = to_client(&self.mapping);
         if direction.kick.load(Ordering::Relaxed) != 0
             && direction.kick.swap(0, Ordering::SeqCst) != 0
         {
-            self.signal();
+            self.send_byte();
         }
     }
 }

@@ -181,6 +181,21 @@ fn messages_of_any_size_are_echoed_in_order() {
     }
 }
 
+/// A request for a byte is withdrawn if its message is consumed first: the descriptor does not become readable without a message.
+#[test]
+fn a_late_wakeup_announces_no_consumed_message() {
+    let doorbell = ServerDoorbell::new().unwrap();
+    let (mut server, client, fd) = pair(&doorbell);
+    assert!(!client.begin_wait());
+    assert!(server.send(&[b"quiet"]).unwrap());
+    client.always_signal();
+    assert_eq!(receive(&client, SpinWait::new(Duration::ZERO)), b"quiet");
+    assert!(!server.receive(&mut vec![]).unwrap());
+    assert!(!readable(&fd), "no message waits");
+    assert!(server.send(&[b"next"]).unwrap());
+    assert!(readable(&fd));
+}
+
 /// The descriptor is readable exactly while a message waits, also for programs that never poll the ring.
 #[test]
 fn descriptor_is_readable_while_a_message_waits() {
