@@ -482,17 +482,62 @@ impl fmt::Display for RerouteSummary {
             changed_entries,
             changed_lids,
         } = self;
+        let reasons = [
+            (
+                lost_links,
+                "link between switches",
+                "links between switches",
+                "lost",
+            ),
+            (removed_lids, "LID", "LIDs", "removed"),
+            (added_lids, "LID", "LIDs", "added"),
+        ];
+        let reasons = reasons.into_iter().filter(|(n, ..)| **n > 0);
+        let reasons: Vec<String> = reasons
+            .map(|(n, one, many, verb)| format!("{} {verb}", count(*n, one, many)))
+            .collect();
+        f.write_str("incremental reroute: ")?;
+        if !reasons.is_empty() {
+            write!(f, "{}; ", reasons.join(", "))?;
+        }
         write!(
             f,
-            "incremental reroute: {} lost, {} removed, {added_lids} added; {} changed",
-            count(*lost_links, "link", "links"),
-            count(*removed_lids, "LID", "LIDs"),
-            count(*changed_entries, "LFT entry", "LFT entries"),
+            "{} changed",
+            count(*changed_entries, "LFT entry", "LFT entries")
         )?;
         // Entries of removed LIDs change for no LID.
         match changed_lids {
             0 => Ok(()),
             n => write!(f, " for {}", count(*n, "LID", "LIDs")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reroute_summary_lists_only_what_changed() {
+        let lost_host = RerouteSummary {
+            removed_lids: 1,
+            changed_entries: 20,
+            ..RerouteSummary::default()
+        };
+        assert_eq!(
+            lost_host.to_string(),
+            "incremental reroute: 1 LID removed; 20 LFT entries changed"
+        );
+        let lost_link = RerouteSummary {
+            lost_links: 1,
+            added_lids: 2,
+            changed_entries: 1,
+            changed_lids: 1,
+            ..RerouteSummary::default()
+        };
+        assert_eq!(
+            lost_link.to_string(),
+            "incremental reroute: 1 link between switches lost, 2 LIDs added; 1 LFT entry changed for 1 LID"
+        );
     }
 }

@@ -22,7 +22,7 @@ pub enum EngineMessage {
         /// LFTs of which entries for removed LIDs are cleared.
         cleared_lfts: usize,
     },
-    /// The persisted routing was continued: rerouted around the links lost since.
+    /// The persisted routing was continued. [`Diagnostic::Rerouted`] follows if links were lost or LIDs changed since.
     PersistedRoutingContinued,
     /// A routing hint, or a part of it, was ignored or changed.
     Hint(HintWarning),
@@ -100,7 +100,7 @@ impl fmt::Display for EngineMessage {
                 f,
                 "the routes installed in the switches are verified and stay in use; entries of removed LIDs are cleared in {cleared_lfts} tables"
             ),
-            Self::PersistedRoutingContinued => f.write_str("the saved routes of the previous run or master stay in use, rerouted around links lost since"),
+            Self::PersistedRoutingContinued => f.write_str("the saved routes of the previous run or master stay in use"),
             Self::Hint(warning) => warning.fmt(f),
             Self::Engine(diagnostic) => diagnostic.fmt(f),
             Self::StagedUpdate { stages } => write!(
