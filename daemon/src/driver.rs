@@ -288,7 +288,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         self.last_turn = Some(since_boot());
         let now = self.clock.now();
         replication.report_alive(self.sm.disk_wait(now));
-        let input = replication.try_next_input();
+        let input = replication.try_next_input(&|guid| self.sm.describe_sm(guid));
         if stalled {
             // Before inputs that arrived during the stall.
             self.on_stalled();
@@ -590,7 +590,11 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         };
         let replication = async {
             match &mut self.replication {
-                Some(replication) => replication.next_input().await,
+                Some(replication) => {
+                    replication
+                        .next_input(&|guid| self.sm.describe_sm(guid))
+                        .await
+                }
                 None => core::future::pending().await,
             }
         };

@@ -9,6 +9,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use ferrosm_core::event::AboutSm;
 use ferrosm_core::records::RecordBatch;
 use ferrosm_core::{
     Input, LoadedReplica, PeerEvent, ReplicaEvent, ReplicationRole, RestoredState, StepDownReason,
@@ -22,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info, warn};
 
 use crate::failure::Failure;
+use crate::output::log;
 use crate::state::{self, CommitObserver, StateWriter};
 
 /// Longest interval between two reports that the driver's loop runs.
@@ -248,12 +250,12 @@ impl ReplicationLink {
     }
 
     /// The next input, if one is available.
-    pub fn try_next_input(&mut self) -> Option<Input> {
+    pub fn try_next_input(&mut self, sms: &SmDirectory<'_>) -> Option<Input> {
         if let Ok(loaded) = self.loads.try_recv() {
             return Some(Input::Replica(ReplicaEvent::Loaded(loaded)));
         }
         while let Ok(event) = self.events.try_recv() {
-            let input = input_of(&event);
+            let input = input_of(&event, sms);
             if input.is_some() {
                 return input;
             }
@@ -262,14 +264,14 @@ impl ReplicationLink {
     }
 
     /// Waits for the next input. Cancel safe.
-    pub async fn next_input(&mut self) -> Input {
+    pub async fn next_input(&mut self, sms: &SmDirectory<'_>) -> Input {
         loop {
             tokio::select! {
                 Some(loaded) = self.loads.recv() => {
                     return Input::Replica(ReplicaEvent::Loaded(loaded));
                 }
                 Some(event) = self.events.recv() => {
-                    if let Some(input) = input_of(&event) {
+                    if let Some(input) = input_of(&event, sms) {
                         return input;
                     }
                 }
@@ -279,20 +281,24 @@ impl ReplicationLink {
     }
 }
 
+/// The location of another SM, for the log.
+pub type SmDirectory<'a> = dyn Fn(PortGuid) -> AboutSm<PortGuid> + 'a;
+
 /// Logs an event, and converts it to an input.
-fn input_of(event: &ReplicationEvent) -> Option<Input> {
+fn input_of(event: &ReplicationEvent, sms: &SmDirectory<'_>) -> Option<Input> {
     let sm = |guid: &u64| PortGuid(*guid);
+    let port = |guid: &u64| log::fields_of(&sms(sm(guid))).0;
     match event {
         ReplicationEvent::MasterReady => {
             info!("accepting standbys");
             None
         }
         ReplicationEvent::StandbyInSync { guid } => {
-            info!(sm = %sm(guid), "standby in sync");
+            info!(sm = %sm(guid), port = port(guid), "standby in sync");
             Some(Input::Peer(PeerEvent::Ferrosm(sm(guid))))
         }
         ReplicationEvent::StandbyLost { guid, reason } => {
-            warn!(sm = %sm(guid), %reason, "standby out of sync");
+            warn!(sm = %sm(guid), port = port(guid), %reason, "standby out of sync");
             None
         }
         ReplicationEvent::ProtectionLost(why) => {
@@ -314,15 +320,15 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
             Some(Input::Peer(PeerEvent::LeaseLost))
         }
         ReplicationEvent::Deposed { guid } => {
-            warn!(sm = %sm(guid), "replaced by another master");
+            warn!(sm = %sm(guid), port = port(guid), "replaced by another master");
             Some(Input::Peer(PeerEvent::Deposed(sm(guid))))
         }
         ReplicationEvent::InSync { guid } => {
-            info!(master = %sm(guid), "replica in sync");
+            info!(master = %sm(guid), port = port(guid), "replica in sync");
             Some(Input::Replica(ReplicaEvent::InSync(sm(guid))))
         }
         ReplicationEvent::OutOfSync { guid, reason } => {
-            warn!(master = %sm(guid), reason, "replica out of sync");
+            warn!(master = %sm(guid), port = port(guid), reason, "replica out of sync");
             Some(Input::Replica(ReplicaEvent::OutOfSync))
         }
         ReplicationEvent::MasterSilent {
@@ -330,7 +336,7 @@ fn input_of(event: &ReplicationEvent) -> Option<Input> {
             in_sync,
             is_uncertain: uncertain,
         } => {
-            warn!(master = %sm(guid), in_sync, "master silent");
+            warn!(master = %sm(guid), port = port(guid), in_sync, "master silent");
             Some(Input::Peer(PeerEvent::Silent {
                 guid: sm(guid),
                 in_sync: *in_sync,

@@ -45,6 +45,8 @@ pub(crate) struct Effects {
     pub(crate) added_nodes: Vec<NodeIdx>,
     /// Links that were added to the fabric.
     pub(crate) added_links: Vec<(PortRef, PortRef)>,
+    /// Ports with another width or speed than before, except in full sweeps.
+    pub(crate) changed_rates: Vec<PortRef>,
     /// Nodes that were removed from the fabric.
     pub(crate) removed_nodes: Vec<NodeIdx>,
     /// Something that routes depend on has changed.
@@ -77,6 +79,7 @@ impl Effects {
             next_ports,
             added_nodes,
             added_links,
+            changed_rates,
             removed_nodes,
             routing_stale,
             local_sweep,
@@ -97,6 +100,7 @@ impl Effects {
             | next_ports.len()
             | added_nodes.len()
             | added_links.len()
+            | changed_rates.len()
             | removed_nodes.len()
             | reregister_sent.len()
             | reregister_failed.len();

@@ -2,11 +2,13 @@
 
 mod about_sm;
 mod key_violation;
+mod local_change;
 mod observation;
+mod removal;
 
 use core::fmt;
 
-use ferrosm_mad::attr::SmState;
+use ferrosm_mad::attr::{LinkRate, SmState};
 use ferrosm_mad::ids::PortGuid;
 
 use crate::election::{self, RoleChangeReason};
@@ -18,7 +20,10 @@ use crate::sa::registry::multicast::MlidExhaustion;
 
 pub use about_sm::{AboutSm, SmLocation};
 pub use key_violation::KeyViolation;
-pub use observation::{Observation, ViewMismatch, WriteFailure};
+pub use local_change::LocalChange;
+pub(crate) use local_change::flags_of;
+pub use observation::{LocalSweepReasons, Observation, ViewMismatch, WriteFailure};
+pub use removal::NodeRemovalReason;
 
 /// Whether outputs wait for durable state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +106,8 @@ pub enum Event {
         location: Location,
         /// Traps 256 to 259: the packet that was dropped.
         violation: Option<KeyViolation>,
+        /// Trap 144: what changed.
+        change: Option<LocalChange>,
     },
     /// Every engine rejected the fabric; the installed tables stay in force.
     RoutingFailed(RoutingFailure),
@@ -112,8 +119,8 @@ pub enum Event {
     Alarm(AboutSm<election::ElectionNotice>),
     /// The SM stopped after [`crate::Command::Stop`]: another SM became master, none did, or this SM was not master.
     Stopped {
-        /// The port GUID of the new master.
-        handed_to: Option<PortGuid>,
+        /// The new master, by its port GUID.
+        handed_to: Option<AboutSm<PortGuid>>,
         /// Whether this SM was master.
         was_master: bool,
     },
@@ -126,11 +133,39 @@ pub enum Event {
     /// A node was discovered after the first sweep.
     NodeAdded(NodeName),
     /// A node was removed from the subnet.
-    NodeRemoved(NodeName),
+    NodeRemoved(NodeName, NodeRemovalReason),
     /// A link came up between two ports.
     LinkUp(PortName, PortName),
     /// A link went down.
     LinkDown(PortName, PortName),
+    /// A link runs below the width or speed that both ports have enabled. Reported once, and again after its rate changed.
+    LinkDegraded(Box<LinkRateChange>),
+    /// A link runs at the width and speed that both ports have enabled, and was degraded before.
+    LinkRestored(Box<LinkRateChange>),
+    /// So many further links are degraded.
+    FurtherLinksDegraded(usize),
+}
+
+/// The rate of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkRateChange {
+    /// Its ports.
+    pub ends: [PortName; 2],
+    /// The active width and speed.
+    pub active: LinkRate,
+    /// The width and speed that both ports support and have enabled.
+    pub possible: LinkRate,
+}
+
+impl fmt::Display for LinkRateChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            ends: [a, b],
+            active,
+            possible,
+        } = self;
+        write!(f, "{a} - {b}: {active} of {possible}")
+    }
 }
 
 impl fmt::Display for Event {
@@ -150,8 +185,12 @@ impl fmt::Display for Event {
                 number,
                 location,
                 violation,
+                change,
             } => {
                 write!(f, "trap {number} received from {location}")?;
+                if let Some(change) = change {
+                    write!(f, ": {change}")?;
+                }
                 violation
                     .as_ref()
                     .map_or(Ok(()), |packet| write!(f, ": {packet}"))
@@ -163,10 +202,7 @@ impl fmt::Display for Event {
             Self::Stopped {
                 handed_to: Some(to),
                 ..
-            } => write!(
-                f,
-                "stopped: mastership handed over to the SM at port GUID {to}"
-            ),
+            } => write!(f, "stopped: mastership handed over to SM {to}"),
             Self::Stopped {
                 was_master: true, ..
             } => f.write_str("stopped: no other SM became master"),
@@ -179,9 +215,12 @@ impl fmt::Display for Event {
                 absent_members::describe(members)
             ),
             Self::NodeAdded(n) => write!(f, "node added: {n}"),
-            Self::NodeRemoved(n) => write!(f, "node removed: {n}"),
+            Self::NodeRemoved(n, why) => write!(f, "node removed: {n}: {why}"),
             Self::LinkUp(a, b) => write!(f, "link up: {a} - {b}"),
             Self::LinkDown(a, b) => write!(f, "link down: {a} - {b}"),
+            Self::LinkDegraded(link) => write!(f, "link degraded: {link}"),
+            Self::LinkRestored(link) => write!(f, "link no longer degraded: {link}"),
+            Self::FurtherLinksDegraded(count) => write!(f, "{count} further links degraded"),
         }
     }
 }

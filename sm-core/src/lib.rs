@@ -19,6 +19,7 @@
 //! | `manager` | the phases of a sweep, which configure the fabric |
 //! | [`records`] | persisted state, as records |
 //! | [`recording`] | recording of inputs, and replay |
+//! | `link_rates` | degraded links |
 //! | [`lid_map`], [`location`] | shared values |
 //! | [`io`], [`config`], [`event`], [`report`] | the interface |
 //!
@@ -36,6 +37,7 @@ pub mod io;
 mod keys;
 pub mod lid_map;
 mod lids;
+mod link_rates;
 pub mod location;
 mod manager;
 mod mastership;

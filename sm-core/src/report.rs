@@ -1,47 +1,19 @@
 //! Sweep reports: the fabric found, the requests sent and the problems left.
 
+mod exclusion;
+
 use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use ferrosm_mad::ids::{AttrId, Lid, NodeGuid, PortGuid};
+use ferrosm_mad::ids::{AttrId, Lid};
 use ferrosm_routing::Proof;
 
 use crate::location::Location;
 use crate::plan::messages::EngineMessage;
+use exclusion::Exclusion;
 
-/// Why a port or node is quarantined.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum QuarantineReason {
-    /// Another node already has this node GUID.
-    DuplicateNodeGuid(NodeGuid),
-    /// Another port already has this port GUID.
-    DuplicatePortGuid(PortGuid),
-    /// Its response is invalid.
-    Implausible(&'static str),
-    /// It did not respond.
-    NoResponse,
-    /// The directed route would be longer than 63 hops.
-    PathTooLong,
-}
-
-impl fmt::Display for QuarantineReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DuplicateNodeGuid(g) => {
-                write!(f, "another device has the same node GUID {g}")
-            }
-            Self::DuplicatePortGuid(g) => {
-                write!(f, "another port has the same port GUID {g}")
-            }
-            Self::Implausible(what) => write!(f, "invalid response: {what}"),
-            Self::NoResponse => f.write_str(
-                "the device behind this port does not respond; queried again in every light sweep",
-            ),
-            Self::PathTooLong => f.write_str("more than 63 hops from the SM"),
-        }
-    }
-}
+pub use exclusion::{ExcludedDevice, QuarantineReason};
 
 /// A fault of the fabric that a sweep found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +28,7 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProblemKind {
     /// The node behind the port is excluded from the subnet.
-    Quarantined(QuarantineReason),
+    Quarantined(QuarantineReason, Box<ExcludedDevice>),
     /// A known node did not respond to a request.
     NoResponse {
         /// The attribute that was read or written.
@@ -102,11 +74,16 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
+    /// A quarantine; the report adds what is known about the device.
+    pub(crate) fn quarantined(reason: QuarantineReason) -> Self {
+        Self::Quarantined(reason, Box::default())
+    }
+
     /// Whether some port is not up, addressed or routed because of it.
     #[must_use]
     pub const fn is_severe(&self) -> bool {
         match self {
-            Self::Quarantined(_)
+            Self::Quarantined(..)
             | Self::NoResponse { .. }
             | Self::MKeyRejected
             | Self::SetRejected { .. }
@@ -128,7 +105,7 @@ impl ProblemKind {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Quarantined(_) => "excluded",
+            Self::Quarantined(..) => "excluded",
             Self::NoResponse { .. } => "no-response",
             Self::MKeyRejected => "m-key-rejected",
             Self::SetRejected { .. } => "set-rejected",
@@ -151,7 +128,7 @@ impl fmt::Display for ProblemKind {
             ferrosm_mad::attr::id::name(*a).map_or_else(|| a.to_string(), str::to_owned)
         };
         match self {
-            Self::Quarantined(why) => write!(f, "excluded from the subnet: {why}"),
+            Self::Quarantined(why, device) => Exclusion(*why, device).fmt(f),
             Self::NoResponse { attr } => write!(f, "no response to {}", name(attr)),
             Self::MKeyRejected => f.write_str(
                 "M_Key rejected: another SM or program changed it (import its M_Key, or reset the device)",

@@ -184,9 +184,9 @@ impl SweepSchedule {
         core::mem::take(&mut self.next)
     }
 
-    /// How many switches and ports the next local sweep reads.
-    pub(crate) fn rereads(&self) -> (usize, usize) {
-        (self.next.switches.len(), self.next.ports.len())
+    /// What the next local sweep reads.
+    pub(crate) const fn rereads(&self) -> &Rereads {
+        &self.next
     }
 
     /// Forgets a node that left the fabric.

@@ -17,7 +17,7 @@ use ferrosm_mad::smp;
 use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
-use crate::event::KeyViolation;
+use crate::event::{KeyViolation, LocalChange, flags_of};
 use crate::io::Event;
 use crate::keys::reported_key;
 use crate::location::Location;
@@ -155,6 +155,11 @@ impl TrapMonitor {
                 Location::Port(ctx.fabric.port_name(p))
             }),
             violation: KeyViolation::of_trap(&notice),
+            change: (number == TrapNumber::LocalChange).then(|| {
+                let details = LocalChangeDetails::decode(&notice.data_details);
+                let port = at.and_then(|p| ctx.fabric.port(p)).filter(|p| p.known);
+                LocalChange::new(&details, port.map(|port| port.info().capability_mask))
+            }),
         });
         let is_storm = self.is_storm(number.0, lid, port, ctx.now);
         let Some(at) = at else {
@@ -264,15 +269,6 @@ fn local_change_rereads(change: &LocalChangeDetails, at: PortRef, has_sm: bool) 
     let is_other_change = flags != NAME && flags != PRIORITY;
     let port = (is_other_change || sms.is_some() && !has_sm).then_some(Reread::Port(at));
     name.into_iter().chain(sms).chain(port).collect()
-}
-
-/// ChangeFlags of trap 144; 0 if they are not valid.
-pub(crate) const fn flags_of(change: &LocalChangeDetails) -> u16 {
-    if change.other_local_changes {
-        change.change_flags
-    } else {
-        0
-    }
 }
 
 #[cfg(test)]

@@ -125,8 +125,11 @@ const fn kind(event: &Event) -> &'static str {
         Event::MlidsExhausted(_) => "shortage",
         Event::PartitionMembersAbsent(_) => "members-absent",
         Event::NodeAdded(_) => "node-added",
-        Event::NodeRemoved(_) => "node-gone",
+        Event::NodeRemoved(..) => "node-gone",
         Event::LinkUp(..) => "link-up",
         Event::LinkDown(..) => "link-down",
+        Event::LinkDegraded(_) => "link-degraded",
+        Event::LinkRestored(_) => "link-restored",
+        Event::FurtherLinksDegraded(_) => "links-degraded",
     }
 }

@@ -110,7 +110,7 @@ const fn advice(command: ClientCommand, reason: Reason) -> &'static str {
             "Check the priority and the state of the other SMs, then run the command again."
         }
         Reason::NotFullyUp => {
-            "The other ports are configured; resolve the problems, then run the command again."
+            "All other ports carry data. Resolve these problems, then run the command again."
         }
         Reason::Superseded | Reason::Busy => "Run the command again.",
         Reason::Stopping => "",

@@ -18,6 +18,7 @@ use crate::output::{log, table};
 use crate::port::SimulatedPort;
 use crate::recording::RecordingFile;
 use crate::signals::{self, SignalListener};
+use crate::state::StateDir;
 use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 
 /// Runs the command.
@@ -70,6 +71,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         "simulated port 1",
     )?;
     let port = SimulatedPort::new(net, sender, receiver);
+    let state = settings.state_dir.as_deref().map(StateDir::open);
+    let state = state.transpose()?;
     let recording = RecordingFile::from_args(&args.sm)?;
     let options = ServeOptions {
         once: args.sm.once,
@@ -86,6 +89,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         port,
         ServiceSetup {
             settings,
+            state,
             source,
             overlay,
             options,

@@ -55,6 +55,8 @@ pub struct ServeOptions {
 pub struct ServiceSetup {
     /// The settings.
     pub settings: Settings,
+    /// The state directory of the settings, locked; `None` without one.
+    pub state: Option<StateDir>,
     /// The source of the settings, for reloads.
     pub source: ConfigSource,
     /// Command line flags, which override the source.
@@ -101,6 +103,7 @@ pub type Overlay = Box<dyn Fn(&mut RawConfig)>;
 pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
     let ServiceSetup {
         settings,
+        state,
         source,
         overlay,
         options,
@@ -120,9 +123,8 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         is_all,
     } = process;
     log_warnings(&settings.warnings);
-    let (writer, mut restored, may_be_incomplete) = match &settings.state_dir {
-        Some(path) => {
-            let mut dir = StateDir::open(path)?;
+    let (writer, mut restored, may_be_incomplete) = match state {
+        Some(mut dir) => {
             let restored = dir.restored();
             let may_be_incomplete = dir.may_be_incomplete();
             let writer = dir.writer().map_err(|e| {
@@ -305,7 +307,7 @@ impl Shell for ServiceShell {
         match &event {
             Event::SweepCompleted(report) => {
                 self.bar.clear();
-                self.log_engine_change(report.engine);
+                self.log_engine_change(report);
                 if let (Some(capture), Some(local)) = (&self.capture, sm.subnet().local()) {
                     capture.set_local_lid(sm.subnet().lid(local));
                 }
@@ -366,9 +368,12 @@ impl Shell for ServiceShell {
             | Event::MlidsExhausted(_)
             | Event::PartitionMembersAbsent(_)
             | Event::NodeAdded(_)
-            | Event::NodeRemoved(_)
+            | Event::NodeRemoved(..)
             | Event::LinkUp(..)
-            | Event::LinkDown(..) => log::event(&event, role),
+            | Event::LinkDown(..)
+            | Event::LinkDegraded(_)
+            | Event::LinkRestored(_)
+            | Event::FurtherLinksDegraded(_) => log::event(&event, role),
         }
         ControlFlow::Continue(())
     }
@@ -442,13 +447,15 @@ impl Shell for ServiceShell {
 
 impl ServiceShell {
     /// Logs that another engine than after the last sweep routes the fabric.
-    fn log_engine_change(&mut self, engine: &'static str) {
+    fn log_engine_change(&mut self, report: &SweepReport) {
+        let engine = report.engine;
         if engine.is_empty() {
             return;
         }
         let last = core::mem::replace(&mut self.engine, engine);
         if last != engine && !last.is_empty() {
-            info!(from = last, to = engine, "routing engine changed");
+            let reason = reason_for_engine(report);
+            info!(from = last, to = engine, reason, "routing engine changed");
         }
     }
 
@@ -463,7 +470,7 @@ impl ServiceShell {
         let partitions_changed = settings.sm.partitions != self.partitions;
         if partitions_changed {
             info!(
-                partitions = settings.sm.partitions.list().len(),
+                partitions = partition_names(&settings.sm.partitions),
                 "partition configuration changed"
             );
             self.partitions = Arc::clone(&settings.sm.partitions);
@@ -542,10 +549,46 @@ pub(super) fn log_added_fabrics(sources: &[ConfigSource], served: &[&str]) {
     }
 }
 
+/// Most partitions that a log event names.
+const PARTITIONS_NAMED: usize = 8;
+
+/// The names of partitions, for the log.
+pub(super) fn partition_names(partitions: &Partitions) -> String {
+    let list = partitions.list();
+    let named = list.iter().rev().take(PARTITIONS_NAMED);
+    let mut names = named.map(|p| &*p.name).collect::<Vec<_>>().join(", ");
+    if list.len() > PARTITIONS_NAMED {
+        names.push_str(&format!(" and {} more", list.len() - PARTITIONS_NAMED));
+    }
+    names
+}
+
+/// Why a sweep uses another engine than the one before.
+fn reason_for_engine(report: &SweepReport) -> String {
+    let texts = |kind: &str| {
+        let messages = report.engine_messages.iter();
+        let texts = messages.filter(|m| m.kind() == kind).map(|m| m.to_string());
+        texts.collect::<Vec<_>>().join("; ")
+    };
+    ["engine-rejected", "engines-compared", "structure"]
+        .into_iter()
+        .map(texts)
+        .find(|text| !text.is_empty())
+        .unwrap_or_else(|| "the first engine of routing.engines works".to_owned())
+}
+
 /// Logs the warnings of OpenSM input files.
 fn log_warnings(warnings: &[ConfigError]) {
     for warning in warnings {
-        warn!(%warning, "configuration warning");
+        let (line, column) = warning.at.unzip();
+        let file = warning.file.as_ref().map(|file| file.display().to_string());
+        warn!(
+            file,
+            line,
+            column,
+            reason = warning.message,
+            "configuration warning"
+        );
     }
 }
 

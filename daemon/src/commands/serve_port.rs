@@ -17,6 +17,7 @@ use crate::port::ThreadedPort;
 use crate::recording::RecordingFile;
 use crate::sa_server::SaServer;
 use crate::signals::SignalListener;
+use crate::state::StateDir;
 
 /// Minimum capacity of the queue between the receiving thread and the driver.
 const INBOX_MIN: usize = 8192;
@@ -41,6 +42,9 @@ pub(super) fn serve_one(
     (terminal, log, metrics): (&Terminal, &log::Handle, &FabricMetrics),
     mut process: Process,
 ) -> Result<(), Failure> {
+    // A second process on the same directory ends here, before it logs a start.
+    let state = settings.state_dir.as_deref().map(StateDir::open);
+    let state = state.transpose()?;
     if !args.sm.once {
         info!(
             version = env!("CARGO_PKG_VERSION"),
@@ -50,7 +54,7 @@ pub(super) fn serve_one(
                 .as_ref()
                 .map(|dir| dir.display().to_string()),
             priority = settings.sm.priority,
-            partitions = settings.sm.partitions.list().len(),
+            partitions = serve::partition_names(&settings.sm.partitions),
             "ferrosm started"
         );
     }
@@ -123,6 +127,7 @@ pub(super) fn serve_one(
         port,
         ServiceSetup {
             settings,
+            state,
             source,
             overlay: Box::new(overlay(args)),
             options,

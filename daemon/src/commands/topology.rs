@@ -134,9 +134,12 @@ impl Shell for DiscoveryShell {
             | Event::MlidsExhausted(_)
             | Event::PartitionMembersAbsent(_)
             | Event::NodeAdded(_)
-            | Event::NodeRemoved(_)
+            | Event::NodeRemoved(..)
             | Event::LinkUp(..)
-            | Event::LinkDown(..) => {
+            | Event::LinkDown(..)
+            | Event::LinkDegraded(_)
+            | Event::LinkRestored(_)
+            | Event::FurtherLinksDegraded(_) => {
                 log::event(&event, sm.role());
                 ControlFlow::Continue(())
             }

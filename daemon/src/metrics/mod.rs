@@ -45,8 +45,9 @@ const NODES: [&str; 3] = ["switch", "ca", "router"];
 const SEVERITIES: [&str; 2] = ["problem", "note"];
 
 /// Label values of events. Each series exists with 0 before the first event.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     "alarm",
+    "link-degraded",
     "link-down",
     "link-up",
     "problem-found",
@@ -365,15 +366,18 @@ const fn event_label(event: &Event) -> Option<&'static str> {
         Event::MlidsExhausted(_) => "mlids-exhausted",
         Event::PartitionMembersAbsent(_) => "partition-members-absent",
         Event::NodeAdded(_) => "node-added",
-        Event::NodeRemoved(_) => "node-removed",
+        Event::NodeRemoved(..) => "node-removed",
         Event::LinkUp(..) => "link-up",
         Event::LinkDown(..) => "link-down",
+        Event::LinkDegraded(_) => "link-degraded",
         // These have metrics of their own, or end the process.
         Event::PhaseStarted(_)
         | Event::Durability(_)
         | Event::SweepCompleted(_)
         | Event::RoleChanged { .. }
         | Event::LocalPortUsable(_)
+        | Event::LinkRestored(_)
+        | Event::FurtherLinksDegraded(_)
         | Event::TrapReceived { .. }
         | Event::Stopped { .. } => return None,
     })
@@ -388,10 +392,12 @@ mod tests {
     use core::sync::atomic::Ordering;
 
     use ferrosm_core::election::{self, RoleChangeReason};
-    use ferrosm_core::event::{AboutSm, NoLinkReason, Observation};
+    use ferrosm_core::event::{
+        AboutSm, LinkRateChange, NoLinkReason, NodeRemovalReason, Observation,
+    };
     use ferrosm_core::plan::failure::RoutingFailure;
     use ferrosm_core::{Location, NodeName, PortName, Problem, ProblemKind};
-    use ferrosm_mad::attr::NodeDescription;
+    use ferrosm_mad::attr::{LinkRate, LinkSpeed, LinkWidth, NodeDescription};
     use ferrosm_mad::ids::{NodeGuid, PortNum};
     use ferrosm_sa::registry::multicast::MlidExhaustion;
 
@@ -448,6 +454,15 @@ mod tests {
             location: Location::LocalNode,
             kind: ProblemKind::NoLid,
         };
+        let rate = |width| LinkRate {
+            width: LinkWidth(width),
+            speed: LinkSpeed::Edr,
+        };
+        let degraded = LinkRateChange {
+            ends: [port, port],
+            active: rate(1),
+            possible: rate(4),
+        };
         let events = [
             Event::ProblemFound(problem),
             Event::LocalPortUnusable(NoLinkReason::LocalNodeUnknown),
@@ -458,9 +473,10 @@ mod tests {
             Event::MlidsExhausted(MlidExhaustion::Shared { count: 1 }),
             Event::PartitionMembersAbsent(Vec::new()),
             Event::NodeAdded(node),
-            Event::NodeRemoved(node),
+            Event::NodeRemoved(node, NodeRemovalReason::LinkDown),
             Event::LinkUp(port, port),
             Event::LinkDown(port, port),
+            Event::LinkDegraded(Box::new(degraded)),
         ];
         let metrics = Metrics::default();
         let mut fabric = metrics
@@ -524,6 +540,7 @@ mod tests {
                 number,
                 location,
                 violation: None,
+                change: None,
             };
             fabric.event(&trap, SmState::Master);
         }

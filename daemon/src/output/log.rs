@@ -7,9 +7,10 @@ use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::event::{AboutSm, Observation, SmLocation};
 use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::partitions::absent_members;
-use ferrosm_core::{DurabilityEvent, Event, SweepReport};
+use ferrosm_core::{DurabilityEvent, Event, PortName, Problem, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_sa::registry::multicast::MlidExhaustion;
+use tracing::field::DisplayValue;
 use tracing::{debug, error, info, warn};
 use tracing_subscriber::Registry;
 use tracing_subscriber::filter::Targets;
@@ -60,14 +61,7 @@ pub fn event(event: &Event, role: SmState) {
     match event {
         Event::PhaseStarted(phase) => debug!(%phase, "phase started"),
         Event::SweepCompleted(report) => sweep(report, role),
-        Event::ProblemFound(problem) => {
-            warn!(
-                kind = problem.kind.name(),
-                location = %problem.location,
-                detail = problem.kind.to_string(),
-                "problem found"
-            );
-        }
+        Event::ProblemFound(found) => problem(found),
         Event::LocalPortUnusable(why) => warn!(reason = %why, "local port unusable"),
         Event::LocalPortUsable(port) => info!(%port, "local port usable"),
         Event::RoleChanged { state, why } => {
@@ -77,8 +71,10 @@ pub fn event(event: &Event, role: SmState) {
             number,
             location,
             violation,
+            change,
         } => {
-            let about = trap_name(*number);
+            let change = change.map(|change| change.to_string());
+            let about = change.unwrap_or_else(|| trap_name(*number).to_owned());
             let packet = violation.as_ref().map(tracing::field::display);
             info!(number, about, source = %location, packet, "trap received")
         }
@@ -92,7 +88,10 @@ pub fn event(event: &Event, role: SmState) {
         Event::Stopped {
             handed_to: Some(to),
             ..
-        } => info!(%to, "mastership handed over"),
+        } => {
+            let (port, peer) = fields_of(to);
+            info!(to = %to.what, port, peer, "mastership handed over")
+        }
         Event::Stopped {
             was_master: true, ..
         } => {
@@ -124,9 +123,19 @@ pub fn event(event: &Event, role: SmState) {
             "partition members not in the subnet"
         ),
         Event::NodeAdded(node) => info!(%node, "node added"),
-        Event::NodeRemoved(node) => warn!(%node, "node removed"),
+        Event::NodeRemoved(node, reason) => warn!(%node, %reason, "node removed"),
         Event::LinkUp(a, b) => info!(link = %format_args!("{a} - {b}"), "link up"),
         Event::LinkDown(a, b) => warn!(link = %format_args!("{a} - {b}"), "link down"),
+        Event::LinkDegraded(change) => {
+            let [a, b] = change.ends;
+            let (active, possible) = (change.active, change.possible);
+            warn!(link = %format_args!("{a} - {b}"), %active, %possible, "link degraded");
+        }
+        Event::LinkRestored(change) => {
+            let ([a, b], active) = (change.ends, change.active);
+            info!(link = %format_args!("{a} - {b}"), %active, "link no longer degraded");
+        }
+        Event::FurtherLinksDegraded(count) => warn!(count, "further links degraded"),
     }
 }
 
@@ -141,7 +150,7 @@ const fn trap_name(number: u16) -> &'static str {
         129 => "local link integrity threshold",
         130 => "excessive buffer overrun threshold",
         131 => "flow control update watchdog",
-        144 => "capability mask, NodeDescription, link settings or SM priority change",
+        144 => "local change",
         145 => "SystemImageGUID change",
         256 => "bad M_Key",
         257 => "bad P_Key",
@@ -151,13 +160,21 @@ const fn trap_name(number: u16) -> &'static str {
     }
 }
 
-fn election_notice(about: &AboutSm<ElectionNotice>) {
+/// The port of an SM and the port at the other end of its link, as fields.
+pub fn fields_of<T>(about: &AboutSm<T>) -> (Option<PortField>, Option<PortField>) {
     let (port, peer) = match about.location {
         Some(SmLocation::Port { port, peer }) => (Some(port), peer),
         Some(SmLocation::Unknown) | None => (None, None),
     };
-    let port = port.map(tracing::field::display);
-    let peer = peer.map(tracing::field::display);
+    let display = tracing::field::display;
+    (port.map(display), peer.map(display))
+}
+
+/// A port as a field of an event.
+type PortField = DisplayValue<PortName>;
+
+fn election_notice(about: &AboutSm<ElectionNotice>) {
+    let (port, peer) = fields_of(about);
     let reason = about.what.to_string();
     match about.what {
         ElectionNotice::SmKeyMismatch(sm) => {
@@ -170,13 +187,15 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
             error!(%sm, port, peer, reason, "lower-ranked master remains");
         }
         ElectionNotice::ManagedSubnetRefused => error!(reason, "takeover refused"),
-        ElectionNotice::IgnoredSmGone(sm) => info!(%sm, "ignored SM gone"),
+        ElectionNotice::IgnoredSmGone(sm) => info!(%sm, port, peer, "ignored SM gone"),
         ElectionNotice::SecondMaster(sm) => warn!(%sm, port, peer, "second master found"),
         ElectionNotice::MasterPollMissed { master, limit } => {
-            warn!(sm = %master, port, peer, takeover_after_polls = limit, "master did not respond");
+            let takeover = format!("after {limit} unanswered polls in succession");
+            warn!(sm = %master, port, peer, unanswered_polls = 1, takeover, "master did not respond");
         }
         ElectionNotice::HandoverNotTaken(_)
         | ElectionNotice::SuccessorNotReady(_)
+        | ElectionNotice::NoOtherSm { .. }
         | ElectionNotice::NoSuccessor => warn!(reason = about.to_string(), "handover failed"),
     }
 }
@@ -224,8 +243,8 @@ fn observation(observation: &Observation) {
             let effect = "full sweep follows";
             info!(effect, "missing or contradictory responses");
         }
-        Observation::ChangesFound { switches, ports } => {
-            info!(switches, ports, "local sweep of changed parts scheduled");
+        Observation::ChangesFound(reasons) => {
+            info!(reason = %reasons, "local sweep of changed parts scheduled");
         }
     }
 }
@@ -241,7 +260,7 @@ fn sweep(r: &SweepReport, role: SmState) {
             "whole fabric"
         },
         problems = severe,
-        notes = r.problems.len() - severe,
+        minor_problems = Some(r.problems.len() - severe).filter(|n| *n > 0),
         %role,
         switches = r.switches,
         cas = r.cas,
@@ -287,19 +306,23 @@ fn sweep(r: &SweepReport, role: SmState) {
     log_problems(r);
 }
 
-/// Logs the problems and notes of a sweep.
+/// Logs the problems of a sweep.
 pub fn log_problems(r: &SweepReport) {
     let (listed, suppressed) = report::first_problems(&r.problems);
-    for problem in listed {
-        let (kind, location) = (problem.kind.name(), &problem.location);
-        let detail = problem.kind.to_string();
-        if problem.kind.is_severe() {
-            warn!(kind, %location, detail, "sweep problem");
-        } else {
-            info!(kind, %location, detail, "sweep note");
-        }
+    for found in listed {
+        problem(found);
     }
     if suppressed > 0 {
-        warn!(suppressed, "further sweep problems");
+        warn!(suppressed, "further problems found");
+    }
+}
+
+fn problem(found: &Problem) {
+    let (kind, location) = (found.kind.name(), &found.location);
+    let detail = found.kind.to_string();
+    if found.kind.is_severe() {
+        warn!(kind, %location, detail, "problem found");
+    } else {
+        info!(kind, %location, detail, "minor problem found");
     }
 }

@@ -62,7 +62,10 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
     );
     match &report.proof {
         Some(proof) => {
-            facts.push(("routes", format!("{} verified, no loops", proof.pairs)));
+            facts.push((
+                "routes",
+                format!("{} from a switch to a LID, verified; no loops", proof.pairs),
+            ));
             facts.push((
                 "max hops",
                 format!(

@@ -123,7 +123,11 @@ fn load_returns_the_completed_replica() {
     replication.complete_load(Some(false));
     // The store thread executes requests in order.
     let _ = writer.replica_store().read_all();
-    let Some(Input::Replica(ReplicaEvent::Loaded(loaded))) = link.try_next_input() else {
+    let unknown = |what| AboutSm {
+        what,
+        location: None,
+    };
+    let Some(Input::Replica(ReplicaEvent::Loaded(loaded))) = link.try_next_input(&unknown) else {
         panic!("the load has not ended")
     };
     assert_eq!((loaded.load, loaded.complete), (7, Some(false)));

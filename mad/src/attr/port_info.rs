@@ -472,6 +472,54 @@ impl PortInfo {
         Some(u32::from(width.0) * speed.mbps())
     }
 
+    /// The widest width and the highest speed that this port and the one at the other end of its link support and have enabled; `None` if
+    /// they have none in common. FDR10 is not considered.
+    #[must_use]
+    pub fn best_rate_with(&self, peer: &Self) -> Option<LinkRate> {
+        const WIDTHS: [LinkWidth; 5] = [
+            LinkWidth(12),
+            LinkWidth(8),
+            LinkWidth(4),
+            LinkWidth(2),
+            LinkWidth(1),
+        ];
+        const SPEEDS: [LinkSpeed; 8] = [
+            LinkSpeed::Xdr,
+            LinkSpeed::Ndr,
+            LinkSpeed::Hdr,
+            LinkSpeed::Edr,
+            LinkSpeed::Fdr,
+            LinkSpeed::Qdr,
+            LinkSpeed::Ddr,
+            LinkSpeed::Sdr,
+        ];
+        let widths = self.enabled_widths() & peer.enabled_widths();
+        let speeds = self.enabled_speeds() & peer.enabled_speeds();
+        let width = WIDTHS.into_iter().find(|w| widths & w.bit() != 0)?;
+        let (_, speed) = (0..)
+            .zip(SPEEDS)
+            .find(|(n, _)| speeds & (0x80_u8 >> *n) != 0)?;
+        Some(LinkRate { width, speed })
+    }
+
+    const fn enabled_widths(&self) -> u8 {
+        self.link_width_enabled & self.link_width_supported
+    }
+
+    /// SDR, DDR, QDR, FDR, EDR, HDR, NDR, XDR from the lowest bit.
+    const fn enabled_speeds(&self) -> u8 {
+        /// LinkSpeedExtEnabled: no extended speed.
+        const NO_EXTENDED_SPEED: u8 = 30;
+        let legacy = self.link_speed_enabled & self.link_speed_supported & 7;
+        let extended = if self.link_speed_ext_enabled == NO_EXTENDED_SPEED {
+            0
+        } else {
+            self.link_speed_ext_enabled & self.link_speed_ext_supported
+        };
+        let extended2 = self.link_speed_ext_enabled2 & self.link_speed_ext_supported2 & 1;
+        legacy | extended << 3 | extended2 << 7
+    }
+
     /// Active width and speed; `None` without a link. FDR10 is reported as QDR: see ExtendedPortInfo.
     #[must_use]
     pub fn rate(&self) -> Option<LinkRate> {

@@ -106,13 +106,15 @@ pub enum CommandOutcome {
         problems: Vec<Problem>,
     },
     /// Another SM is master.
-    HandedOver(PortGuid),
+    HandedOver(AboutSm<PortGuid>),
     /// This SM is master.
     TookOver,
     /// The process may exit.
     Stopped {
         /// The SM that took over; `None` if none did, or this SM was not master.
-        handed_to: Option<PortGuid>,
+        handed_to: Option<AboutSm<PortGuid>>,
+        /// Whether this SM was master.
+        was_master: bool,
     },
 }
 
@@ -131,12 +133,16 @@ impl fmt::Display for CommandOutcome {
                 }
                 Ok(())
             }
-            Self::HandedOver(to) => write!(f, "handed over to the SM of GUID {to}"),
+            Self::HandedOver(to) => write!(f, "handed over to SM {to}"),
             Self::TookOver => f.write_str("this SM is master"),
             Self::Stopped {
                 handed_to: Some(to),
-            } => write!(f, "stopped after handover to the SM of GUID {to}"),
-            Self::Stopped { handed_to: None } => f.write_str("stopped without handover"),
+                ..
+            } => write!(f, "stopped after handover to SM {to}"),
+            Self::Stopped {
+                was_master: true, ..
+            } => f.write_str("stopped; no other SM took over"),
+            Self::Stopped { .. } => f.write_str("stopped; this SM was not master"),
         }
     }
 }
@@ -149,14 +155,14 @@ pub enum CommandFailure {
         /// The state of this SM.
         state: SmState,
         /// The SM that a standby polls.
-        master: Option<PortGuid>,
+        master: Option<Box<AboutSm<PortGuid>>>,
     },
     /// This SM was master when the command was accepted, and is no longer.
     MastershipLost {
         /// The state of this SM.
         state: SmState,
         /// The SM that a standby polls.
-        master: Option<PortGuid>,
+        master: Option<Box<AboutSm<PortGuid>>>,
     },
     /// [`Command::Takeover`]: this SM is master.
     AlreadyMaster,
@@ -178,9 +184,8 @@ impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let standby_of = |f: &mut fmt::Formatter<'_>, state: &SmState, master: &Option<_>| {
             write!(f, "this SM is {state}")?;
-            master.map_or(Ok(()), |guid: PortGuid| {
-                write!(f, " of the SM of GUID {guid}")
-            })
+            let master: Option<&Box<AboutSm<PortGuid>>> = master.as_ref();
+            master.map_or(Ok(()), |master| write!(f, " of SM {master}"))
         };
         match self {
             Self::NotMaster { state, master } => standby_of(f, state, master),

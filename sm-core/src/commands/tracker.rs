@@ -44,8 +44,9 @@ impl CommandTracker {
         out: &mut Outbox,
         (id, command): (CommandId, Command),
         state: SmState,
-        master: Option<PortGuid>,
+        master: Option<AboutSm<PortGuid>>,
     ) -> bool {
+        let master = master.map(Box::new);
         let rejection = if command == Command::Stop {
             self.is_stopping = true;
             self.fail(out, |c| c != Command::Stop, |_| CommandFailure::Stopping);
@@ -131,8 +132,8 @@ impl CommandTracker {
         &mut self,
         out: &mut Outbox,
         state: SmState,
-        handed_to: Option<PortGuid>,
-        master: Option<PortGuid>,
+        handed_to: Option<AboutSm<PortGuid>>,
+        master: Option<AboutSm<PortGuid>>,
     ) {
         if state == SmState::Master {
             let took_over = |p: &Pending| p.command == Command::Takeover;
@@ -150,6 +151,7 @@ impl CommandTracker {
             Command::Sweep | Command::Reroute | Command::Takeover => state != SmState::Discovering,
         };
         self.fail(out, is_impossible, |p| {
+            let master = master.map(Box::new);
             if p.was_master {
                 CommandFailure::MastershipLost { state, master }
             } else {
@@ -187,8 +189,17 @@ impl CommandTracker {
     }
 
     /// The process may exit.
-    pub(crate) fn on_stopped(&mut self, out: &mut Outbox, handed_to: Option<PortGuid>) {
-        let stopped = |_: &Pending| Ok(CommandOutcome::Stopped { handed_to });
+    pub(crate) fn on_stopped(
+        &mut self,
+        out: &mut Outbox,
+        handed_to: Option<AboutSm<PortGuid>>,
+        was_master: bool,
+    ) {
+        let outcome = CommandOutcome::Stopped {
+            handed_to,
+            was_master,
+        };
+        let stopped = |_: &Pending| Ok(outcome.clone());
         self.finish(out, |p| p.command == Command::Stop, stopped);
     }
 
@@ -227,7 +238,10 @@ mod tests {
 
     use super::*;
 
-    const OTHER: PortGuid = PortGuid(7);
+    const OTHER: AboutSm<PortGuid> = AboutSm {
+        what: PortGuid(7),
+        location: None,
+    };
 
     /// The final replies since the last call.
     fn results(out: &mut Outbox) -> Vec<(u64, Result<CommandOutcome, CommandFailure>)> {
@@ -307,7 +321,7 @@ mod tests {
                     1,
                     Err(CommandFailure::NotMaster {
                         state: SmState::Standby,
-                        master: Some(OTHER)
+                        master: Some(_)
                     })
                 )]
             ));
@@ -330,9 +344,10 @@ mod tests {
                 .all(|(_, r)| matches!(r, Err(CommandFailure::Stopping)))
         );
         assert!(b.commands.awaits_stop());
-        b.commands.on_stopped(&mut b.out, Some(OTHER));
+        b.commands.on_stopped(&mut b.out, Some(OTHER), true);
         let outcome = CommandOutcome::Stopped {
             handed_to: Some(OTHER),
+            was_master: true,
         };
         assert!(matches!(&b.results()[..], [(3, Ok(o))] if *o == outcome));
     }

@@ -61,12 +61,56 @@ pub enum Observation {
     /// An inconsistency was found, or a Set reached another device; a full sweep follows.
     InconsistencyFound,
     /// A light sweep found changes; a local sweep follows.
-    ChangesFound {
-        /// Switches to read again.
-        switches: usize,
-        /// Ports to read again.
-        ports: usize,
-    },
+    ChangesFound(LocalSweepReasons),
+}
+
+/// Why a light sweep requests a local sweep. `Display` is a part of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalSweepReasons {
+    /// Switches that report changed ports.
+    pub changed_switches: usize,
+    /// Ports with a link behind which no device responds.
+    pub silent_ports: usize,
+    /// Switches and ports that did not respond, or may have changed since they were read.
+    pub unverified: usize,
+    /// The routes do not fit the fabric any more.
+    pub outdated_routes: bool,
+}
+
+impl fmt::Display for LocalSweepReasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            changed_switches,
+            silent_ports,
+            unverified,
+            outdated_routes,
+        } = *self;
+        let mut reasons = Vec::new();
+        match changed_switches {
+            0 => {}
+            1 => reasons.push("1 switch reports changed ports".to_owned()),
+            n => reasons.push(format!("{n} switches report changed ports")),
+        }
+        match silent_ports {
+            0 => {}
+            1 => reasons.push("no response from the device behind 1 port".to_owned()),
+            n => reasons.push(format!("no response from devices behind {n} ports")),
+        }
+        match unverified {
+            0 => {}
+            1 => reasons.push(
+                "1 switch or port did not respond, or may have changed since it was read"
+                    .to_owned(),
+            ),
+            n => reasons.push(format!(
+                "{n} switches or ports did not respond, or may have changed since they were read"
+            )),
+        }
+        if outdated_routes {
+            reasons.push("routes are outdated".to_owned());
+        }
+        f.write_str(&reasons.join("; "))
+    }
 }
 
 impl fmt::Display for Observation {
@@ -116,12 +160,7 @@ impl fmt::Display for Observation {
             Self::InconsistencyFound => f.write_str(
                 "requests timed out or links contradicted each other: full sweep follows",
             ),
-            Self::ChangesFound { switches, ports } => {
-                write!(
-                    f,
-                    "local sweep scheduled: {switches} switches and {ports} ports are read again"
-                )
-            }
+            Self::ChangesFound(reasons) => write!(f, "local sweep scheduled: {reasons}"),
         }
     }
 }

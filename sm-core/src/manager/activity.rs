@@ -7,6 +7,7 @@ use ferrosm_mad::time::Instant;
 use super::SubnetManager;
 use crate::event::NoLinkReason;
 use crate::io::Event;
+use crate::link_rates::LinkRates;
 use crate::multicast::{MftReadback, MftUpdate};
 use crate::partitions::PartitionTables;
 use crate::plan::partitions::absent_members::AbsentMember;
@@ -311,6 +312,8 @@ pub(super) struct SweepHistory {
     pub(super) added_nodes: BTreeSet<NodeIdx>,
     /// The same for links; the lower port comes first.
     pub(super) added_links: BTreeSet<(PortRef, PortRef)>,
+    /// Links whose rates were checked at the end of sweeps.
+    pub(super) link_rates: LinkRates,
     /// Members of partitions that were no ports of the subnet in the last sweep as master.
     pub(super) absent_members: Vec<AbsentMember>,
     /// Why the SM's own port cannot be used, as reported last; `None` if it is reported as usable.

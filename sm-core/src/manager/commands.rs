@@ -7,7 +7,7 @@ use crate::election::{self, AfterHandover};
 
 impl SubnetManager {
     pub(super) fn on_command(&mut self, id: CommandId, command: Command) {
-        let (state, master) = (self.role(), self.mastership.polled_master());
+        let (state, master) = (self.role(), self.polled_master());
         let issued = (id, command);
         if !self.commands.accept(&mut self.out, issued, state, master) {
             return;

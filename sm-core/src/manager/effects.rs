@@ -27,7 +27,12 @@ impl SubnetManager {
         for guid in effects.reregister_failed {
             self.sa.on_reregister_failed(guid);
         }
+        self.last_sweep
+            .link_rates
+            .check_later(effects.changed_rates);
         if self.last_sweep.report.is_some() {
+            let new_links = effects.added_links.iter().map(|(a, _)| *a);
+            self.last_sweep.link_rates.check_later(new_links);
             self.last_sweep.added_nodes.extend(effects.added_nodes);
             let links = effects.added_links.into_iter();
             let links = links.map(|(a, b)| (a.min(b), a.max(b)));

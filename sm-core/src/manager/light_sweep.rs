@@ -2,7 +2,7 @@
 
 use super::SubnetManager;
 use super::activity::Activity;
-use crate::event::{Event, Observation};
+use crate::event::{Event, LocalSweepReasons, Observation};
 use crate::mastership;
 use crate::report::QuarantineReason;
 use crate::smp::op::SmpOp;
@@ -46,8 +46,18 @@ impl SubnetManager {
             return;
         }
         let interval = self.cfg.sweep_interval;
+        let changed_switches = self.schedule.rereads().switches.len();
         let check_all = self.schedule.finish_light_sweep(self.now, interval);
-        for p in self.silent_ports() {
+        let rereads = self.schedule.rereads();
+        let unverified = rereads.switches.len() - changed_switches + rereads.ports.len();
+        let silent_ports = self.silent_ports();
+        let reasons = LocalSweepReasons {
+            changed_switches,
+            silent_ports: silent_ports.len(),
+            unverified,
+            outdated_routes: self.routing.is_stale(),
+        };
+        for p in silent_ports {
             self.schedule.reread_port(p);
             for owner_port in self.ports_to_guid_owner(p) {
                 if let Some(port) = self.subnet.port_mut(owner_port) {
@@ -64,8 +74,7 @@ impl SubnetManager {
         if self.schedule.has_no_rereads() && !self.routing.is_stale() {
             return;
         }
-        let (switches, ports) = self.schedule.rereads();
-        let observation = Observation::ChangesFound { switches, ports };
+        let observation = Observation::ChangesFound(reasons);
         self.emit(Event::Observation(observation));
         self.request_local_sweep();
     }
@@ -92,7 +101,7 @@ impl SubnetManager {
 
     /// Switch ports connected to the node whose GUID a node behind `p` uses as well.
     fn ports_to_guid_owner(&self, p: PortRef) -> Vec<PortRef> {
-        let quarantine_reason = |p: PortRef| self.subnet.port(p)?.quarantine.as_deref().cloned();
+        let quarantine_reason = |p: PortRef| self.subnet.port(p)?.quarantine.as_deref().copied();
         let owner = match quarantine_reason(p)
             .or_else(|| self.subnet.peer(p).and_then(quarantine_reason))
         {

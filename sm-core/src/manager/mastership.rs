@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{PortInfo, SmControl, SmInfo, SmState};
-use ferrosm_mad::ids::Lid;
+use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::mad::{Address, MadIn, Status};
 
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::adoption::{Adoption, last_epoch};
 use crate::election::{self, AfterHandover};
-use crate::event::Event;
+use crate::event::{AboutSm, Event};
 use crate::io::{LoadedReplica, PeerEvent, ReplicaEvent, StepDownReason};
 use crate::mastership::{
     Mastership, MastershipAction, WorkInProgress, knows_all_sms, sm_info, sm_ports,
@@ -27,6 +27,18 @@ impl SubnetManager {
     #[must_use]
     pub const fn role(&self) -> SmState {
         self.mastership.role()
+    }
+
+    /// Another SM, with its location.
+    #[must_use]
+    pub fn describe_sm(&self, guid: PortGuid) -> AboutSm<PortGuid> {
+        self.mastership.describe_sm(&self.subnet, guid)
+    }
+
+    /// The SM that a standby polls.
+    pub(super) fn polled_master(&self) -> Option<AboutSm<PortGuid>> {
+        let master = self.mastership.polled_master()?;
+        Some(self.describe_sm(master))
     }
 
     /// Whether this SM configures the subnet now. Also true while it awaits its replica ([`Activity::AwaitReplica`]), when no sweep
@@ -76,7 +88,8 @@ impl SubnetManager {
                 .carry_out(ctx, decision, origin, is_master, has_view));
             self.execute(actions);
             if let Some((state, handed_to)) = role {
-                let master = self.mastership.polled_master();
+                let handed_to = handed_to.map(|guid| self.describe_sm(guid));
+                let master = self.polled_master();
                 self.commands
                     .on_role(&mut self.out, state, handed_to, master);
             }
@@ -134,7 +147,9 @@ impl SubnetManager {
                     handed_to,
                     was_master,
                 } => {
-                    self.commands.on_stopped(&mut self.out, handed_to);
+                    let handed_to = handed_to.map(|guid| self.describe_sm(guid));
+                    self.commands
+                        .on_stopped(&mut self.out, handed_to, was_master);
                     self.emit(Event::Stopped {
                         handed_to,
                         was_master,
@@ -484,7 +499,6 @@ impl SubnetManager {
 
 #[cfg(test)]
 mod tests {
-    use ferrosm_mad::ids::PortGuid;
     use ferrosm_mad::time::Instant;
 
     use super::*;

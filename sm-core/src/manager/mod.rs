@@ -59,6 +59,7 @@ mod light_sweep;
 mod mastership;
 mod multicast;
 mod payload;
+mod problems;
 mod progress;
 mod sa;
 mod sweep;

@@ -11,7 +11,6 @@ use super::SubnetManager;
 use super::activity::{Activity, Sweep, SweepPhase, TableReadback, TableUpdate};
 use crate::desired_lfts::DesiredLfts;
 use crate::io::{Event, Output};
-use crate::location::Location;
 use crate::multicast::{MftReadback, report_conflicting};
 use crate::partitions;
 use crate::plan::failure::RoutingFailure;
@@ -21,7 +20,7 @@ use crate::plan::messages::EngineMessage;
 use crate::plan::partitions::absent_members::{AbsentMember, absent_members};
 use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
-use crate::report::{Phase, Problem, ProblemKind, QuarantineReason};
+use crate::report::{Phase, ProblemKind};
 use crate::routing_state::NewRouting;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
@@ -32,7 +31,7 @@ use crate::sweep::discovery::{Discovery, reread_uncleared};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::{self, Arming};
-use crate::sweep::quarantine::{is_in_fabric, report_quarantined};
+use crate::sweep::quarantine::report_quarantined;
 
 impl SubnetManager {
     /// The request queue is idle: ends the current phase, or continues it.
@@ -73,66 +72,11 @@ impl SubnetManager {
         self.routing.cancel_job();
         self.last_sweep.number += 1;
         self.last_sweep.found_local_peer = false;
+        self.subnet.begin_sweep();
         let number = self.last_sweep.number;
         let sweep = Sweep::new(number, scope, self.now);
         self.replace_activity(Activity::Sweep(Box::new(sweep)));
         self.announce_phase();
-    }
-
-    /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last sweep reported it.
-    pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
-        if let Some(sweep) = self.activity.sweep_mut() {
-            sweep.add_problem(at, kind);
-            return;
-        }
-        for problem in self.locate_problems(vec![(at, kind)]) {
-            let last = self.last_sweep.report.as_ref();
-            if last.is_none_or(|report| !report.problems.contains(&problem)) {
-                self.emit(Event::ProblemFound(problem));
-            }
-        }
-    }
-
-    /// The problems of a sweep, except those at ports that have left the fabric.
-    fn locate_problems(&self, problems: Vec<(Option<PortRef>, ProblemKind)>) -> Vec<Problem> {
-        // This SM's own port stores no quarantine of its neighbour; the problem is solved if a link was found later.
-        let local_port = self.subnet.local();
-        let is_solved = |at: &Option<PortRef>, kind: &ProblemKind| {
-            *at == local_port
-                && matches!(kind, ProblemKind::Quarantined(_))
-                && at.is_some_and(|p| self.subnet.peer(p).is_some())
-        };
-        let in_fabric = problems.into_iter().filter(|(at, kind)| {
-            at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !is_solved(at, kind)
-        });
-        in_fabric
-            .map(|(at, kind)| {
-                let location = at.map_or(Location::LocalNode, |p| {
-                    Location::Port(self.subnet.port_name(p))
-                });
-                let kind = self.explain(at, kind);
-                Problem { location, kind }
-            })
-            .collect()
-    }
-
-    /// A device that does not respond and has reported an M_Key violation has an M_Key that this SM does not know.
-    fn explain(&self, at: Option<PortRef>, kind: ProblemKind) -> ProblemKind {
-        let is_unanswered = matches!(
-            kind,
-            ProblemKind::NoResponse { .. } | ProblemKind::Quarantined(QuarantineReason::NoResponse)
-        );
-        let Some(at) = at.filter(|_| is_unanswered) else {
-            return kind;
-        };
-        let last = || self.subnet.port(at).and_then(|port| port.last_peer);
-        let behind = self.subnet.peer(at).or_else(last);
-        let mut nodes = [Some(at), behind].into_iter().flatten().map(|p| p.node);
-        if nodes.any(|n| self.traps.has_m_key_violation(n)) {
-            ProblemKind::MKeyRejected
-        } else {
-            kind
-        }
     }
 
     /// Reports what was added to the fabric since a sweep was complete. By the end of discovery, the names of new nodes are known.
@@ -394,6 +338,10 @@ impl SubnetManager {
             return;
         };
         self.report_additions();
+        if !self.read_only {
+            let is_full = !sweep.report.local;
+            with_ctx!(self, |ctx| self.last_sweep.link_rates.report(ctx, is_full));
+        }
         let light_due = sweep.scope.light_due();
         sweep.end_phase(self.now);
         self.announce_phase();

@@ -153,7 +153,7 @@ impl Mastership {
             self.first_as_master = true;
             actions.push(MastershipAction::UnconfirmLids);
         }
-        if state == SmState::Standby && matches!(reason, RoleChangeReason::HandedOverTo(_)) {
+        if state == SmState::Standby && matches!(reason, RoleChangeReason::HandedOverTo(..)) {
             actions.extend(self.start_sa_reads(ctx, None, has_view));
         }
         let located = self.locate(ctx.fabric, reason, reason.about());
@@ -176,7 +176,8 @@ impl Mastership {
         let located = self.locate(ctx.fabric, notice, notice.about());
         let stays = matches!(
             notice,
-            ElectionNotice::NoSuccessor
+            ElectionNotice::NoOtherSm { .. }
+                | ElectionNotice::NoSuccessor
                 | ElectionNotice::SuccessorNotReady(_)
                 | ElectionNotice::HandoverNotTaken(_)
         );
@@ -200,6 +201,11 @@ impl Mastership {
             what: subject,
             location: about.map(|guid| self.location(fabric, guid)),
         }
+    }
+
+    /// An SM, with its location.
+    pub(crate) fn describe_sm(&self, fabric: &Subnet, guid: PortGuid) -> AboutSm<PortGuid> {
+        self.locate(fabric, guid, Some(guid))
     }
 
     /// The port of an SM, and the port at the other end of its link.

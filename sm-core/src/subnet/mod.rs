@@ -2,6 +2,7 @@
 //!
 //! Each [`crate::SubnetManager`] owns one. It contains what devices reported; [`crate::plan`] computes the desired state.
 
+mod departed;
 mod mft;
 mod node;
 mod paths;
@@ -13,7 +14,8 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use petgraph::stable_graph::{EdgeIndex, NodeIndex, StableUnGraph};
 use rustc_hash::FxHashMap;
 
-use crate::location::PortName;
+use crate::location::{NodeName, PortName};
+use departed::DepartedNodes;
 
 pub use mft::Mft;
 pub use node::{Node, Port, VlTableOrigin};
@@ -93,6 +95,7 @@ pub struct Subnet {
     /// A link of known DR paths may have changed.
     paths_stale: bool,
     epoch: u32,
+    departed: DepartedNodes,
 }
 
 impl Subnet {
@@ -265,11 +268,18 @@ impl Subnet {
         }
     }
 
+    /// The name of a node that is or was in the subnet, for messages.
+    #[must_use]
+    pub fn node_name(&self, n: NodeIdx) -> Option<NodeName> {
+        let present = self.get(n).map(Node::name);
+        present.or_else(|| self.departed.name(n))
+    }
+
     /// The name of a port, for messages.
     #[must_use]
     pub fn port_name(&self, p: PortRef) -> PortName {
         PortName {
-            node: self.get(p.node).map(Node::name),
+            node: self.node_name(p.node),
             port: p.port,
         }
     }
@@ -308,6 +318,7 @@ impl Subnet {
             self.remove_edge(e);
         }
         let node = self.graph.remove_node(idx.graph_index())?;
+        self.departed.add(idx, node.name());
         self.guids_revision += 1;
         self.by_node_guid.remove(&node.info.node_guid);
         for port in &node.ports {

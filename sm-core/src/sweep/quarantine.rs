@@ -3,12 +3,12 @@
 use ferrosm_mad::ids::PortNum;
 
 use crate::ctx::Ctx;
-use crate::event::Event;
+use crate::event::{Event, NodeRemovalReason};
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 
 /// Removes a node that cannot be used, and quarantines the ports that lead to it.
-pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: &QuarantineReason) {
+pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: QuarantineReason) {
     let Some(node) = ctx.fabric.get(n) else {
         return;
     };
@@ -17,24 +17,32 @@ pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: &QuarantineRea
         .filter_map(|p| ctx.fabric.peer(PortRef::new(n, p)))
         .collect();
     for peer in peers {
-        quarantine(ctx, peer, reason.clone());
+        quarantine(ctx, peer, reason);
     }
-    remove_node(ctx, n);
+    remove_node(ctx, n, NodeRemovalReason::Excluded(reason));
 }
 
 /// Removes a node from the fabric, and reports it.
-pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx) {
+pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: NodeRemovalReason) {
     if let Some(node) = ctx.fabric.remove_node(n) {
         ctx.effects.routing_stale = true;
         ctx.effects.removed_nodes.push(n);
-        ctx.outbox.emit(Event::NodeRemoved(node.name()));
+        ctx.outbox.emit(Event::NodeRemoved(node.name(), reason));
     }
+}
+
+/// Removes a node that cannot be reached any more.
+pub(crate) fn remove_unreachable_node(ctx: &mut Ctx<'_>, n: NodeIdx) {
+    let reason = ctx.fabric.removal_reason(n);
+    remove_node(ctx, n, reason);
 }
 
 /// Removes the link at a port. On a switch port the reason is recorded; it concerns the node behind the port.
 pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, reason: QuarantineReason) {
     if let Some(peer) = ctx.fabric.disconnect(at) {
         ctx.effects.routing_stale = true;
+        let lost = NodeRemovalReason::Excluded(reason);
+        ctx.fabric.record_link_loss(peer.node, lost);
         if let Some(port) = ctx.fabric.port_mut(at) {
             port.last_peer = Some(peer);
         }
@@ -43,7 +51,7 @@ pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, reason: QuarantineReaso
     match ctx.fabric.port_mut(at).filter(|_| is_switch) {
         // Nothing is behind a port that went down meanwhile.
         Some(port) => port.quarantine = port.is_up().then(|| Box::new(reason)),
-        None => ctx.effects.problem(at, ProblemKind::Quarantined(reason)),
+        None => ctx.effects.problem(at, ProblemKind::quarantined(reason)),
     }
 }
 
@@ -63,7 +71,7 @@ pub(crate) fn report_quarantined(ctx: &mut Ctx<'_>) {
             if let Some(reason) = &port.quarantine {
                 // An end port is reported at the switch port that it is attached to.
                 let switch_port = fabric.peer(at).filter(|_| !node.is_switch());
-                let kind = ProblemKind::Quarantined(QuarantineReason::clone(reason));
+                let kind = ProblemKind::quarantined(**reason);
                 ctx.effects.problem(switch_port.unwrap_or(at), kind);
             }
         }

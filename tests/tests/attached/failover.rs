@@ -46,9 +46,7 @@ fn planned_handover_restores_from_the_replica() {
     pair.wait(0, "replica in sync", 1);
     let again = pair.sim.ferrosm(&["handover", "--state-dir", &state]);
     assert_eq!(again.status.code(), Some(1));
-    let is_standby = again
-        .stderr
-        .contains("this SM is Standby of the SM of GUID");
+    let is_standby = again.stderr.contains("this SM is Standby of SM");
     assert!(is_standby, "{}", again.stderr);
     pair.terminate(1, Signal::Terminate);
     pair.assert_master(0);

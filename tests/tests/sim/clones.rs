@@ -67,7 +67,7 @@ fn assert_correct_for_a_while(lab: &mut Lab, context: &str, clone: usize) {
 fn quarantined(lab: &Lab, expected: impl Fn(&QuarantineReason) -> bool) -> bool {
     let problems = &lab.last_report().problems;
     let mut kinds = problems.iter().map(|problem| &problem.kind);
-    kinds.any(|kind| matches!(kind, ProblemKind::Quarantined(reason) if expected(reason)))
+    kinds.any(|kind| matches!(kind, ProblemKind::Quarantined(reason, _) if expected(reason)))
 }
 
 /// The clone copies the node GUID, the port GUID, or both, of a host that sweeps reach after it.

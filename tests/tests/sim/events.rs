@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ferrosm_core::{Event, ProblemKind, SmConfig};
-use ferrosm_mad::attr::{NodeType, PortState, TrapNumber, id};
+use ferrosm_mad::attr::{LinkWidth, NodeType, PortState, TrapNumber, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::faults::{FabricAction, Faults};
@@ -212,6 +212,74 @@ fn new_nodes_and_links_are_reported_with_names() {
     let name = format!("\"{}\"", lab.world.fabric().description(2));
     assert_eq!(names.len(), 2, "{names:?}");
     assert!(names.iter().all(|text| text.contains(&name)), "{names:?}");
+}
+
+/// A link between switches retrains at a lower width, and later at its full width: each change is reported once. A degraded link that goes
+/// down and returns is not reported again.
+#[test]
+fn degraded_link_is_reported_once_until_it_recovers() {
+    let mut lab = stable("fat-tree:4");
+    let at = lab.redundant_link(1);
+    let peer = lab.world.fabric().peer(at).unwrap();
+    let full = lab.world.fabric().cable_at(at).unwrap();
+    let reported = |lab: &Lab| -> Vec<String> {
+        let events = lab.manager().events.iter();
+        let about_rates = |e: &&Event| {
+            matches!(
+                e,
+                Event::LinkDegraded(_) | Event::LinkRestored(_) | Event::FurtherLinksDegraded(_)
+            )
+        };
+        events.filter(about_rates).map(Event::to_string).collect()
+    };
+    assert_eq!(reported(&lab), Vec::<String>::new());
+    let degrade = |f: &mut Fabric| f.degrade(at, full.speed, LinkWidth(1)).unwrap();
+    after(&mut lab, 5, degrade);
+    let first = reported(&lab);
+    assert_eq!(first.len(), 1, "{first:?}");
+    for end in [at, peer] {
+        let name = lab.world.fabric().description(end.node);
+        assert!(first[0].contains(&format!("\"{name}\"")), "{first:?}");
+        assert!(first[0].contains(&format!("port {}", end.port)));
+    }
+    assert!(first[0].starts_with("link degraded: ") && first[0].contains(": 1X "));
+    after(&mut lab, 5, |f| f.cut(at).unwrap());
+    after(&mut lab, 5, |f| f.restore(at).unwrap());
+    assert_eq!(reported(&lab), first);
+    after(&mut lab, 5, |f| {
+        f.degrade(at, full.speed, full.width).unwrap()
+    });
+    let all = reported(&lab);
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert!(all[1].starts_with("link no longer degraded: "), "{all:?}");
+}
+
+/// A fabric in which every link is degraded: the first sweep reports 20 of them and the number of the others.
+#[test]
+fn many_degraded_links_are_counted() {
+    let mut spec = ferrosm_sim::generate::from_spec("fat-tree:8").unwrap();
+    for link in &mut spec.links {
+        link.width = LinkWidth(4);
+    }
+    let mut lab = Lab::on("degraded links", spec, 1, SmConfig::default(), None);
+    let cables: Vec<PortAt> = lab.spec.links.iter().map(|link| link.a).collect();
+    for at in &cables {
+        let full = lab.world.fabric().cable_at(*at).unwrap();
+        let fabric = lab.world.fabric_mut();
+        fabric.degrade(*at, full.speed, LinkWidth(1)).unwrap();
+    }
+    lab.next_sweep(60);
+    let events = &lab.manager().events;
+    let count = events
+        .iter()
+        .filter(|e| matches!(e, Event::LinkDegraded(_)));
+    assert_eq!(count.count(), 20);
+    let rest = cables.len() - 20;
+    assert!(
+        events
+            .iter()
+            .any(|e| matches!(e, Event::FurtherLinksDegraded(n) if *n == rest))
+    );
 }
 
 /// The SM's own port loses its link: the loss and the return are reported.

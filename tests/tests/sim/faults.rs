@@ -15,9 +15,11 @@ const SPEC: &str = "fat-tree:4";
 /// A host other than the SM's.
 const HOST: usize = 5;
 
-fn has_problem(lab: &Lab, kind: &ProblemKind) -> bool {
+fn is_quarantined(lab: &Lab, reason: QuarantineReason) -> bool {
     let problems = &lab.last_report().problems;
-    problems.iter().any(|p| p.kind == *kind)
+    problems
+        .iter()
+        .any(|p| matches!(p.kind, ProblemKind::Quarantined(why, _) if why == reason))
 }
 
 /// Loss of up to 30 % of the MADs, duplicated and reordered MADs, and slow agents: bring-up ends, and the fabric is correct soon after the
@@ -127,7 +129,10 @@ fn bring_up_waits_for_a_hung_neighbour() {
             Location::LocalNode | Location::Lid(_) => None,
         };
         node.is_some_and(|node| node.guid == own_node_guid)
-            && p.kind == ProblemKind::Quarantined(QuarantineReason::NoResponse)
+            && matches!(
+                p.kind,
+                ProblemKind::Quarantined(QuarantineReason::NoResponse, _)
+            )
     };
     assert!(report.problems.iter().any(at_own_port), "{report:#?}");
     lab.world.set_node_faults(leaf, None);
@@ -174,9 +179,9 @@ fn duplicate_node_guid_is_reported() {
                 "neither node was quarantined:\nwithout the first:\n{a}\nwithout the second:\n{b}"
             );
         }
-        let kind = ProblemKind::Quarantined(QuarantineReason::DuplicateNodeGuid(stolen));
+        let reason = QuarantineReason::DuplicateNodeGuid(stolen);
         assert!(
-            has_problem(&lab, &kind),
+            is_quarantined(&lab, reason),
             "{:#?}",
             lab.last_report().problems
         );
@@ -213,9 +218,9 @@ fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
             let hosts = (0..16).filter(|host| reached(&lab, *host)).count();
             assert_eq!(hosts, 16, "port {port}, at {:?}", lab.world.now());
         }
-        let kind = ProblemKind::Quarantined(QuarantineReason::DuplicateNodeGuid(cloned));
+        let reason = QuarantineReason::DuplicateNodeGuid(cloned);
         assert!(
-            has_problem(&lab, &kind),
+            is_quarantined(&lab, reason),
             "{:#?}",
             lab.last_report().problems
         );
@@ -238,9 +243,9 @@ fn duplicate_port_guid_is_reported() {
         } else {
             &[HOST, 9]
         });
-        let kind = ProblemKind::Quarantined(QuarantineReason::DuplicatePortGuid(stolen));
+        let reason = QuarantineReason::DuplicatePortGuid(stolen);
         assert!(
-            has_problem(&lab, &kind),
+            is_quarantined(&lab, reason),
             "{:#?}",
             lab.last_report().problems
         );
@@ -262,9 +267,9 @@ fn nodes_beyond_63_hops_are_reported() {
         .collect();
     assert!(!far.is_empty());
     lab.assert_correct_except(&far);
-    let kind = ProblemKind::Quarantined(QuarantineReason::PathTooLong);
+    let reason = QuarantineReason::PathTooLong;
     assert!(
-        has_problem(&lab, &kind),
+        is_quarantined(&lab, reason),
         "{} {:#?}",
         far.len(),
         lab.last_report().problems
@@ -405,4 +410,66 @@ fn problem_found_by_a_light_sweep_is_an_event() {
     let sweeps = lab.manager().reports().len();
     lab.until("the problem is reported", 30, is_reported);
     assert_eq!(lab.manager().reports().len(), sweeps);
+}
+
+/// A switch hangs in operation. After a full sweep, one problem names it and one of the ports that it is behind, and the switch is removed
+/// for the same reason.
+#[test]
+fn hung_switch_is_one_problem() {
+    let mut lab = Lab::new(SPEC, 3);
+    assert!(lab.next_sweep(8).is_clean());
+    let core = lab.node("core-1");
+    let guid = lab.world.fabric().node_guid(core);
+    lab.world.set_node_faults(core, Some(Faults::HUNG));
+    let sweep = Command::Sweep.with_id(1);
+    lab.world.with_sm(lab.sm, |sm, now| sm.command(sweep, now));
+    lab.world.run_for(Duration::from_secs(8));
+    for _ in 0..2 {
+        let problems = &lab.last_report().problems;
+        let [problem] = &problems[..] else {
+            panic!("{problems:#?}");
+        };
+        let text = problem.to_string();
+        let start = format!("\"core-1\" ({guid}): excluded from the subnet: it does not respond; ");
+        assert!(text.starts_with(&start), "{text}");
+        assert!(text.contains("and 3 other ports"), "{text}");
+        // The local sweeps after light sweeps find the same.
+        lab.world.run_for(Duration::from_secs(30));
+    }
+    let events = lab.manager().events.iter();
+    let removed: Vec<String> = events
+        .filter(|e| matches!(e, Event::NodeRemoved(..)))
+        .map(Event::to_string)
+        .collect();
+    let expected = format!("node removed: \"core-1\" ({guid}): it does not respond");
+    assert_eq!(removed, [expected]);
+    lab.world.set_node_faults(core, None);
+    lab.run_until_correct(40);
+}
+
+/// A leaf switch loses power: it is removed because its links are down, its hosts because no path leads to them.
+#[test]
+fn removed_nodes_have_a_reason() {
+    let mut lab = Lab::new(SPEC, 3);
+    assert!(lab.next_sweep(8).is_clean());
+    let leaf = lab.node("leaf-3-1");
+    lab.world.fabric_mut().power_off(leaf);
+    lab.world.run_for(Duration::from_secs(30));
+    let removed: Vec<String> = lab
+        .manager()
+        .events
+        .iter()
+        .filter(|e| matches!(e, Event::NodeRemoved(..)))
+        .map(Event::to_string)
+        .collect();
+    assert_eq!(removed.len(), 3, "{removed:?}");
+    for text in removed {
+        let is_leaf = text.contains("leaf-3-1");
+        let reason = if is_leaf {
+            "its link is down"
+        } else {
+            "no path leads to it"
+        };
+        assert!(text.ends_with(reason), "{text}");
+    }
 }

@@ -39,6 +39,11 @@ impl IgnoredSms {
         self.responders.contains_key(&guid)
     }
 
+    /// Whether no ignored SM responded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.responders.is_empty()
+    }
+
     /// An ignored SM responded. It is reported even if its control was reported before, because its location is known now.
     pub(super) fn on_response(
         &mut self,

@@ -168,7 +168,7 @@ impl Decision {
         match self {
             Self::EnterState {
                 state,
-                why: RoleChangeReason::HandedOverTo(to),
+                why: RoleChangeReason::HandedOverTo(to, _),
             } => Some((*state, Some(*to))),
             Self::EnterState { state, .. } => Some((*state, None)),
             Self::Poll { .. }
@@ -193,7 +193,7 @@ pub enum RoleChangeReason {
     /// The given SM is master, or outranks this one.
     Yielded(OtherSm),
     /// The given SM took over from this one.
-    HandedOverTo(PortGuid),
+    HandedOverTo(PortGuid, HandoverReason),
     /// The given SM, the former master, handed over to this one.
     HandoverReceived(PortGuid),
     /// The polled master does not respond.
@@ -220,7 +220,7 @@ impl RoleChangeReason {
     pub const fn about(&self) -> Option<PortGuid> {
         match self {
             Self::Yielded(other) => Some(other.guid),
-            Self::HandedOverTo(g)
+            Self::HandedOverTo(g, _)
             | Self::HandoverReceived(g)
             | Self::MasterSilent(g)
             | Self::MasterSteppedDown(g)
@@ -237,13 +237,18 @@ impl RoleChangeReason {
 impl fmt::Display for RoleChangeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::HighestRanked => f.write_str("no higher-ranked SM"),
+            Self::HighestRanked => f.write_str("no other SM is master or has a higher priority"),
+            Self::Yielded(other) if other.is_master() => write!(
+                f,
+                "SM {} is already master (priority {})",
+                other.guid, other.priority
+            ),
             Self::Yielded(other) => write!(
                 f,
-                "yielded to SM {} (priority {}, {})",
-                other.guid, other.priority, other.state
+                "SM {} becomes master: it has priority {} (at equal priority the lower GUID decides)",
+                other.guid, other.priority
             ),
-            Self::HandedOverTo(to) => write!(f, "handed over to SM {to}"),
+            Self::HandedOverTo(to, why) => write!(f, "handed over to SM {to}, {why}"),
             Self::HandoverReceived(from) => write!(f, "HANDOVER received from SM {from}"),
             Self::MasterSilent(g) => write!(f, "SM {g} does not respond"),
             Self::MasterSteppedDown(g) => write!(f, "SM {g} is no longer master"),
@@ -253,6 +258,45 @@ impl fmt::Display for RoleChangeReason {
             Self::SubnetManaged => f.write_str("subnet configured by another SM"),
             Self::Deposed(g) => write!(f, "replaced by SM {g}"),
             Self::LinkDown => f.write_str("no link at the SM's own port"),
+        }
+    }
+}
+
+/// Why a master hands the subnet over. `Display` follows the name of the other SM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HandoverReason {
+    /// The other SM outranks this one.
+    HigherRank {
+        /// Its priority.
+        priority: u8,
+        /// The priority of this SM as master.
+        own_priority: u8,
+    },
+    /// The other SM is a lower-ranked master that did not hand over.
+    LowerMasterRemains,
+    /// The operator requested it.
+    Operator,
+}
+
+impl fmt::Display for HandoverReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HigherRank {
+                priority,
+                own_priority,
+            } if priority == own_priority => write!(
+                f,
+                "which has the same priority {priority} and the lower GUID"
+            ),
+            Self::HigherRank {
+                priority,
+                own_priority,
+            } => write!(
+                f,
+                "which has the higher priority {priority} (this SM: {own_priority})"
+            ),
+            Self::LowerMasterRemains => f.write_str("which was also master and did not hand over"),
+            Self::Operator => f.write_str("at the operator's request"),
         }
     }
 }
@@ -283,7 +327,12 @@ pub enum ElectionNotice {
     },
     /// The SM is still starting, or its replica is incomplete.
     SuccessorNotReady(PortGuid),
-    /// No other SM can become master, or all of them would hand the subnet back.
+    /// No other SM takes part in the election.
+    NoOtherSm {
+        /// Whether SMs responded that this one ignores.
+        is_any_ignored: bool,
+    },
+    /// Other SMs are disabled, or would hand the subnet back.
     NoSuccessor,
 }
 
@@ -310,8 +359,9 @@ impl ElectionNotice {
             | Self::SecondMaster(g)
             | Self::LowerMasterRemains(g)
             | Self::MasterPollMissed { master: g, .. }
+            | Self::IgnoredSmGone(g)
             | Self::SuccessorNotReady(g) => Some(*g),
-            Self::IgnoredSmGone(_) | Self::ManagedSubnetRefused | Self::NoSuccessor => None,
+            Self::ManagedSubnetRefused | Self::NoOtherSm { .. } | Self::NoSuccessor => None,
         }
     }
 }
@@ -341,13 +391,19 @@ impl fmt::Display for ElectionNotice {
             ),
             Self::MasterPollMissed { master, limit } => write!(
                 f,
-                "master {master} did not respond to a poll; takeover after {limit} such polls in succession"
+                "master {master} did not respond to 1 poll; takeover after {limit} unanswered polls in succession"
             ),
             Self::SuccessorNotReady(g) => {
                 write!(f, "SM {g} is starting or its replica is incomplete")
             }
+            Self::NoOtherSm {
+                is_any_ignored: false,
+            } => f.write_str("no other SM runs in this subnet"),
+            Self::NoOtherSm {
+                is_any_ignored: true,
+            } => f.write_str("no other SM runs in this subnet, except SMs that this one ignores"),
             Self::NoSuccessor => f.write_str(
-                "no other SM has a priority above 0 (an SM that handed over reports 0 until it is master again)",
+                "no other active SM has a priority above 0 (an SM that handed over reports 0 until it is master again)",
             ),
         }
     }

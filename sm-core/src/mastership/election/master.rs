@@ -5,7 +5,10 @@ use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
-use super::{AfterHandover, Decision, Election, ElectionNotice, OtherSm, RoleChangeReason, State};
+use super::{
+    AfterHandover, Decision, Election, ElectionNotice, HandoverReason, OtherSm, RoleChangeReason,
+    State,
+};
 
 /// What the master is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,18 +75,7 @@ pub(super) struct Offer {
     /// What this SM does after the handover.
     pub after: AfterHandover,
     /// The reason.
-    pub reason: OfferReason,
-}
-
-/// Why the subnet is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum OfferReason {
-    /// The other SM outranks this one.
-    HigherRank,
-    /// The other SM is a lower-ranked master that did not hand over.
-    LowerMasterRemains,
-    /// The operator requested it.
-    Operator,
+    pub reason: HandoverReason,
 }
 
 /// A lower-ranked master that is expected to hand over.
@@ -128,13 +120,7 @@ impl Election {
             .filter(|p| p.state != SmState::Discovering && self.is_preferred(p))
             .max_by_key(|p| p.rank());
         if let Some(peer) = better {
-            self.offer(
-                now,
-                peer.guid,
-                AfterHandover::StandBy,
-                OfferReason::HigherRank,
-                out,
-            );
+            self.offer_to_higher_ranked(now, peer, out);
             return;
         }
         let masters = seen.iter().filter(|p| p.is_master());
@@ -174,7 +160,7 @@ impl Election {
                 now,
                 peer.guid,
                 AfterHandover::Stop,
-                OfferReason::Operator,
+                HandoverReason::Operator,
                 out,
             );
             return;
@@ -201,12 +187,20 @@ impl Election {
         out.push(Decision::ScanSms);
     }
 
+    fn offer_to_higher_ranked(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) {
+        let reason = HandoverReason::HigherRank {
+            priority: peer.priority,
+            own_priority: self.priority(),
+        };
+        self.offer(now, peer.guid, AfterHandover::StandBy, reason, out);
+    }
+
     pub(super) fn offer(
         &mut self,
         now: Instant,
         to: PortGuid,
         after: AfterHandover,
-        reason: OfferReason,
+        reason: HandoverReason,
         out: &mut Vec<Decision>,
     ) {
         self.state = State::Master(MasterState::Offering(Offer {
@@ -301,12 +295,13 @@ impl Election {
     }
 
     fn handed_over(&mut self, now: Instant, offer: Offer, out: &mut Vec<Decision>) {
-        self.handed_over_by_operator = offer.reason == OfferReason::Operator;
+        self.handed_over_by_operator = offer.reason == HandoverReason::Operator;
         match offer.after {
             AfterHandover::StandBy => {
-                self.enter_standby(now, offer.to, RoleChangeReason::HandedOverTo(offer.to), out)
+                let reason = RoleChangeReason::HandedOverTo(offer.to, offer.reason);
+                self.enter_standby(now, offer.to, reason, out);
             }
-            AfterHandover::Stop => self.stop(Some(offer.to), out),
+            AfterHandover::Stop => self.stop(Some(offer), out),
         }
     }
 
@@ -351,13 +346,7 @@ impl Election {
             | MasterState::Offering(_)
             | MasterState::Leaving(_) => {}
             MasterState::Waiting(_) if outranks && peer.is_master() => {
-                self.offer(
-                    now,
-                    peer.guid,
-                    AfterHandover::StandBy,
-                    OfferReason::HigherRank,
-                    out,
-                );
+                self.offer_to_higher_ranked(now, peer, out);
             }
             MasterState::Waiting(wait) if peer.is_master() => {
                 wait.missed = 0;
@@ -370,7 +359,7 @@ impl Election {
                         now,
                         peer.guid,
                         AfterHandover::StandBy,
-                        OfferReason::LowerMasterRemains,
+                        HandoverReason::LowerMasterRemains,
                         out,
                     );
                 } else {

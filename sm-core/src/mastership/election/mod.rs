@@ -60,12 +60,14 @@ use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
-pub use io::{AfterHandover, Decision, ElectionInput, ElectionNotice, RoleChangeReason};
+pub use io::{
+    AfterHandover, Decision, ElectionInput, ElectionNotice, HandoverReason, RoleChangeReason,
+};
 pub use other_sm::{OtherSm, SmRank};
 pub use settings::ElectionSettings;
 
 use ignored_sms::IgnoredSms;
-use master::{MasterState, OfferReason};
+use master::{MasterState, Offer};
 use standby::PolledSm;
 
 /// The SM state and its data.
@@ -387,7 +389,7 @@ impl Election {
                 MasterState::Offering(offer) => {
                     // A later command does not cancel a stop.
                     offer.after = offer.after.max(after);
-                    offer.reason = OfferReason::Operator;
+                    offer.reason = HandoverReason::Operator;
                 }
                 MasterState::Verifying(verification) => {
                     verification.handover = verification.handover.max(Some(after));
@@ -557,12 +559,13 @@ impl Election {
         });
     }
 
-    fn stop(&mut self, handed_to: Option<PortGuid>, out: &mut Vec<Decision>) {
+    /// This SM stops, after it handed the subnet over as `offer` states, if it did.
+    fn stop(&mut self, offer: Option<Offer>, out: &mut Vec<Decision>) {
         let was_master = self.state() == SmState::Master;
-        let reason = handed_to.map_or(
-            RoleChangeReason::OperatorRequest,
-            RoleChangeReason::HandedOverTo,
-        );
+        let handed_to = offer.map(|offer| offer.to);
+        let reason = offer.map_or(RoleChangeReason::OperatorRequest, |offer| {
+            RoleChangeReason::HandedOverTo(offer.to, offer.reason)
+        });
         self.enter_not_active(InactiveReason::Stopped, reason, out);
         out.push(Decision::Stop {
             handed_to,

@@ -3,9 +3,10 @@
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
 
-use super::master::{InterruptedWork, Leaving, MasterState, OfferReason, Verification};
+use super::master::{InterruptedWork, Leaving, MasterState, Verification};
 use super::{
-    AfterHandover, Decision, Election, ElectionNotice, OtherSm, RoleChangeReason, SmRank, State,
+    AfterHandover, Decision, Election, ElectionNotice, HandoverReason, OtherSm, RoleChangeReason,
+    SmRank, State,
 };
 
 impl Election {
@@ -162,11 +163,17 @@ impl Election {
             .max_by_key(|p| (p.state, p.rank()))
         {
             Some(peer) if peer.is_ready() => {
-                self.offer(now, peer.guid, after, OfferReason::Operator, out);
+                self.offer(now, peer.guid, after, HandoverReason::Operator, out);
             }
             Some(peer) => out.push(Decision::Notice(ElectionNotice::SuccessorNotReady(
                 peer.guid,
             ))),
+            None if seen.is_empty() => {
+                let is_any_ignored = !self.ignored.is_empty();
+                out.push(Decision::Notice(ElectionNotice::NoOtherSm {
+                    is_any_ignored,
+                }));
+            }
             None => out.push(Decision::Notice(ElectionNotice::NoSuccessor)),
         }
     }

@@ -3,6 +3,7 @@
 use ferrosm_mad::ids::PortGuid;
 
 use super::*;
+use crate::election::HandoverReason;
 use crate::sa::registry::registration::RegisteredAlias;
 
 fn at(ms: u64) -> Instant {
@@ -130,7 +131,7 @@ fn stop_without_a_successor_is_no_handover() {
         .set_state(&mut node.out, SmState::NotActive, stopped, at(0));
     assert_eq!(node.outputs(), ["inactive"]);
     let mut node = Node::in_states(&[SmState::Master]);
-    let handed_over = RoleChangeReason::HandedOverTo(PortGuid(2));
+    let handed_over = RoleChangeReason::HandedOverTo(PortGuid(2), HandoverReason::Operator);
     node.replica
         .set_state(&mut node.out, SmState::NotActive, handed_over, at(0));
     assert_eq!(node.outputs(), ["handing over"]);

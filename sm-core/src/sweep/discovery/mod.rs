@@ -18,9 +18,9 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
 use super::ScopeKind;
-use super::quarantine::{exclude_node, quarantine, remove_node};
+use super::quarantine::{exclude_node, quarantine, remove_node, remove_unreachable_node};
 use crate::ctx::Ctx;
-use crate::event::NoLinkReason;
+use crate::event::{NoLinkReason, NodeRemovalReason};
 use crate::plan::port_settings;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
@@ -232,10 +232,12 @@ impl Discovery {
                 .filter(|(_, n)| n.seen != ctx.fabric.epoch())
                 .map(|(i, _)| i)
                 .collect();
-            absent.into_iter().for_each(|n| remove_node(ctx, n));
+            let absent = absent.into_iter();
+            absent.for_each(|n| remove_unreachable_node(ctx, n));
         }
         let unreachable = ctx.fabric.refresh_paths(ctx.now);
-        unreachable.into_iter().for_each(|n| remove_node(ctx, n));
+        let unreachable = unreachable.into_iter();
+        unreachable.for_each(|n| remove_unreachable_node(ctx, n));
         remove_unlinked_end_ports(ctx);
     }
 
@@ -266,7 +268,7 @@ impl Discovery {
                     }
                     return None;
                 }
-                exclude_node(ctx, idx, &reason);
+                exclude_node(ctx, idx, reason);
                 return Some(self.add_node(ctx, info, path));
             }
             if self.is_local() || is_same_node(&node.info, info) {
@@ -277,7 +279,7 @@ impl Discovery {
                 return Some(idx);
             }
             // Since the last sweep another node has taken the GUID.
-            remove_node(ctx, idx);
+            remove_node(ctx, idx, NodeRemovalReason::Replaced);
         }
         Some(self.add_node(ctx, info, path))
     }
@@ -337,7 +339,7 @@ pub(crate) fn on_node_info_failed(
 }
 
 /// A NodeInfo query timed out, or its response was implausible. A local sweep preserves an active link: the agent may hang while the node
-/// forwards.
+/// forwards. The problem is located at that node.
 fn on_no_neighbour(
     ctx: &mut Ctx<'_>,
     from: PortRef,
@@ -345,13 +347,15 @@ fn on_no_neighbour(
     scope: Option<ScopeKind>,
 ) {
     let is_local = scope == Some(ScopeKind::Local);
-    let is_linked = ctx.fabric.peer(from).is_some();
-    match ctx.fabric.port_mut(from) {
-        Some(port) if is_local && is_linked && port.state() == PortState::Active => {
+    let peer = ctx.fabric.peer(from).filter(|_| is_local);
+    match (ctx.fabric.port_mut(from), peer) {
+        (Some(port), Some(peer)) if port.state() == PortState::Active => {
             port.peer_unverified = true;
+            ctx.effects.reread_ports.insert(from);
             let attr = id::NODE_INFO;
+            let device = ctx.fabric.owner(peer);
             ctx.effects
-                .port_problem(from, ProblemKind::NoResponse { attr });
+                .problem(device, ProblemKind::NoResponse { attr });
         }
         _ => quarantine(ctx, from, reason),
     }
@@ -401,7 +405,7 @@ fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let attr = id::SWITCH_INFO;
     ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
     if mode.phase.is_full_discovery() {
-        exclude_node(ctx, n, &QuarantineReason::NoResponse);
+        exclude_node(ctx, n, QuarantineReason::NoResponse);
         return;
     }
     let fabric = &*ctx.fabric;

@@ -6,7 +6,8 @@ use ferrosm_mad::mad::Status;
 
 use super::{Discovery, ReadMode, ReadPhase};
 use crate::ctx::Ctx;
-use crate::io::Event;
+use crate::event::{Event, NodeRemovalReason};
+use crate::link_rates::rate_bytes;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
@@ -81,6 +82,8 @@ impl Discovery {
             if let Some(port) = ctx.fabric.port_mut(end) {
                 port.last_peer = Some(other);
             }
+            let down = NodeRemovalReason::LinkDown;
+            ctx.fabric.record_link_loss(end.node, down);
         }
         let peer_name = ctx.fabric.port_name(peer);
         ctx.outbox.emit(Event::LinkDown(name, peer_name));
@@ -126,7 +129,7 @@ pub(crate) fn check_port_info(
     }
     let has_link = change.is_external() || !change.is_switch;
     if let Some(reason) = plausible::implausible_port_info(&change.new, has_link) {
-        let kind = ProblemKind::Quarantined(QuarantineReason::Implausible(reason));
+        let kind = ProblemKind::quarantined(QuarantineReason::Implausible(reason));
         on_port_info_failed(ctx, at, kind, mode);
         return None;
     }
@@ -167,6 +170,15 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     port.known = true;
     port.seen = epoch;
     let has_link = change.is_external() || !change.is_switch;
+    // A full sweep checks the rates of all links.
+    let is_full = mode.phase == ReadPhase::Discovery(ScopeKind::Full);
+    if has_link
+        && !is_full
+        && new.port_state != PortState::Down
+        && rate_bytes(&port.raw) != rate_bytes(raw)
+    {
+        ctx.effects.changed_rates.push(*at);
+    }
     if new.port_state == PortState::Down && has_link {
         // Of a port that is down only the states are valid (IBA vol. 1, 14.2.5.6). A base port 0 has no link that can be down.
         let mut states = *port.raw;
@@ -202,7 +214,7 @@ pub(crate) fn on_port_info_failed(
     let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
     let is_full = mode.phase == ReadPhase::Discovery(ScopeKind::Full);
     if is_full && at.port == PortNum::ZERO && is_switch {
-        exclude_node(ctx, at.node, &QuarantineReason::NoResponse);
+        exclude_node(ctx, at.node, QuarantineReason::NoResponse);
     }
 }
 

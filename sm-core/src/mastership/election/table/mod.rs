@@ -13,7 +13,7 @@ use ferrosm_mad::time::Instant;
 
 use super::{
     AfterHandover, Decision, Election, ElectionInput, ElectionNotice, ElectionSettings,
-    InactiveReason, MasterState, OtherSm, RoleChangeReason, State,
+    HandoverReason, InactiveReason, MasterState, OtherSm, RoleChangeReason, State,
 };
 use rows::rows;
 
@@ -585,7 +585,7 @@ fn operators_handover_survives_a_reload() {
             accepted: true,
         },
     );
-    let reason = RoleChangeReason::HandedOverTo(OTHER);
+    let reason = RoleChangeReason::HandedOverTo(OTHER, HandoverReason::Operator);
     let state = SmState::Standby;
     assert_eq!(out, vec![Decision::EnterState { state, why: reason }]);
     assert!(lower.rank() > e.rank());

@@ -1,0 +1,39 @@
+//! Why a node was removed from the subnet.
+
+use core::fmt;
+
+use crate::report::QuarantineReason;
+
+/// Why a node was removed from the subnet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeRemovalReason {
+    /// Its link to the rest of the subnet is down.
+    LinkDown,
+    /// No path leads to it any more.
+    NoPath,
+    /// Another device has its node GUID.
+    Replaced,
+    /// It is excluded.
+    Excluded(QuarantineReason),
+}
+
+impl fmt::Display for NodeRemovalReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LinkDown => "its link is down",
+            Self::NoPath => "no path leads to it",
+            Self::Replaced => "another device with its node GUID took its place",
+            Self::Excluded(QuarantineReason::NoResponse) => "it does not respond",
+            Self::Excluded(QuarantineReason::PathTooLong) => "more than 63 hops from the SM",
+            Self::Excluded(QuarantineReason::Implausible(what)) => {
+                return write!(f, "excluded: invalid response: {what}");
+            }
+            Self::Excluded(QuarantineReason::DuplicateNodeGuid(_)) => {
+                "excluded: another device has the same node GUID"
+            }
+            Self::Excluded(QuarantineReason::DuplicatePortGuid(_)) => {
+                "excluded: another device has the same port GUID"
+            }
+        })
+    }
+}

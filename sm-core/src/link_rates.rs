@@ -1,0 +1,145 @@
+//! Links that run below the width or speed that both of their ports have enabled.
+//!
+//! A full sweep checks all links, a local sweep those of ports whose width or speed changed. Each link is reported once, and again after
+//! its rate changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::attr::{LinkRate, PortInfo};
+use ferrosm_mad::ids::{NodeGuid, PortNum};
+
+use crate::ctx::Ctx;
+use crate::event::{Event, LinkRateChange};
+use crate::subnet::{PortRef, Subnet};
+
+/// Most links that are reported after one sweep; further ones are counted.
+const REPORTED_MAX: usize = 20;
+
+/// A link by its ends, the lower one first. It is the same after a node was removed and has returned.
+type LinkKey = [(NodeGuid, PortNum); 2];
+
+/// The degraded links that were reported, and the links to check.
+#[derive(Debug, Default)]
+pub(crate) struct LinkRates {
+    /// Ports of links that may have changed since the last sweep.
+    changed: BTreeSet<PortRef>,
+    /// The links that were degraded when they were last checked, with their rates.
+    degraded: BTreeMap<LinkKey, LinkRate>,
+}
+
+/// The rates of a link: active, and possible.
+#[derive(Debug, Clone, Copy)]
+struct Rates {
+    active: LinkRate,
+    possible: LinkRate,
+}
+
+impl Rates {
+    const fn is_degraded(self) -> bool {
+        self.active.width.0 < self.possible.width.0
+            || (self.active.speed as u8) < self.possible.speed as u8
+    }
+}
+
+/// The bytes of PortInfo with width and speed: supported, enabled and active.
+pub(crate) const fn rate_bytes(raw: &[u8; 64]) -> [u8; 8] {
+    let speed_supported = raw[32] & 0xF0;
+    [
+        raw[29],
+        raw[30],
+        raw[31],
+        speed_supported,
+        raw[35],
+        raw[56],
+        raw[62],
+        raw[63],
+    ]
+}
+
+impl LinkRates {
+    /// Links of these ports are new, or may have another width or speed.
+    pub(crate) fn check_later(&mut self, ports: impl IntoIterator<Item = PortRef>) {
+        self.changed.extend(ports);
+    }
+
+    /// A sweep is complete: reports the links that became degraded, and those that no longer are.
+    pub(crate) fn report(&mut self, ctx: &mut Ctx<'_>, is_full: bool) {
+        let fabric = &*ctx.fabric;
+        let changed = core::mem::take(&mut self.changed);
+        let ends: BTreeSet<(PortRef, PortRef)> = if is_full {
+            fabric.links().map(|link| ordered(link.a, link.b)).collect()
+        } else {
+            let linked = changed.iter().filter_map(|p| Some((*p, fabric.peer(*p)?)));
+            linked.map(|(a, b)| ordered(a, b)).collect()
+        };
+        let before = if is_full {
+            core::mem::take(&mut self.degraded)
+        } else {
+            BTreeMap::new()
+        };
+        let mut events = Vec::new();
+        let mut degraded = 0;
+        for (a, b) in ends {
+            let Some((key, rates)) = key(fabric, a, b).zip(rates(fabric, a, b)) else {
+                continue;
+            };
+            let last = before
+                .get(&key)
+                .or_else(|| self.degraded.get(&key))
+                .copied();
+            let change = || LinkRateChange {
+                ends: [a, b].map(|p| fabric.port_name(p)),
+                active: rates.active,
+                possible: rates.possible,
+            };
+            if rates.is_degraded() {
+                self.degraded.insert(key, rates.active);
+                if last != Some(rates.active) {
+                    degraded += 1;
+                    if degraded <= REPORTED_MAX {
+                        events.push(Event::LinkDegraded(Box::new(change())));
+                    }
+                }
+            } else if last.is_some() {
+                self.degraded.remove(&key);
+                events.push(Event::LinkRestored(Box::new(change())));
+            }
+        }
+        if degraded > REPORTED_MAX {
+            events.push(Event::FurtherLinksDegraded(degraded - REPORTED_MAX));
+        }
+        for event in events {
+            ctx.outbox.emit(event);
+        }
+    }
+}
+
+fn ordered(a: PortRef, b: PortRef) -> (PortRef, PortRef) {
+    (a.min(b), a.max(b))
+}
+
+fn key(fabric: &Subnet, a: PortRef, b: PortRef) -> Option<LinkKey> {
+    let end = |p: PortRef| Some((fabric.get(p.node)?.info.node_guid, p.port));
+    let mut ends = [end(a)?, end(b)?];
+    ends.sort_unstable();
+    Some(ends)
+}
+
+/// The rates of a link that is up, as its ports were read last.
+fn rates(fabric: &Subnet, a: PortRef, b: PortRef) -> Option<Rates> {
+    let is_up = |p: PortRef| fabric.port(p).filter(|port| port.is_up());
+    let (a, b) = (is_up(a)?, is_up(b)?);
+    let (info_a, info_b): (PortInfo, PortInfo) = (a.info(), b.info());
+    let active = |info: &PortInfo, fdr10| {
+        Some(LinkRate {
+            width: info.width()?,
+            speed: info.speed_with(fdr10)?,
+        })
+    };
+    // A local sweep may have read one end only.
+    let (active_a, active_b) = (active(&info_a, a.fdr10)?, active(&info_b, b.fdr10)?);
+    Some(Rates {
+        active: active_a.max(active_b),
+        possible: info_a.best_rate_with(&info_b)?,
+    })
+}

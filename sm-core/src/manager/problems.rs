@@ -1,0 +1,165 @@
+//! Problems: where they are located, and which devices they name.
+//!
+//! A device that does not respond is one problem, located at the device, however many requests fail and however many ports lead to it.
+
+use std::collections::BTreeMap;
+
+use ferrosm_mad::ids::PortNum;
+
+use super::SubnetManager;
+use crate::event::Event;
+use crate::location::{Location, PortName};
+use crate::report::{ExcludedDevice, Problem, ProblemKind, QuarantineReason};
+use crate::subnet::{Node, NodeIdx, PortRef};
+use crate::sweep::quarantine::is_in_fabric;
+
+impl SubnetManager {
+    /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last sweep reported it.
+    pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
+        if let Some(sweep) = self.activity.sweep_mut() {
+            sweep.add_problem(at, kind);
+            return;
+        }
+        for problem in self.locate_problems(vec![(at, kind)]) {
+            let last = self.last_sweep.report.as_ref();
+            let is_same = |p: &Problem| {
+                p.location == problem.location && p.kind.name() == problem.kind.name()
+            };
+            if !last.is_some_and(|report| report.problems.iter().any(is_same)) {
+                self.emit(Event::ProblemFound(problem));
+            }
+        }
+    }
+
+    /// The problems of a sweep, except those at ports that have left the fabric.
+    pub(super) fn locate_problems(
+        &self,
+        problems: Vec<(Option<PortRef>, ProblemKind)>,
+    ) -> Vec<Problem> {
+        // This SM's own port stores no quarantine of its neighbour; the problem is solved if a link was found later.
+        let local_port = self.subnet.local();
+        let is_solved = |at: &Option<PortRef>, kind: &ProblemKind| {
+            *at == local_port
+                && matches!(kind, ProblemKind::Quarantined(..))
+                && at.is_some_and(|p| self.subnet.peer(p).is_some())
+        };
+        let in_fabric = problems.into_iter().filter(|(at, kind)| {
+            at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !is_solved(at, kind)
+        });
+        let mut located: Vec<Problem> = Vec::new();
+        // The problem of each device that does not respond.
+        let mut unresponsive: BTreeMap<(NodeIdx, &'static str), usize> = BTreeMap::new();
+        for (at, kind) in in_fabric {
+            let (problem, device) = self.locate_problem(at, kind);
+            if let Some(device) = device {
+                let first = *unresponsive
+                    .entry((device, problem.kind.name()))
+                    .or_insert(located.len());
+                if let Some(first) = located.get_mut(first) {
+                    merge(first, &problem);
+                    continue;
+                }
+            }
+            located.push(problem);
+        }
+        located
+    }
+
+    /// A problem with its location, and the device that does not respond, if it is one.
+    fn locate_problem(&self, at: Option<PortRef>, kind: ProblemKind) -> (Problem, Option<NodeIdx>) {
+        let Some(at) = at else {
+            let location = Location::LocalNode;
+            return (Problem { location, kind }, None);
+        };
+        let name = self.subnet.port_name(at);
+        let problem = |port, kind| Problem {
+            location: Location::Port(port),
+            kind,
+        };
+        if matches!(kind, ProblemKind::NoResponse { .. }) {
+            return (problem(name, self.explain(at, kind)), Some(at.node));
+        }
+        let ProblemKind::Quarantined(reason, _) = kind else {
+            return (problem(name, kind), None);
+        };
+        if reason != QuarantineReason::NoResponse {
+            let details = self.excluded_device(at, reason);
+            let kind = ProblemKind::Quarantined(reason, Box::new(details));
+            return (problem(name, kind), None);
+        }
+        // The node that was found behind this port last.
+        let last = || self.subnet.port(at).and_then(|port| port.last_peer);
+        let behind = self.subnet.peer(at).or_else(last).map(|p| p.node);
+        let node = behind.and_then(|n| Some((n, self.subnet.node_name(n)?)));
+        let Some((n, node)) = node else {
+            return (problem(name, self.explain(at, kind)), None);
+        };
+        let device = PortName {
+            node: Some(node),
+            port: PortNum::ZERO,
+        };
+        let details = ExcludedDevice {
+            behind: Some((name, 0)),
+            ..ExcludedDevice::default()
+        };
+        let kind = ProblemKind::Quarantined(reason, Box::new(details));
+        (problem(device, self.explain(at, kind)), Some(n))
+    }
+
+    /// The excluded device behind a port, and the owner of its GUID.
+    fn excluded_device(&self, at: PortRef, reason: QuarantineReason) -> ExcludedDevice {
+        let subnet = &self.subnet;
+        let (owner, port) = match reason {
+            QuarantineReason::DuplicatePortGuid(guid) => {
+                (subnet.port_by_guid(guid), subnet.peer(at))
+            }
+            QuarantineReason::DuplicateNodeGuid(guid) => {
+                (subnet.node_by_guid(guid).map(|n| self.linked_port(n)), None)
+            }
+            QuarantineReason::Implausible(_)
+            | QuarantineReason::NoResponse
+            | QuarantineReason::PathTooLong => (None, None),
+        };
+        let name = |p: PortRef| subnet.port_name(p);
+        ExcludedDevice {
+            port: port.map(name),
+            owner: owner.map(|owner| (name(owner), subnet.peer(owner).map(name))),
+            behind: None,
+        }
+    }
+
+    /// The first port of a CA or router that has a link; port 0 of a switch.
+    fn linked_port(&self, n: NodeIdx) -> PortRef {
+        let node = self.subnet.get(n).filter(|node| !node.is_switch());
+        let mut ports = node.into_iter().flat_map(Node::physical_ports);
+        let linked = ports.find(|p| self.subnet.peer(PortRef::new(n, *p)).is_some());
+        PortRef::new(n, linked.unwrap_or(PortNum::ZERO))
+    }
+
+    /// A device that does not respond and has reported an M_Key violation has an M_Key that this SM does not know.
+    fn explain(&self, at: PortRef, kind: ProblemKind) -> ProblemKind {
+        let last = || self.subnet.port(at).and_then(|port| port.last_peer);
+        let behind = self.subnet.peer(at).or_else(last);
+        let mut nodes = [Some(at), behind].into_iter().flatten().map(|p| p.node);
+        if nodes.any(|n| self.traps.has_m_key_violation(n)) {
+            ProblemKind::MKeyRejected
+        } else {
+            kind
+        }
+    }
+}
+
+/// Adds a further problem of a device to its first one.
+fn merge(first: &mut Problem, further: &Problem) {
+    if let ProblemKind::Quarantined(_, device) = &mut first.kind
+        && let Some((_, others)) = &mut device.behind
+    {
+        *others += 1;
+    }
+    // Several ports of the device: the problem is the device's.
+    if let (Location::Port(at), Location::Port(other)) = (&mut first.location, &further.location)
+        && at.port != other.port
+    {
+        at.port = PortNum::ZERO;
+    }
+}
