@@ -37,6 +37,8 @@ pub struct Faults {
     pub hung: bool,
     /// The agent rejects every Set with this status.
     pub rejected_set_status: Option<Status>,
+    /// With `rejected_set_status`: the agent rejects only Sets of this attribute.
+    pub rejected_attr: Option<AttrId>,
     /// Corruption of replies.
     pub garbage: Option<Garbage>,
     /// Probability that a reply is corrupted, if `garbage` is set.
@@ -72,6 +74,7 @@ impl Faults {
         delay: Duration::ZERO,
         hung: false,
         rejected_set_status: None,
+        rejected_attr: None,
         garbage: None,
         garbage_probability: 1.0,
     };
@@ -121,6 +124,15 @@ impl Faults {
         Self {
             rejected_set_status: Some(status),
             ..Self::NONE
+        }
+    }
+
+    /// Sets of one attribute are rejected with this status.
+    #[must_use]
+    pub const fn rejecting_sets_of(attr: AttrId, status: Status) -> Self {
+        Self {
+            rejected_attr: Some(attr),
+            ..Self::rejecting_sets(status)
         }
     }
 

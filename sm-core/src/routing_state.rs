@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_mad::time::Instant;
-use ferrosm_routing::{Proof, VerifiedRun};
+use ferrosm_routing::{Proof, RerouteCache, Routing, TreeConstraint, VerifiedRun};
 
 use crate::config::SmConfig;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
@@ -32,15 +32,30 @@ pub(crate) struct NewRouting {
     pub(crate) vls: FabricVlPlan,
     pub(crate) messages: Vec<EngineMessage>,
     pub(crate) proof: Proof,
+    /// The constraint of multicast trees if its LFT update stops between two stages; `None` if no tree is known to be deadlock-free then.
+    pub(crate) trees_if_aborted: Option<TreeConstraint>,
 }
 
 /// What an aborted LFT update left in the switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AbortedUpdate {
-    /// LFTs of the routing in force.
+    /// The LFTs before the update.
     Restored,
-    /// Entries of the routing in force and of the one before.
+    /// Entries of the routing in force and of the one before, as between two stages of the update.
+    BetweenStages,
+    /// Another mixture of entries.
     Mixed,
+}
+
+/// The routing for which multicast trees are computed.
+#[derive(Debug)]
+enum TreeRouting {
+    /// The routing in force.
+    InForce,
+    /// LFTs have entries of the routing in force and of the one before. This is the routing in force, with a tree constraint that suits both.
+    Interim(InstalledRouting),
+    /// LFTs have entries of other routings, and no tree is known to be deadlock-free with them.
+    None,
 }
 
 /// How the routing in force was computed, for reports.
@@ -62,8 +77,11 @@ pub(crate) struct RoutingState {
     computed_for: Option<(u64, RoutingInputs)>,
     /// Something that routes depend on has changed since the last job began.
     is_stale: bool,
+    trees: TreeRouting,
+    /// [`NewRouting::trees_if_aborted`] of the routing in force.
+    trees_if_aborted: Option<TreeConstraint>,
     /// The last LFT update was aborted: the next sweep computes routes again.
-    aborted: Option<AbortedUpdate>,
+    is_aborted: bool,
     /// No LFT update has completed since the last one was aborted.
     has_aborted_before: bool,
     /// No job begins before this time merely because the last update was aborted: each attempt interrupts the routes that it drops.
@@ -94,7 +112,9 @@ impl Default for RoutingState {
             engine: EngineReport::default(),
             computed_for: None,
             is_stale: true,
-            aborted: None,
+            trees: TreeRouting::InForce,
+            trees_if_aborted: None,
+            is_aborted: false,
             has_aborted_before: false,
             retry_at: None,
             retry_delay: Duration::ZERO,
@@ -135,9 +155,26 @@ impl RoutingState {
         self.computed_for.as_ref().map(|(_, inputs)| inputs)
     }
 
+    /// The routing for which multicast trees are computed.
+    pub(crate) const fn of_trees(&self) -> Option<&InstalledRouting> {
+        match &self.trees {
+            TreeRouting::InForce => self.installed.as_ref(),
+            TreeRouting::Interim(routing) => Some(routing),
+            TreeRouting::None => None,
+        }
+    }
+
+    /// Whether MFTs stay as they are, because no tree is known to be deadlock-free with the LFTs.
+    pub(crate) const fn freezes_trees(&self) -> bool {
+        matches!(self.trees, TreeRouting::None)
+    }
+
     /// The routing in force is unknown: another SM may have replaced it.
     pub(crate) fn forget_installed(&mut self) {
         self.installed = None;
+        if !matches!(self.trees, TreeRouting::InForce) {
+            self.trees = TreeRouting::None;
+        }
     }
 
     /// Something that routes depend on has changed.
@@ -151,7 +188,12 @@ impl RoutingState {
 
     /// The LFT update was aborted. Returns whether the one before was complete.
     pub(crate) fn on_aborted(&mut self, left: AbortedUpdate, now: Instant) -> bool {
-        self.aborted = Some(left);
+        self.is_aborted = true;
+        match left {
+            AbortedUpdate::Restored => {}
+            AbortedUpdate::BetweenStages => self.trees = self.interim_trees(),
+            AbortedUpdate::Mixed => self.trees = TreeRouting::None,
+        }
         let is_first = !core::mem::replace(&mut self.has_aborted_before, true);
         self.retry_at = None;
         if left == AbortedUpdate::Restored && !is_first {
@@ -160,6 +202,29 @@ impl RoutingState {
             self.retry_at = Some(now + self.retry_delay);
         }
         is_first
+    }
+
+    /// The routing in force, with trees that are deadlock-free between the stages of its LFT update.
+    fn interim_trees(&self) -> TreeRouting {
+        let Some(((run, nodes), trees)) =
+            self.installed.as_ref().zip(self.trees_if_aborted.clone())
+        else {
+            return TreeRouting::None;
+        };
+        let run = if trees == run.routing.trees {
+            Arc::clone(run)
+        } else {
+            Arc::new(VerifiedRun {
+                topo: Arc::clone(&run.topo),
+                routing: Routing {
+                    trees,
+                    ..run.routing.clone()
+                },
+                baseline_max_load: run.baseline_max_load,
+                cache: RerouteCache::new(),
+            })
+        };
+        TreeRouting::Interim((run, nodes.clone()))
     }
 
     /// When an aborted update is tried again.
@@ -174,15 +239,10 @@ impl RoutingState {
 
     /// All LFTs are written.
     pub(crate) const fn on_tables_written(&mut self) {
-        self.has_aborted_before = self.aborted.is_some();
+        self.has_aborted_before = self.is_aborted;
         if !self.has_aborted_before {
             self.retry_delay = Duration::ZERO;
         }
-    }
-
-    /// Whether LFTs have entries of another routing than the one in force, with which its multicast trees may deadlock.
-    pub(crate) fn has_mixed_lfts(&self) -> bool {
-        self.aborted == Some(AbortedUpdate::Mixed)
     }
 
     /// The next job starts from `start`, or from what an earlier request named if that discards more.
@@ -215,7 +275,7 @@ impl RoutingState {
             .any(|(i, n)| has_lft(n) && self.desired.get(i).is_none());
         let has_switches = fabric.switches().next().is_some();
         let is_stale = core::mem::take(&mut self.is_stale);
-        let retries = self.aborted.is_some() && self.retry_at.is_none();
+        let retries = self.is_aborted && self.retry_at.is_none();
         has_switches && (is_stale || unrouted || retries)
     }
 
@@ -279,21 +339,17 @@ impl RoutingState {
         self.stale_results >= STALE_RESULTS_MAX
     }
 
-    /// The routing in force from now on.
-    pub(crate) fn install(
-        &mut self,
-        routing: InstalledRouting,
-        messages: Vec<EngineMessage>,
-        proof: Proof,
-        cfg: &SmConfig,
-    ) {
+    /// The routing in force from now on. Returns its VL plan.
+    pub(crate) fn install(&mut self, new: NewRouting, cfg: &SmConfig) -> FabricVlPlan {
         self.engine = EngineReport {
-            name: routing.0.routing.engine,
-            messages,
-            proof: Some(proof),
+            name: new.routing.0.routing.engine,
+            messages: new.messages,
+            proof: Some(new.proof),
         };
-        self.installed = Some(routing);
-        self.aborted = None;
+        self.installed = Some(new.routing);
+        self.trees = TreeRouting::InForce;
+        self.trees_if_aborted = new.trees_if_aborted;
+        self.is_aborted = false;
         self.retry_at = None;
         self.job_start = RoutingStart::Incremental;
         // Computing the digest of long routing input files takes time.
@@ -305,6 +361,7 @@ impl RoutingState {
         {
             self.computed_for = Some((current, cfg.routing_inputs()));
         }
+        new.vls
     }
 
     /// Adds how the routing in force was computed to a report.

@@ -278,7 +278,10 @@ fn sweep(r: &SweepReport, role: SmState) {
     );
     // Without new routes, the report repeats the messages about those in force.
     let is_current = |message: &&EngineMessage| {
-        let is_write_failure = matches!(message, EngineMessage::LftsNotWritten { .. });
+        let is_write_failure = matches!(
+            message,
+            EngineMessage::LftsNotWritten { .. } | EngineMessage::MftsNotWritten
+        );
         r.has_new_routes || r.failed || is_write_failure
     };
     for message in r.engine_messages.iter().filter(is_current) {

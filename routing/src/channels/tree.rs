@@ -26,6 +26,21 @@ pub(crate) fn dependencies_of_spanning_tree(
     dependencies_of_tree(topo, channels, sl, 0..up.len(), |v| ports[v])
 }
 
+/// Channel dependencies of packets with this SL on all trees in which the parent of each switch comes before it in `order`.
+pub(crate) fn dependencies_of_ordered_trees(
+    topo: &Topology,
+    channels: VlChannelNumbers<'_>,
+    order: &[u32],
+    sl: u8,
+) -> Vec<Dependency> {
+    let links = |s: SwitchIdx| topo.links(s).iter().map(|link| link.port).collect();
+    let ports: Vec<PortSet> = topo.switches().map(links).collect();
+    // A switch has one parent in a tree, and one link to each neighbour.
+    let is_below = |u: usize, v: usize| order.get(u) > order.get(v);
+    let turns = |from, at, to| from != to && (is_below(from, at) || is_below(to, at));
+    dependencies_of_turns(topo, channels, sl, 0..ports.len(), |v| ports[v], turns)
+}
+
 /// Channel dependencies of packets that arrive on any port of a tree and leave on all others. `ports` returns the tree
 /// ports of each of `switches`; ports to end ports are ignored.
 pub(crate) fn dependencies_of_tree(
@@ -34,6 +49,18 @@ pub(crate) fn dependencies_of_tree(
     sl: u8,
     switches: impl Iterator<Item = usize>,
     ports: impl Fn(usize) -> PortSet,
+) -> Vec<Dependency> {
+    dependencies_of_turns(topo, channels, sl, switches, ports, |_, _, _| true)
+}
+
+/// As [`dependencies_of_tree`], for turns from a switch over one of `switches` to another switch that satisfy `turns`.
+fn dependencies_of_turns(
+    topo: &Topology,
+    channels: VlChannelNumbers<'_>,
+    sl: u8,
+    switches: impl Iterator<Item = usize>,
+    ports: impl Fn(usize) -> PortSet,
+    turns: impl Fn(usize, usize, usize) -> bool,
 ) -> Vec<Dependency> {
     let links = channels.ports;
     let mut dependencies = Vec::new();
@@ -58,7 +85,8 @@ pub(crate) fn dependencies_of_tree(
                 }
             }
             let channel = links.output_channel(u, peer_port);
-            for &(out, ..) in tree_links.iter().filter(|c| c.0 != input) {
+            let others = tree_links.iter().filter(|c| c.0 != input);
+            for &(out, ..) in others.filter(|c| turns(u, v, c.1)) {
                 let Some(out_vl) = channels.packets.vl(v, input, out, sl) else {
                     continue;
                 };

@@ -81,14 +81,9 @@ pub(super) fn find_spanning_tree(
     let sls = u8::try_from(channels.packets.num_vls().min(16)).unwrap_or(1);
     let current_sl = current_sl.filter(|sl| *sl < sls);
     let other_sls: Vec<u8> = (0..sls).filter(|sl| current_sl != Some(*sl)).collect();
-    let roots = central_first(topo);
     let tries = current_sl.map(|sl| vec![sl]).into_iter().chain([other_sls]);
-    for (sls, root) in tries.flat_map(|sls| {
-        let roots = roots.iter().take(ROOTS_MAX);
-        roots.map(move |root| (sls.clone(), *root))
-    }) {
-        for depth_first in [false, true] {
-            let up = spanning_tree(topo, root, depth_first);
+    for sls in tries {
+        for up in spanning_trees(topo) {
             for &sl in &sls {
                 let tree = dependencies_of_spanning_tree(topo, channels, &up, sl);
                 if graph.admit(&tree) {
@@ -98,6 +93,13 @@ pub(super) fn find_spanning_tree(
         }
     }
     None
+}
+
+/// Spanning trees in the order in which they are tried: those with central roots first.
+pub(crate) fn spanning_trees(topo: &Topology) -> impl Iterator<Item = Vec<Option<PortNum>>> {
+    let roots = central_first(topo).into_iter().take(ROOTS_MAX);
+    let shapes = roots.flat_map(|root| [(root, false), (root, true)]);
+    shapes.map(|(root, depth_first)| spanning_tree(topo, root, depth_first))
 }
 
 /// Switches by the sum of their distances to all end ports, then by LID.

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortNum;
 
+pub(crate) use forest::spanning_trees;
 pub use forest::{NoSpanningForest, SpanningForest};
 pub use ports::PortSet;
 pub use stored_forest::{StoredForest, resolve_trees};

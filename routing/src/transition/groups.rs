@@ -108,7 +108,10 @@ pub fn mft_entries_to_clear(
 }
 
 /// Adds the dependencies to the graphs of all phases, or to none.
-fn admit_in_all(dependencies: &[Dependency], phases: &mut [RoutedDependencies<'_>]) -> bool {
+pub(super) fn admit_in_all(
+    dependencies: &[Dependency],
+    phases: &mut [RoutedDependencies<'_>],
+) -> bool {
     let Some(rejecting) = phases.iter_mut().position(|m| !m.admit(dependencies)) else {
         return true;
     };
@@ -188,7 +191,7 @@ fn rows<'a>(replacement: &Replacement<'a>) -> (Vec<&'a Lft>, Vec<&'a Lft>) {
 }
 
 /// Dependencies of the routes in each phase of the update, without the groups.
-fn dependencies_by_phase(
+pub(super) fn dependencies_by_phase(
     replacement: &Replacement<'_>,
     channels: VlChannelNumbers<'_>,
     entries: &[(Lid, usize)],

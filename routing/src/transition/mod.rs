@@ -15,6 +15,7 @@
 
 pub mod groups;
 mod local;
+mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::verify::IncrementalVerifier;
 use crate::vl_plan::VlPlan;
 
 use local::{ChannelDependency, MixedTables};
+pub use trees::trees_in_all_phases;
 
 /// Maximum number of stages; an update that needs more drains traffic instead.
 const STAGES_MAX: usize = 24;

@@ -15,7 +15,7 @@ use crate::oracle::{VirtualChannel, dependencies};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::transition::groups::{GroupEntries, Replacement, mft_entries_to_clear};
-use ferrosm_routing::transition::{Transition, plan_with};
+use ferrosm_routing::transition::{Transition, plan_with, trees_in_all_phases};
 use ferrosm_routing::{
     Lft, PathSl, RerouteCache, Routing, SwitchIdx, Tables, Topology, TreeConstraint, VerifiedRun,
     VlPlan, changed_blocks,
@@ -127,16 +127,36 @@ impl Case {
         }
     }
 
-    fn removed_entries(&self, cache: &RerouteCache) -> Vec<Vec<SwitchIdx>> {
-        let replacement = Replacement {
+    fn replacement<'a>(&'a self, cache: &'a RerouteCache) -> Replacement<'a> {
+        Replacement {
             topo: &self.topo,
             old: &self.old,
             new: &self.new,
             vl_plan: &self.vl_plan,
             cache,
             transition: &self.transition,
+        }
+    }
+
+    fn removed_entries(&self, cache: &RerouteCache) -> Vec<Vec<SwitchIdx>> {
+        mft_entries_to_clear(self.replacement(cache), &self.groups)
+    }
+
+    /// Whether all trees of a constraint are deadlock-free together with the routes of each phase.
+    fn admits_trees(&self, trees: &TreeConstraint) -> bool {
+        let dependencies = match trees {
+            TreeConstraint::Within { up, sl } => {
+                let up = up.iter().enumerate();
+                let up = up.filter_map(|(s, port)| Some((s, (*port)?))).collect();
+                group_dependencies(&self.topo, &self.vl_plan, &group_over(&self.topo, &up, *sl))
+            }
+            TreeConstraint::Ordered(order) => turns_of_order(&self.topo, order),
+            TreeConstraint::Search => return false,
         };
-        mft_entries_to_clear(replacement, &self.groups)
+        let phases = self.phases();
+        phases
+            .iter()
+            .all(|phase| !is_cyclic_directed(&union(phase, &dependencies)))
     }
 
     /// Cached result of the verification of the new tables.
@@ -396,6 +416,70 @@ proptest! {
         for order in 0..2 {
             case.follow(&remaining, seed ^ order);
         }
+    }
+}
+
+/// Turns of packets that, once they go down in an order of switches, never go up again. A tree has one link between two switches.
+fn turns_of_order(topo: &Topology, order: &[u32]) -> DependencyGraph {
+    let mut graph = DependencyGraph::new();
+    for s in topo.switches() {
+        let is_above = |peer: SwitchIdx| order[peer.index()] < order[s.index()];
+        for (input, out) in topo
+            .links(s)
+            .iter()
+            .flat_map(|input| topo.links(s).iter().map(move |out| (input, out)))
+        {
+            if input.peer != out.peer && !(is_above(input.peer) && is_above(out.peer)) {
+                let arrives = (input.peer.0, input.peer_port.0, 0);
+                graph.add_edge(arrives, (s.0, out.port.0, 0), ());
+            }
+        }
+    }
+    graph
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    /// The trees of an incomplete update are deadlock-free in each of its phases, and are those of the new routes if possible.
+    #[test]
+    fn trees_of_an_incomplete_update_form_no_credit_loop(
+        n in 3usize..8, extra in 1usize..8, seed: u64, vls in 1u8..3, is_ordered: bool,
+    ) {
+        let case = random_case(n, extra, seed, vls, 1);
+        let mut rng = Lcg(seed);
+        let trees = if is_ordered {
+            let mut order: Vec<u32> = (0..n as u32).collect();
+            (1..n).for_each(|i| order.swap(i, rng.below(i + 1)));
+            TreeConstraint::Ordered(order)
+        } else {
+            let up = some_tree(&case.topo, &mut rng);
+            let up = (0..n).map(|s| up.get(&s).copied()).collect();
+            TreeConstraint::Within { up, sl: rng.below(usize::from(vls)) as u8 }
+        };
+        let chosen = trees_in_all_phases(case.replacement(&case.cache), &trees);
+        if case.admits_trees(&trees) {
+            prop_assert_eq!(chosen, Some(trees));
+        } else if let Some(chosen) = chosen {
+            prop_assert!(case.admits_trees(&chosen));
+            prop_assert_eq!(chosen.sl(), trees.sl());
+        }
+    }
+}
+
+/// If new trees turn where the old routes may not, the trees follow the old and new routes until the update is complete.
+#[test]
+fn trees_of_an_incomplete_update_suit_old_and_new_routes() {
+    let case = triangle();
+    let up = |turn: usize| {
+        let up = turns_at(&case.topo, turn);
+        let up = (0..3).map(|s| up.get(&s).copied()).collect();
+        TreeConstraint::Within { up, sl: 0 }
+    };
+    for (turn, is_admitted) in [(1, true), (2, true), (0, false)] {
+        let chosen = trees_in_all_phases(case.replacement(&case.cache), &up(turn));
+        assert!(case.admits_trees(chosen.as_ref().unwrap()), "{turn}");
+        assert_eq!(chosen == Some(up(turn)), is_admitted, "{turn}");
     }
 }
 

@@ -180,6 +180,9 @@ impl Net {
         if let Some(status) = faults.rejected_set_status
             && packet.is_for_agent()
             && packet.mad.method() == Method::Set
+            && faults
+                .rejected_attr
+                .is_none_or(|attr| packet.mad.attr_id() == attr)
         {
             packet.make_reply(status);
         } else {

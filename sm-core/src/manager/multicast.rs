@@ -8,6 +8,7 @@ use ferrosm_routing::VerifiedRun;
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::multicast::{MftUpdate, TreeInputs, mlid_count};
+use crate::plan::messages::EngineMessage;
 use crate::sa_owner::SaOwner;
 use crate::subnet::NodeIdx;
 
@@ -25,11 +26,17 @@ fn tree_inputs<'a>(
 impl SubnetManager {
     /// Within a sweep, after its LFTs: compares all tables, and writes the first step.
     pub(super) fn begin_multicast(&mut self) -> SweepPhase {
+        if self.routing.freezes_trees() {
+            if let Some(report) = self.activity.report() {
+                report.engine_messages.push(EngineMessage::MftsNotWritten);
+            }
+            return self.begin_arming();
+        }
         if let Some(count) = mlid_count(&self.subnet) {
             self.sa.set_mlid_count(count);
         }
         let changed = self.sa.take_changed_groups();
-        let inputs = tree_inputs(&self.sa, self.routing.installed());
+        let inputs = tree_inputs(&self.sa, self.routing.of_trees());
         let update = with_ctx!(self, |ctx| self.multicast.compare_all(ctx, changed, inputs));
         self.continue_multicast(update)
     }
@@ -43,11 +50,11 @@ impl SubnetManager {
         }
     }
 
-    /// Whether tables may be updated outside of sweeps. While LFTs are mixed or a sweep is requested, updates wait for the sweep.
+    /// Whether tables may be updated outside of sweeps. While MFTs are frozen or a sweep is requested, updates wait for the sweep.
     fn may_update_multicast(&self) -> bool {
         let is_quiescent = self.activity.is_idle()
             && !self.schedule.is_requested()
-            && !self.routing.has_mixed_lfts();
+            && !self.routing.freezes_trees();
         is_quiescent && self.is_master() && self.view().is_some()
     }
 
@@ -63,7 +70,7 @@ impl SubnetManager {
             return false;
         }
         let changed = self.sa.take_changed_groups();
-        let inputs = tree_inputs(&self.sa, self.routing.installed());
+        let inputs = tree_inputs(&self.sa, self.routing.of_trees());
         let update = with_ctx!(self, |ctx| self
             .multicast
             .begin_update(ctx, changed, inputs));

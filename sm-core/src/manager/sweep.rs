@@ -240,15 +240,17 @@ impl SubnetManager {
                 let tables = computed.nodes.iter().copied();
                 let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
                 let vls = FabricVlPlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
-                let conflicting = routes.conflicting_groups;
+                let writes = routes.writes;
+                let conflicting = writes.conflicting_groups;
                 with_ctx!(self, |ctx| report_conflicting(ctx, &conflicting));
                 let new = NewRouting {
                     routing: (routes.run, computed.nodes),
                     vls,
                     messages: routes.messages,
                     proof: routes.proof,
+                    trees_if_aborted: writes.trees_if_aborted,
                 };
-                let (order, vls_first) = (routes.order, routes.sl_to_vl_first);
+                let (order, vls_first) = (writes.order, routes.sl_to_vl_first);
                 let (lfts, tables, new) =
                     LftUpdate::new(&self.subnet, tables, new, order, vls_first);
                 self.routing
@@ -263,9 +265,8 @@ impl SubnetManager {
 
     /// A routing is in force from now on.
     pub(super) fn put_in_force(&mut self, new: NewRouting) {
-        self.vls.set_plan(new.vls);
-        self.routing
-            .install(new.routing, new.messages, new.proof, &self.cfg);
+        let vls = self.routing.install(new, &self.cfg);
+        self.vls.set_plan(vls);
     }
 
     /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again.

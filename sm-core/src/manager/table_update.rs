@@ -115,8 +115,8 @@ impl SubnetManager {
     }
 
     /// The rejected write of `port` blocks the update. If the drain is not over (entries were removed, no new ones written), the removed
-    /// entries are written back. Otherwise switches hold old and new entries; if entries were removed, the next sweep begins at once, but
-    /// only after the first abort.
+    /// entries are written back. Otherwise switches hold old and new entries, and multicast trees suit both; if entries were removed, the
+    /// next sweep begins at once, but only after the first abort.
     fn abort_tables(
         &mut self,
         mut update: Box<TableUpdate>,
@@ -125,18 +125,23 @@ impl SubnetManager {
     ) -> SweepPhase {
         let vls = precondition == LftPrecondition::VlTablesWritten;
         let mut lfts = core::mem::take(&mut update.lfts);
+        let left = if vls || lfts.is_dropping_routes() {
+            AbortedUpdate::Mixed
+        } else {
+            AbortedUpdate::BetweenStages
+        };
         let desired = self.routing.desired();
         if let Some(before) = with_ctx!(self, |ctx| lfts.abort(ctx, port, vls, desired)) {
             self.routing.on_aborted(AbortedUpdate::Restored, self.now);
             self.routing.replace_desired(before);
             return self.begin_tables(update, Vec::new());
         }
-        let is_first = self.routing.on_aborted(AbortedUpdate::Mixed, self.now);
+        let is_first = self.routing.on_aborted(left, self.now);
         if is_first && lfts.drops_routes() {
             self.request_local_sweep();
         }
         self.finish_tables(*update);
-        self.begin_arming()
+        self.begin_multicast()
     }
 
     /// The phase ends: reports the fullest P_Key table.

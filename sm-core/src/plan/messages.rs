@@ -51,6 +51,8 @@ pub enum EngineMessage {
     },
     /// No multicast tree is free of deadlocks with the routes.
     MulticastDisabled,
+    /// MFTs are not written in this sweep: after an aborted LFT update, no tree is known to be free of deadlocks with the routes.
+    MftsNotWritten,
     /// LFT blocks are not written in this sweep, because a port rejected a table that must precede them.
     LftsNotWritten {
         /// Number of blocks; `None`: all blocks that change.
@@ -85,6 +87,7 @@ impl EngineMessage {
             Self::PathSlsChange => "path-sls-change",
             Self::MulticastEntriesCleared { .. } => "multicast-entries-cleared",
             Self::MulticastDisabled => "multicast-disabled",
+            Self::MftsNotWritten => "mfts-not-written",
             Self::LftsNotWritten { .. } => "lfts-not-written",
         }
     }
@@ -126,6 +129,9 @@ impl fmt::Display for EngineMessage {
             ),
             Self::MulticastDisabled => f.write_str(
                 "multicast disabled: no multicast tree is free of deadlocks with the routes",
+            ),
+            Self::MftsNotWritten => f.write_str(
+                "MFTs not written in this sweep: no multicast tree is free of deadlocks with both the old and the new LFT entries",
             ),
             Self::LftsNotWritten { blocks, port } => {
                 match blocks {

@@ -9,7 +9,7 @@ use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
     CancelToken, Hints, Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest,
-    SwitchIdx, Topology, VerifiedRun, WorkBudget,
+    SwitchIdx, Topology, TreeConstraint, VerifiedRun, WorkBudget,
 };
 use rustc_hash::FxHashMap;
 
@@ -83,12 +83,10 @@ pub struct VerifiedRoutes {
     pub run: Arc<VerifiedRun>,
     /// The proof of reachability and deadlock freedom.
     pub proof: Proof,
-    /// The order in which the LFTs are written.
-    pub order: LftWriteOrder,
+    /// How the LFTs are written.
+    pub writes: LftWritePlan,
     /// SLtoVLMappingTables must be written before LFTs, because routes are in use and depend on VLs.
     pub sl_to_vl_first: bool,
-    /// Multicast entries that must be cleared before LFTs are written.
-    pub conflicting_groups: Vec<(Lid, NodeIdx)>,
     /// Messages of the engine, and why engines tried before it were rejected.
     pub messages: Vec<EngineMessage>,
 }
@@ -120,6 +118,17 @@ pub enum LftWriteOrder {
         /// Stages of the new LFTs, as in [`Self::Stages`]; empty for any order.
         later_stages: Vec<Vec<(NodeIdx, u16)>>,
     },
+}
+
+/// How the new LFTs replace the installed ones.
+#[derive(Debug, Default)]
+pub struct LftWritePlan {
+    /// The order of the writes.
+    pub order: LftWriteOrder,
+    /// Multicast entries that must be cleared before LFTs are written.
+    pub conflicting_groups: Vec<(Lid, NodeIdx)>,
+    /// The constraint of multicast trees if the update stops between two stages; `None` if no tree is known to be deadlock-free then.
+    pub trees_if_aborted: Option<TreeConstraint>,
 }
 
 /// The end of a link at a port of a switch.
@@ -296,10 +305,10 @@ impl RoutingJob {
                 let diagnostics = routing.diagnostics.iter().cloned();
                 messages.extend(diagnostics.map(|d| EngineMessage::Engine(self.names.attach(d))));
                 let live = self.is_live();
-                let (order, conflicting_groups) = if live {
-                    self.plan_write_order(&routing, &cache, &mut messages)
+                let writes = if live {
+                    self.plan_writes(&routing, &cache, &mut messages)
                 } else {
-                    (LftWriteOrder::Any, Vec::new())
+                    LftWritePlan::default()
                 };
                 let before = self.previous_vls.as_ref();
                 let had_several_vls = before.is_some_and(|before| !before.is_single());
@@ -313,9 +322,8 @@ impl RoutingJob {
                 Ok(VerifiedRoutes {
                     run: Arc::new(run),
                     proof,
-                    order,
+                    writes,
                     sl_to_vl_first,
-                    conflicting_groups,
                     messages,
                 })
             }
@@ -348,13 +356,12 @@ impl RoutingJob {
         self.installed.iter().flatten().any(has_route)
     }
 
-    /// The order in which the new LFTs replace the installed ones, and the multicast entries that must be cleared before.
-    fn plan_write_order(
+    fn plan_writes(
         &self,
         routing: &Routing,
         cache: &RerouteCache,
         messages: &mut Vec<EngineMessage>,
-    ) -> (LftWriteOrder, Vec<(Lid, NodeIdx)>) {
+    ) -> LftWritePlan {
         let drained = self.drain_for_vl_change(routing, messages);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let located = |(s, block)| Some((node(s)?, block));
@@ -376,39 +383,45 @@ impl RoutingJob {
         };
         let before = self.previous_vls.as_ref();
         let conflicting_groups = self.groups.conflicting(replacement, &self.nodes, before);
-        let stages: Vec<Vec<(NodeIdx, u16)>> = match transition {
-            Transition::AnyOrder => Vec::new(),
-            Transition::Stages(stages) => {
+        let trees_if_aborted = match transition {
+            Transition::Stages(_) => transition::trees_in_all_phases(replacement, &routing.trees),
+            Transition::AnyOrder | Transition::Drain { .. } => None,
+        };
+        let order = match (transition, drained) {
+            (Transition::AnyOrder, None) => LftWriteOrder::Any,
+            (Transition::AnyOrder, Some(first)) => LftWriteOrder::Drain {
+                first: by_node(first),
+                later_stages: Vec::new(),
+            },
+            (Transition::Stages(stages), drained) => {
                 messages.push(EngineMessage::StagedUpdate {
                     stages: stages.len(),
                 });
                 let stages = stages.into_iter();
-                stages
+                let stages: Vec<Vec<(NodeIdx, u16)>> = stages
                     .map(|stage| stage.into_iter().filter_map(located).collect())
-                    .collect()
-            }
-            Transition::Drain { first, conflict } => {
-                messages.push(EngineMessage::DrainedUpdate(self.names.attach(conflict)));
-                let first = by_node(first);
-                let later_stages = Vec::new();
-                return (
-                    LftWriteOrder::Drain {
-                        first,
-                        later_stages,
+                    .collect();
+                match drained {
+                    None => LftWriteOrder::Stages(stages),
+                    Some(first) => LftWriteOrder::Drain {
+                        first: by_node(first),
+                        later_stages: stages,
                     },
-                    conflicting_groups,
-                );
+                }
+            }
+            (Transition::Drain { first, conflict }, _) => {
+                messages.push(EngineMessage::DrainedUpdate(self.names.attach(conflict)));
+                LftWriteOrder::Drain {
+                    first: by_node(first),
+                    later_stages: Vec::new(),
+                }
             }
         };
-        let order = match drained {
-            Some(first) => LftWriteOrder::Drain {
-                first: by_node(first),
-                later_stages: stages,
-            },
-            None if stages.is_empty() => LftWriteOrder::Any,
-            None => LftWriteOrder::Stages(stages),
-        };
-        (order, conflicting_groups)
+        LftWritePlan {
+            order,
+            conflicting_groups,
+            trees_if_aborted,
+        }
     }
 
     /// If VLs change on routes in use: the installed LFTs without these routes, so that no packet on its old VL is in a switch when the new

@@ -143,15 +143,19 @@ pub(super) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
             for lft in routing.tables.iter() {
                 digest.write_bytes(lft.entries());
             }
+            let writes = &routes.writes;
+            if let Some(trees) = &writes.trees_if_aborted {
+                let _written = write!(digest, "{trees:?}");
+            }
             write!(
                 digest,
                 "{} {:?} {:?} {:?} {} {:?} {:?}",
                 routing.engine,
                 routing.vl_plan,
                 routes.proof,
-                routes.order,
+                writes.order,
                 routes.sl_to_vl_first,
-                routes.conflicting_groups,
+                writes.conflicting_groups,
                 routes.messages
             )
         }

@@ -136,6 +136,11 @@ impl LftUpdate {
         self.drops_routes
     }
 
+    /// Whether the drain is not over: entries were removed, and no new ones written.
+    pub(crate) const fn is_dropping_routes(&self) -> bool {
+        self.drain.is_some()
+    }
+
     /// Tables are not written before `precondition` is met.
     pub(crate) const fn wait_for(&mut self, precondition: LftPrecondition) {
         self.precondition = precondition;
@@ -233,7 +238,7 @@ impl LftUpdate {
     }
 
     /// Leaves the remaining stages unwritten, because `port` rejected a write that they depend on. The installed tables neither loop nor
-    /// deadlock; links are armed, and the next sweep computes routes from them. If the update has only dropped routes of the routing in
+    /// deadlock; MFTs are written, links are armed, and the next sweep computes routes from them. If the update has only dropped routes of the routing in
     /// force, returns the tables before the drain, which have to be written back.
     pub(crate) fn abort(
         &mut self,

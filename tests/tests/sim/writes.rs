@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,10 +13,12 @@ use ferrosm_core::plan::routes::LftWriteOrder;
 use ferrosm_core::{Command, Input, LocalPortEvent, NodeIdx, Phase, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::mad::Status;
+use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_routing::Lft;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::net::MadEvent;
-use ferrosm_sim::oracle::{DeliveryFailure, Violation, judge_fabric};
+use ferrosm_sim::oracle::{DeliveryFailure, MulticastFault, Violation, judge_fabric};
+use ferrosm_tests::multicast_members::{Members, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 fn config_for(engine: &str, vls: u8) -> SmConfig {
@@ -79,7 +82,7 @@ fn before_staged_update(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages
     let Ok(routes) = &deferred.result else {
         return None;
     };
-    let stages = match &routes.order {
+    let stages = match &routes.writes.order {
         LftWriteOrder::Stages(stages) if stages.len() > 1 => stages.clone(),
         LftWriteOrder::Any | LftWriteOrder::Drain { .. } | LftWriteOrder::Stages(_) => return None,
     };
@@ -145,6 +148,64 @@ fn rejected_lft_block_delays_later_stages() {
     assert!(found >= 4, "only {found} staged updates");
 }
 
+/// A switch rejects all LFT blocks, so that a staged update is aborted in every sweep. Hosts that join groups meanwhile get multicast
+/// packets, and after no write can packets loop or deadlock.
+#[test]
+fn hosts_join_groups_while_a_staged_update_cannot_complete() {
+    let mut aborted = 0;
+    for (spec, from, to) in [
+        ("fat-tree:4", "sssp", "updn"),
+        ("fat-tree:4", "dfsssp", "dnup"),
+        ("fat-tree:6", "sssp", "minhop"),
+    ] {
+        let (_, stages) = before_staged_update(spec, from, to).expect("staged update");
+        let switches: BTreeSet<NodeIdx> = stages.iter().flatten().map(|(n, _)| *n).collect();
+        for n in switches {
+            let (mut lab, _) = before_staged_update(spec, from, to).expect("staged update");
+            let rejecting = switch_of(&lab, n);
+            let description = format!("{spec} from {from} to {to}, node {rejecting} rejects LFTs");
+            let fault = Faults::rejecting_sets_of(id::LFT, Status::BAD_FIELD);
+            lab.world.set_node_faults(rejecting, Some(fault));
+            let written = observe_table_writes(&mut lab);
+            let mut checks = 0;
+            let mut run = |lab: &mut Lab, seconds: u64| {
+                let until = lab.world.now() + Duration::from_secs(seconds);
+                run_with_checks(lab, &description, &written, &mut checks, |lab| {
+                    lab.world.now() >= until
+                });
+            };
+            let (mut members, all_hosts) = (Members::new(), hosts(&lab));
+            let join = |lab: &mut Lab, members: &mut Members, group: u8| {
+                for at in all_hosts.iter().skip(usize::from(group)).step_by(3) {
+                    let joined = members.join(lab, *at, plain(group), JoinState::FULL);
+                    joined.expect("joins");
+                }
+            };
+            release_job(&mut lab);
+            run(&mut lab, 1);
+            join(&mut lab, &mut members, 0);
+            run(&mut lab, 1);
+            assert_multicast(&lab, &members);
+            // Further sweeps try again.
+            run(&mut lab, 30);
+            let last = lab.last_report();
+            assert!(!last.is_clean(), "{description}");
+            let is_staged = |m: &EngineMessage| matches!(m, EngineMessage::StagedUpdate { .. });
+            aborted += usize::from(last.engine_messages.iter().any(is_staged));
+            join(&mut lab, &mut members, 1);
+            run(&mut lab, 1);
+            assert_multicast(&lab, &members);
+            lab.world.set_node_faults(rejecting, None);
+            run(&mut lab, 30);
+            assert!(lab.last_report().is_clean(), "{description}");
+            assert_eq!(lab.last_report().engine, to, "{description}");
+            assert_multicast(&lab, &members);
+            assert!(checks > 10, "{description}: {checks}");
+        }
+    }
+    assert!(aborted > 5, "{aborted}");
+}
+
 /// A switch rejects a block while the SM drops the routes that the next tables replace. The dropped routes are installed again when the
 /// sweep ends, also without light sweeps. While the switch rejects blocks, the SM tries again at increasing intervals.
 #[test]
@@ -168,7 +229,7 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
         let Ok(routes) = &lab.manager().deferred_jobs[0].result else {
             continue;
         };
-        let LftWriteOrder::Drain { first, .. } = &routes.order else {
+        let LftWriteOrder::Drain { first, .. } = &routes.writes.order else {
             continue;
         };
         let subnet = lab.manager().core().subnet();
@@ -327,17 +388,7 @@ fn no_deadlock_while_vls_change() {
         };
         let (first, vls) = name(engines[0]);
         let mut lab = bring_up(spec, &first, vls);
-        let written = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&written);
-        lab.world.observe(move |e| {
-            let attr = e.mad.attr_id();
-            if matches!(e.event, MadEvent::Sent)
-                && e.mad.method().is_response()
-                && (attr == id::LFT || attr == id::SL_TO_VL)
-            {
-                flag.store(true, Ordering::Relaxed);
-            }
-        });
+        let written = observe_table_writes(&mut lab);
         let mut checks = 0;
         for engine in &engines[1..] {
             let (engine, vls) = name(engine);
@@ -369,6 +420,27 @@ fn no_deadlock_while_vls_change() {
     }
 }
 
+fn assert_multicast(lab: &Lab, members: &Members) {
+    if let Err(error) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {error}", lab.repeat());
+    }
+}
+
+/// A flag that is set by each write of an LFT, MFT or SLtoVL table.
+fn observe_table_writes(lab: &mut Lab) -> Arc<AtomicBool> {
+    let written = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&written);
+    lab.world.observe(move |e| {
+        if matches!(e.event, MadEvent::Sent)
+            && e.mad.method().is_response()
+            && [id::LFT, id::MFT, id::SL_TO_VL].contains(&e.mad.attr_id())
+        {
+            flag.store(true, Ordering::Relaxed);
+        }
+    });
+    written
+}
+
 /// Runs until `done` and checks the fabric after each table write.
 fn run_with_checks(
     lab: &mut Lab,
@@ -390,7 +462,7 @@ fn run_with_checks(
                     Violation::Undelivered {
                         why: DeliveryFailure::Loop(_),
                         ..
-                    }
+                    } | Violation::Multicast(MulticastFault::Loop { .. })
                 );
                 let is_credit_loop = matches!(v, Violation::CreditLoop(_));
                 assert!(!loops && !is_credit_loop, "{description}: {v}");
