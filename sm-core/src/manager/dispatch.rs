@@ -223,9 +223,10 @@ impl SubnetManager {
                 }
             }
             SmpOp::SetVlArbitration(p, block) => {
-                with_ctx!(self, |ctx| self
-                    .vls
-                    .on_arbitration_written(ctx, p, block, outcome));
+                if let Some(TableUpdate { vls, .. }) = self.activity.table_update() {
+                    with_ctx!(self, |ctx| vls
+                        .on_arbitration_written(ctx, p, block, outcome));
+                }
             }
             SmpOp::PKeyTable(p, block) => {
                 with_ctx!(self, |ctx| partitions::on_block_read(

@@ -6,7 +6,7 @@ use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
-use super::activity::SweepPhase;
+use super::activity::{SweepPhase, TableUpdate};
 use crate::adoption::Adoption;
 use crate::deferred_reads::alias_guid_block;
 use crate::lids::LidTable;
@@ -18,7 +18,7 @@ use crate::smp::op::{PortSetting, SmpOp, SmpSpec};
 use crate::smp::{SmpTransaction, route};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 use crate::sweep::link_setup::wanted_port_info;
-use crate::vls::VlTables;
+use crate::vls::{ConfiguredTable, VlTables};
 
 impl SubnetManager {
     /// The MAD of a transaction's attempt; `None` if its target is no longer in the fabric.
@@ -61,17 +61,15 @@ impl SubnetManager {
             SmpOp::SetLft(n, block) => Some(self.routing.desired().get(n)?.block(block)),
             SmpOp::SetMft(n, at) => multicast::payload(&self.subnet, n, at),
             SmpOp::SetPortInfo(p, step) => self.port_set(p, step),
-            SmpOp::SetSlToVl(p, at) => self.vls.sl_to_vl_payload(&self.subnet, &self.cfg, p, at),
+            SmpOp::SetSlToVl(p, at) => {
+                let vls = &self.table_update()?.vls;
+                self.vls.sl_to_vl_payload(vls, p, at)
+            }
             SmpOp::SetVlArbitration(p, block) => {
-                self.vls
-                    .arbitration_payload(&self.subnet, &self.cfg, p, block)
+                let at = ConfiguredTable::Arbitration(p, block);
+                self.table_update()?.vls.sent(at)
             }
-            SmpOp::SetPKeyTable(p, block) => {
-                let SweepPhase::WriteTables(update) = &self.activity.sweep()?.phase else {
-                    return None;
-                };
-                update.partitions.payload(p, block)
-            }
+            SmpOp::SetPKeyTable(p, block) => self.table_update()?.partitions.payload(p, block),
             SmpOp::SetGuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();
                 alias_guid_block(&self.subnet, aliases, p, block)
@@ -89,6 +87,14 @@ impl SubnetManager {
             | SmpOp::SlToVl(..)
             | SmpOp::VlArbitration(..)
             | SmpOp::PKeyTable(..) => None,
+        }
+    }
+
+    fn table_update(&self) -> Option<&TableUpdate> {
+        if let SweepPhase::WriteTables(update) = &self.activity.sweep()?.phase {
+            Some(update)
+        } else {
+            None
         }
     }
 

@@ -57,6 +57,17 @@ pub(crate) struct VlTables {
 pub(crate) struct VlUpdate {
     /// The epoch of these tables is persisted, or about to be.
     has_epoch: bool,
+    /// The data of Sets of tables that depend on the configuration, which may change before the response.
+    sent: BTreeMap<ConfiguredTable, [u8; 64]>,
+}
+
+/// A table that depends on the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ConfiguredTable {
+    /// SLtoVLMappingTable of a CA or router port.
+    SlToVl(PortRef),
+    /// A block of VLArbitrationTable.
+    Arbitration(PortRef, u8),
 }
 
 impl VlTables {
@@ -110,7 +121,7 @@ impl VlTables {
             if node.vl_fingerprint == Some(fingerprint) {
                 continue;
             }
-            let missing = missing_tables(plan, ctx.fabric, ctx.cfg, n);
+            let missing = missing_tables(plan, ctx.fabric, ctx.cfg, n, update);
             let is_complete = missing.is_empty();
             any |= !is_complete;
             self.write_tables(ctx, update, missing);
@@ -145,30 +156,16 @@ impl VlTables {
     /// The data of a Set of an SLtoVLMappingTable.
     pub(crate) fn sl_to_vl_payload(
         &self,
-        fabric: &Subnet,
-        cfg: &SmConfig,
+        update: &VlUpdate,
         p: PortRef,
         at: SlToVlSelector,
     ) -> Option<[u8; 64]> {
-        let plan = self.plan.as_ref()?;
-        if fabric.get(p.node)?.is_switch() {
-            plan.switch_map(p.node, at)
-        } else {
-            plan.end_port_map(fabric, p, cfg)
+        match at {
+            SlToVlSelector::EndPort(_) => update.sent(ConfiguredTable::SlToVl(p)),
+            SlToVlSelector::Pair(..) | SlToVlSelector::Output(_) => {
+                self.plan.as_ref()?.switch_map(p.node, at)
+            }
         }
-    }
-
-    /// The data of a Set of a block of VLArbitrationTable.
-    pub(crate) fn arbitration_payload(
-        &self,
-        fabric: &Subnet,
-        cfg: &SmConfig,
-        p: PortRef,
-        block: u8,
-    ) -> Option<[u8; 64]> {
-        let blocks = self.plan.as_ref()?.arbitration(fabric, p, cfg);
-        let mut blocks = blocks.into_iter();
-        blocks.find_map(|(b, table)| (b == block).then_some(table))
     }
 
     /// The write of an SLtoVLMappingTable succeeded or failed.
@@ -183,7 +180,7 @@ impl VlTables {
             on_sl_to_vl_failed(ctx, p, outcome);
             return;
         }
-        let desired = self.sl_to_vl_payload(ctx.fabric, ctx.cfg, p, at);
+        let desired = self.sl_to_vl_payload(update, p, at);
         let is_for_all_inputs = matches!(at, SlToVlSelector::Output(_));
         let accepted = outcome.data().zip(desired);
         let accepted = accepted.filter(|(data, wanted)| data[..8] == wanted[..8]);
@@ -208,10 +205,17 @@ impl VlTables {
             // The switch reports that it accepts tables for all inputs, but does not: each pair of ports gets its own.
             node.rejects_optimized_sl_to_vl = true;
             if let Some(plan) = &self.plan {
-                let missing = missing_tables(plan, ctx.fabric, ctx.cfg, p.node);
+                let missing = missing_tables(plan, ctx.fabric, ctx.cfg, p.node, update);
                 self.write_tables(ctx, update, missing);
             }
         }
+    }
+}
+
+impl VlUpdate {
+    /// The data of a Set.
+    pub(crate) fn sent(&self, table: ConfiguredTable) -> Option<[u8; 64]> {
+        self.sent.get(&table).copied()
     }
 
     /// The write of a block of VLArbitrationTable succeeded or failed.
@@ -222,10 +226,10 @@ impl VlTables {
         block: u8,
         outcome: &SmpOutcome,
     ) {
-        let desired = self.arbitration_payload(ctx.fabric, ctx.cfg, p, block);
-        match outcome.check_set(id::VL_ARBITRATION, desired) {
+        let sent = self.sent(ConfiguredTable::Arbitration(p, block));
+        match outcome.check_set(id::VL_ARBITRATION, sent) {
             Ok(()) => {
-                if let Some((table, port)) = desired.zip(ctx.fabric.port_mut(p)) {
+                if let Some((table, port)) = sent.zip(ctx.fabric.port_mut(p)) {
                     port.vl_arbitration.insert(block, table);
                 }
             }
@@ -301,8 +305,14 @@ pub(crate) fn nodes_with_uncertain_tables(fabric: &Subnet) -> Vec<NodeGuid> {
     without.map(|node| node.info.node_guid).collect()
 }
 
-/// Sets of a node's tables that are not known to be in place.
-fn missing_tables(plan: &FabricVlPlan, fabric: &Subnet, cfg: &SmConfig, n: NodeIdx) -> Vec<SmpOp> {
+/// Sets of a node's tables that are not known to be in place. Adds their data to `update`.
+fn missing_tables(
+    plan: &FabricVlPlan,
+    fabric: &Subnet,
+    cfg: &SmConfig,
+    n: NodeIdx,
+    update: &mut VlUpdate,
+) -> Vec<SmpOp> {
     let Some(node) = fabric.get(n) else {
         return Vec::new();
     };
@@ -331,6 +341,7 @@ fn missing_tables(plan: &FabricVlPlan, fabric: &Subnet, cfg: &SmConfig, n: NodeI
         if let Some(table) = plan.end_port_map(fabric, p, cfg)
             && is_missing(&at, &table)
         {
+            update.sent.insert(ConfiguredTable::SlToVl(p), table);
             missing.push(SmpOp::SetSlToVl(p, at));
         }
         let last_known = node
@@ -339,6 +350,8 @@ fn missing_tables(plan: &FabricVlPlan, fabric: &Subnet, cfg: &SmConfig, n: NodeI
             .map(|port| &port.vl_arbitration);
         for (block, table) in plan.arbitration(fabric, p, cfg) {
             if last_known.is_none_or(|known| !known.contains(&(block, table))) {
+                let at = ConfiguredTable::Arbitration(p, block);
+                update.sent.insert(at, table);
                 missing.push(SmpOp::SetVlArbitration(p, block));
             }
         }

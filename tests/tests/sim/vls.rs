@@ -4,7 +4,7 @@
 #![allow(clippy::expect_used, reason = "test helpers")]
 
 use ferrosm_core::{Command, Input, PortRef, RestoredState, SmConfig};
-use ferrosm_mad::attr::SlToVl;
+use ferrosm_mad::attr::{SlToVl, id};
 use ferrosm_mad::ids::{PortNum, Vl};
 use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_sim::oracle::{Expectations, SettingFault, Violation, judge_fabric};
@@ -57,10 +57,28 @@ fn same_lfts_on_one_vl_have_a_credit_loop() {
     assert!(lab.verdict(&on_sl_0).is_err());
 }
 
+/// The configuration changes while VL tables are written: responses are compared with what was sent.
+#[test]
+fn reload_during_writes_of_vl_tables_rejects_none() {
+    let mut lab = Lab::with("torus:5,5,1", 7, config_for("lash"));
+    lab.until("writes of VL arbitration tables", 600, |lab| {
+        lab.world.fabric().all_counters().sets(id::VL_ARBITRATION) > 10
+    });
+    let cfg = SmConfig {
+        max_operational_vls: 2,
+        ..config_for("lash")
+    };
+    let sm = lab.sm;
+    lab.world
+        .with_sm(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now))
+        .expect("ferrosm SM");
+    let report = lab.next_sweep(600);
+    assert!(report.is_clean(), "{report:?}");
+}
+
 /// A second full sweep does not write unchanged VL tables.
 #[test]
 fn unchanged_vl_tables_are_written_once() {
-    use ferrosm_mad::attr::id;
     let mut lab = bring_up("torus:5,5,1", "lash");
     let sets = |lab: &Lab| {
         let counts = lab.last_report().smps;
@@ -103,7 +121,6 @@ fn each_input_output_pair_has_its_own_sl_to_vl_table() {
 /// arrive after bring-up. A second full sweep reads and writes no VL table.
 #[test]
 fn foreign_vl_tables_are_overwritten() {
-    use ferrosm_mad::attr::id;
     for (spec, engine, vl) in [
         ("torus:4,4,1", "updn", 15),
         ("torus:4,4,1", "updn", 3),
