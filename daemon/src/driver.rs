@@ -103,7 +103,7 @@ pub struct Driver<P, S> {
     control: mpsc::Receiver<Control>,
     /// Commands of clients; `None` without a control socket, or after it is closed.
     requests: Option<mpsc::Receiver<CommandRequest>>,
-    jobs: JoinSet<RoutingJobResult>,
+    jobs: JoinSet<Option<RoutingJobResult>>,
     sa_server: Option<SaServer>,
     /// Tickets of the store that are durable.
     durable: Option<Arc<DurabilityTracker>>,
@@ -495,9 +495,10 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         Ok(())
     }
 
-    fn on_job(&mut self, done: Result<RoutingJobResult, tokio::task::JoinError>) {
+    fn on_job(&mut self, done: Result<Option<RoutingJobResult>, tokio::task::JoinError>) {
         match done {
-            Ok(computed) => {
+            Ok(None) => {}
+            Ok(Some(computed)) => {
                 if let Ok(routes) = &computed.result {
                     // Prepares the next incremental reroute while the tables are written.
                     let run = Arc::clone(&routes.run);

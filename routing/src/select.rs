@@ -328,7 +328,7 @@ impl Attempts<'_, '_> {
                     let is_done = passed.iter().any(|(routing, _)| routing.engine == engine);
                     let share = if passed.is_empty() && i + 1 == candidates.len() {
                         // Without any other routing, the last engine must finish.
-                        WorkBudget::unlimited()
+                        WorkBudget::unlimited().abandoned_with(budget)
                     } else {
                         let is_last = i + 1 == candidates.len();
                         budget.share(if is_last { 100 } else { SHARE_PERCENT })
@@ -345,7 +345,7 @@ impl Attempts<'_, '_> {
 
     /// The first routing that passes. Its work counts against the budget, but is not limited by it.
     fn first(&mut self, engines: &[&str], stage: &Stage<'_>) -> Option<Verified> {
-        let work = WorkBudget::limited(u64::MAX - 1);
+        let work = WorkBudget::limited(u64::MAX - 1).abandoned_with(self.request.budget);
         let verified = engines
             .iter()
             .find_map(|engine| self.attempt(engine, stage, &work));
@@ -374,6 +374,9 @@ impl Attempts<'_, '_> {
     ) -> Result<Verified, RejectReason> {
         let engine =
             engine_by_name(name).ok_or_else(|| RouteError::UnknownEngine(name.to_owned()))?;
+        if budget.is_abandoned() {
+            return Err(RouteError::Budget.into());
+        }
         let request = self.request.with_budget(budget);
         let request = stage
             .vls

@@ -34,6 +34,7 @@ pub struct WorkBudget {
     limit: u64,
     spent: AtomicU64,
     token: Option<CancelToken>,
+    abandoned: Option<CancelToken>,
 }
 
 impl Default for WorkBudget {
@@ -50,6 +51,7 @@ impl WorkBudget {
             limit: u64::MAX,
             spent: AtomicU64::new(0),
             token: None,
+            abandoned: None,
         }
     }
 
@@ -60,6 +62,7 @@ impl WorkBudget {
             limit,
             spent: AtomicU64::new(0),
             token: None,
+            abandoned: None,
         }
     }
 
@@ -70,6 +73,30 @@ impl WorkBudget {
             token: Some(token),
             ..self
         }
+    }
+
+    /// The same limit, with a token that also cancels work without a limit, because no result is needed.
+    #[must_use]
+    pub fn with_abandoned(self, abandoned: CancelToken) -> Self {
+        Self {
+            abandoned: Some(abandoned),
+            ..self
+        }
+    }
+
+    /// The same limit, with the token of [`Self::with_abandoned`] of another budget.
+    pub(crate) fn abandoned_with(self, other: &Self) -> Self {
+        Self {
+            abandoned: other.abandoned.clone(),
+            ..self
+        }
+    }
+
+    /// Whether no result is needed.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned
+            .as_ref()
+            .is_some_and(CancelToken::is_cancelled)
     }
 
     /// A separate budget of `percent` of the remaining units, with the same token. It reserves nothing: the caller adds the
@@ -85,13 +112,14 @@ impl WorkBudget {
             },
             spent: AtomicU64::new(0),
             token: self.token.clone(),
+            abandoned: self.abandoned.clone(),
         }
     }
 
     /// Adds units.
     ///
     /// # Errors
-    /// The limit is exceeded, or the token is cancelled.
+    /// The limit is exceeded, or a token is cancelled.
     pub fn spend(&self, units: u64) -> Result<(), BudgetExceeded> {
         if self.limit < u64::MAX {
             self.spent.fetch_add(units, Ordering::Relaxed);
@@ -119,10 +147,14 @@ impl WorkBudget {
         }
     }
 
-    /// Whether the limit is exceeded or the token is cancelled.
+    /// Whether the limit is exceeded or a token is cancelled.
     #[must_use]
     pub fn is_exceeded(&self) -> bool {
-        self.spent() > self.limit || self.token.as_ref().is_some_and(CancelToken::is_cancelled)
+        let is_cancelled = |token: &Option<CancelToken>| {
+            let token = token.as_ref();
+            token.is_some_and(CancelToken::is_cancelled)
+        };
+        self.spent() > self.limit || is_cancelled(&self.token) || is_cancelled(&self.abandoned)
     }
 
     /// Units counted so far; 0 without a limit.
@@ -153,6 +185,20 @@ mod tests {
         token.cancel();
         assert_eq!(share.check(), Err(BudgetExceeded));
         assert_eq!(budget.check(), Err(BudgetExceeded));
+    }
+
+    #[test]
+    fn abandoned_work_ends_without_a_limit() {
+        let token = CancelToken::default();
+        let budget = WorkBudget::limited(10).with_abandoned(token.clone());
+        let others = [
+            budget.share(50),
+            WorkBudget::unlimited().abandoned_with(&budget),
+        ];
+        assert!(others.iter().all(|other| other.check().is_ok()));
+        token.cancel();
+        assert!(others.iter().all(|other| other.check().is_err()));
+        assert!(budget.is_abandoned() && budget.check().is_err());
     }
 
     #[test]

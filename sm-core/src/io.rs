@@ -190,7 +190,7 @@ pub enum Output {
     },
     /// Reply to SA queries from this view ([`crate::sa::answer`]); with `None`, drop them.
     Publish(Option<Arc<View>>),
-    /// Run [`RoutingJob::run`] on any thread and pass the result to [`Input::RoutingComputed`].
+    /// Run [`RoutingJob::run`] on any thread and pass the result, if any, to [`Input::RoutingComputed`].
     Compute(Box<RoutingJob>),
     /// Persist these changes of records, and report it with [`Input::Persisted`]. Replies that depend on them wait for that, and so do
     /// writes to devices if [`RecordUpdate::precedes_device_writes`].

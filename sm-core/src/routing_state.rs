@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_mad::time::Instant;
-use ferrosm_routing::{Proof, RerouteCache, Routing, TreeConstraint, VerifiedRun};
+use ferrosm_routing::{CancelToken, Proof, RerouteCache, Routing, TreeConstraint, VerifiedRun};
 
 use crate::config::SmConfig;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
@@ -92,8 +92,8 @@ pub(crate) struct RoutingState {
     start: RoutingStart,
     /// What the current job started from, and the minimum for the next; [`RoutingStart::Incremental`] once its routing is in force.
     job_start: RoutingStart,
-    /// The ID of the current job.
-    job: Option<u64>,
+    /// The ID of the current job, and the token that abandons it.
+    job: Option<(u64, CancelToken)>,
     /// Jobs so far.
     jobs: u64,
     /// The result of the current job, until the sweep takes it.
@@ -287,13 +287,13 @@ impl RoutingState {
         cfg: &SmConfig,
     ) -> RoutingJob {
         self.jobs += 1;
-        self.job = Some(self.jobs);
         // A job whose routing did not come into force passes its start to the next one.
         self.job_start = core::mem::take(&mut self.start).max(self.job_start);
         let last = self.installed.as_ref();
         let (id, start) = (self.jobs, self.job_start);
         let mut job = RoutingJob::new(id, fabric, lids, cfg, last, &self.desired, start);
         job.generation = self.configuration;
+        self.job = Some((id, job.abandoned.clone()));
         job
     }
 
@@ -302,15 +302,17 @@ impl RoutingState {
         self.installed.is_none() && self.job_start == RoutingStart::Incremental
     }
 
-    /// Discards the current job.
+    /// Abandons the current job.
     pub(crate) fn cancel_job(&mut self) {
-        self.job = None;
+        if let Some((_, abandoned)) = self.job.take() {
+            abandoned.cancel();
+        }
         self.result = None;
     }
 
     /// Takes the result of the current job; that of a cancelled one is dropped.
     pub(crate) fn on_computed(&mut self, computed: RoutingJobResult) {
-        if self.job == Some(computed.id) {
+        if self.job.as_ref().is_some_and(|(id, _)| *id == computed.id) {
             self.job = None;
             self.result = Some(computed);
         }
@@ -370,5 +372,25 @@ impl RoutingState {
         let messages = self.engine.messages.iter();
         report.engine_messages.extend(messages.cloned());
         report.proof.clone_from(&self.engine.proof);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The SM abandons a job: it ends without a result.
+    #[test]
+    fn abandoned_job_has_no_result() {
+        let mut routing = RoutingState::default();
+        let begin = |routing: &mut RoutingState| {
+            let cfg = SmConfig::default();
+            routing.begin_job(&Subnet::default(), &LidPlan::default(), &cfg)
+        };
+        let abandoned = begin(&mut routing);
+        assert!(abandoned.run().is_some());
+        routing.cancel_job();
+        assert!(abandoned.run().is_none());
+        assert!(begin(&mut routing).run().is_some());
     }
 }

@@ -111,8 +111,10 @@ impl Bench {
                         let computed = job.run();
                         self.routing += start.elapsed();
                         let now = self.now();
-                        self.sm
-                            .handle(Input::RoutingComputed(Box::new(computed)), now);
+                        if let Some(computed) = computed {
+                            self.sm
+                                .handle(Input::RoutingComputed(Box::new(computed)), now);
+                        }
                     }
                     Output::Event(Event::SweepCompleted(r)) => report = Some(*r),
                     Output::Persist { seq, .. } | Output::PersistView { seq, .. } => {

@@ -353,7 +353,9 @@ impl HostedSm for Sm {
             match self.core.poll_output()? {
                 Output::Send(mad) => return Some(mad),
                 Output::Compute(job) => {
-                    let computed = job.run();
+                    let Some(computed) = job.run() else {
+                        continue;
+                    };
                     if self.defers_routing_jobs {
                         self.deferred_jobs.push(computed);
                     } else {

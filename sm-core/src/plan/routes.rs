@@ -52,6 +52,8 @@ pub struct RoutingJob {
     pub budget: Duration,
     /// Stops the comparison of engines; the result is the best routing found so far.
     pub cancel: CancelToken,
+    /// Stops the job, because the SM no longer needs its result.
+    pub(crate) abandoned: CancelToken,
     /// The operator's routing hints, resolved in this fabric.
     pub hints: Hints,
     /// Warnings about hints that could not be resolved.
@@ -240,6 +242,7 @@ impl RoutingJob {
             vls: cfg.routing_vls,
             budget: cfg.routing_budget,
             cancel: CancelToken::default(),
+            abandoned: CancelToken::default(),
             hints,
             hint_warnings,
             names: names.into_iter().collect(),
@@ -255,10 +258,18 @@ impl RoutingJob {
     }
 
     /// Computes and verifies tables. Takes about [`Self::budget`] with automatic choice of the engine; a configured engine is not limited.
+    /// `None` if the SM abandoned the job meanwhile.
     #[must_use]
-    pub fn run(&self) -> RoutingJobResult {
+    pub fn run(&self) -> Option<RoutingJobResult> {
+        let computed = self.compute();
+        (!self.abandoned.is_cancelled()).then_some(computed)
+    }
+
+    fn compute(&self) -> RoutingJobResult {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
-        let budget = WorkBudget::limited(work_units(self.budget)).with_token(self.cancel.clone());
+        let budget = WorkBudget::limited(work_units(self.budget))
+            .with_token(self.cancel.clone())
+            .with_abandoned(self.abandoned.clone());
         let request = RoutingRequest::new(&self.topology)
             .with_previous(&self.previous)
             .with_hints(&self.hints)

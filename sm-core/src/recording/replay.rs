@@ -4,6 +4,7 @@ use core::fmt;
 use std::collections::BTreeMap;
 
 use ferrosm_mad::time::Instant;
+use ferrosm_routing::CancelToken;
 
 use super::digest::{OutputDigest, digest_of_result};
 use super::entry::{Entry, Outputs, RecordedInput, RecordingStart};
@@ -214,7 +215,9 @@ impl<'a> Replay<'a> {
             };
             on_output(self.now, &output);
             self.digest.add(&output);
-            if let Output::Compute(job) = output {
+            if let Output::Compute(mut job) = output {
+                // The result was computed before the SM abandoned the job.
+                job.abandoned = CancelToken::default();
                 self.jobs.insert(job.id, job);
             }
         }
@@ -244,10 +247,10 @@ impl<'a> Replay<'a> {
                 })))
             }
             RecordedInput::RoutingComputed { job, digest } => {
-                let unknown =
-                    || self.damaged(format!("result of routing job {job}, which is unknown"));
-                let computed = self.jobs.get(&job).ok_or_else(unknown)?.run();
-                self.jobs.remove(&job);
+                let computed = self.jobs.remove(&job).and_then(|job| job.run());
+                let computed = computed.ok_or_else(|| {
+                    self.damaged(format!("result of routing job {job}, which is unknown"))
+                })?;
                 if digest_of_result(&computed) != digest {
                     let (entry, now) = (self.entry, self.now);
                     return Err(ReplayError::RoutingDiffers { entry, job, now });
