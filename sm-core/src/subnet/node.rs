@@ -311,6 +311,15 @@ impl Node {
             && port.is_some_and(|port| port.known && port.quarantine.is_none())
     }
 
+    /// End ports that were discovered and are quarantined.
+    pub fn quarantined_end_ports(&self) -> impl Iterator<Item = &Port> {
+        let is_end_port = |(number, _): &(usize, &Port)| self.is_switch() == (*number == 0);
+        let end_ports = self.ports.iter().enumerate().filter(is_end_port);
+        end_ports
+            .map(|(_, port)| port)
+            .filter(|port| port.known && port.quarantine.is_some())
+    }
+
     /// Numbers of the physical ports.
     pub fn physical_ports(&self) -> impl Iterator<Item = PortNum> + use<> {
         (1..=self.info.num_ports).map(PortNum)

@@ -48,6 +48,8 @@ pub struct KnownLids<'a> {
     pub confirmed_lids: &'a ConfirmedLids,
     /// All end ports in the fabric, also those that get no LIDs now.
     pub present: BTreeSet<PortGuid>,
+    /// LIDs of quarantined ports that may use them.
+    pub quarantined: Vec<(Lid, Lmc)>,
     /// The highest LID that every switch can forward.
     pub highest: Lid,
 }
@@ -76,7 +78,9 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
     let other_demands = || demands.iter().filter(|d| !d.is_own);
     let is_map_of_other_subnet =
         other_demands().next().is_some() && !other_demands().any(|d| map.contains_key(&d.guid));
-    if policy != LidPolicy::Reassign {
+    if policy == LidPolicy::Reassign {
+        occupy(&mut space, &known.quarantined);
+    } else {
         // The map first, then reservations of absent ports, so that present LIDs do not override them.
         let present: BTreeSet<PortGuid> = demands.iter().map(|d| d.guid).collect();
         let absent = |confirmed: bool| {
@@ -116,6 +120,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             .into_iter()
             .partition(|(guid, _)| is_map_of_other_subnet || confirmed_lids.foreign.contains(guid));
         reserve(&mut space, &mut after, &own);
+        occupy(&mut space, &known.quarantined);
         for (i, (slot, demand)) in assigned.iter_mut().zip(demands).enumerate() {
             let current = demand.current;
             if slot.is_none() && current.is_unicast() {
@@ -179,6 +184,13 @@ fn reserve(space: &mut LidSpace, map: &mut LidMap, absent: &[(PortGuid, (Lid, Lm
             space.take(*lid, 1 << lmc.0);
             map.insert(*guid, (*lid, *lmc));
         }
+    }
+}
+
+/// Takes LIDs that are in use by ports that get none.
+fn occupy(space: &mut LidSpace, lids: &[(Lid, Lmc)]) {
+    for (lid, lmc) in lids {
+        space.take_range(*lid, 1 << lmc.0);
     }
 }
 
@@ -252,6 +264,13 @@ impl LidSpace {
     fn take(&mut self, base: Lid, count: usize) {
         let first = usize::from(base.0);
         self.taken[first..first + count].fill(true);
+    }
+
+    /// Takes those LIDs of a range that can be assigned.
+    fn take_range(&mut self, base: Lid, count: usize) {
+        let first = usize::from(base.0);
+        let range = self.taken.iter_mut().skip(first).take(count);
+        range.for_each(|taken| *taken = true);
     }
 
     fn release(&mut self, base: Lid, count: usize) {

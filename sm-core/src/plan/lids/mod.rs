@@ -77,6 +77,15 @@ fn assignment_order(subnet: &Subnet) -> Vec<PortRef> {
     ports
 }
 
+/// LIDs of Active end ports that are quarantined: the ports may use them until they lose their links.
+fn quarantined_lids(subnet: &Subnet) -> Vec<(Lid, Lmc)> {
+    let nodes = subnet.nodes().map(|(_, node)| node);
+    let quarantined = nodes.flat_map(Node::quarantined_end_ports);
+    let active = quarantined.filter(|port| port.state() == PortState::Active);
+    let lids = active.map(|port| (port.info().lid, port.info().lmc));
+    lids.filter(|(lid, _)| lid.is_unicast()).collect()
+}
+
 /// Ports whose LIDs in the map this SM has confirmed on the device while master. For absent ports only these entries are certain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfirmedLids {
@@ -151,6 +160,7 @@ pub fn plan(
         confirmed_lids,
         // Includes switches whose SwitchInfo was not read.
         present: end_ports.map(|port| port.guid).collect(),
+        quarantined: quarantined_lids(subnet),
         highest: highest_lid(subnet),
     };
     let assigned = assign(&demands, &known, policy);
@@ -179,6 +189,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::report::QuarantineReason;
 
     /// A switch with `has.len()` CAs whose ports have the LIDs in `has`; the SM is at the first.
     fn star(has: &[u16]) -> Subnet {
@@ -435,6 +446,30 @@ mod tests {
         let grown = plan_with(&taken, &ConfirmedLids::default());
         assert_eq!(lid_of(&grown, 1000), Some(Lid(9)));
         assert_ne!(lid_of(&grown, 1), Some(Lid(8)));
+    }
+
+    /// An Active port with the GUID of another port is quarantined, and retains its LIDs: no other port gets them.
+    #[test]
+    fn lid_of_a_quarantined_active_port_is_not_assigned() {
+        for policy in [LidPolicy::Map, LidPolicy::Reassign] {
+            let mut subnet = star(&[6, 0, 0]);
+            let ca = subnet.node_by_guid(NodeGuid(3)).unwrap();
+            let port = subnet.port_mut(PortRef::new(ca, PortNum(1))).unwrap();
+            let mut info = port.info();
+            (info.port_state, info.lmc) = (PortState::Active, Lmc(1));
+            (info.lid, port.guid) = (Lid(2), PortGuid(1));
+            port.raw = info.encode().into();
+            port.quarantine = Some(Box::new(QuarantineReason::DuplicatePortGuid(PortGuid(1))));
+            let (map, confirmed, cfg) = <(LidMap, ConfirmedLids, SmConfig)>::default();
+            let plan = plan(&subnet, &map, &confirmed, &cfg, policy);
+            let mut lids: Vec<u16> = plan.lids.iter().map(|(_, lid, _)| lid.0).collect();
+            lids.sort_unstable();
+            let expected = match policy {
+                LidPolicy::Reassign => [1, 4, 5],
+                LidPolicy::Map | LidPolicy::ActivePorts => [1, 4, 6],
+            };
+            assert_eq!(lids, expected, "{policy:?}");
+        }
     }
 
     #[test]
