@@ -10,7 +10,6 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::{
     Command, Event, Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, Progress,
     ReplicaEvent, RoutingJobResult, SmConfig, SubnetManager,
@@ -19,6 +18,7 @@ use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
+use ferrosm_recording::RecordedManager;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};

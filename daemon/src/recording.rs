@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 
-use ferrosm_core::recording::RecordingSink;
+use ferrosm_recording::RecordingSink;
 use tracing::warn;
 
 use crate::cli::SmArgs;

@@ -18,7 +18,6 @@
 //! | [`commands`] | the operator's commands and their replies |
 //! | `manager` | the phases of a sweep, which configure the fabric |
 //! | [`records`] | persisted state, as records |
-//! | [`recording`] | recording of inputs, and replay |
 //! | `link_rates` | degraded links |
 //! | [`lid_map`], [`location`] | shared values |
 //! | [`io`], [`config`], [`event`], [`report`] | the interface |
@@ -32,7 +31,6 @@ mod ctx;
 mod deferred_reads;
 mod desired_lfts;
 pub mod event;
-mod fnv;
 pub mod io;
 mod keys;
 pub mod lid_map;
@@ -45,7 +43,6 @@ mod multicast;
 mod outbox;
 mod partitions;
 pub mod plan;
-pub mod recording;
 pub mod records;
 pub mod report;
 mod routing_state;

@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferrosm_core::recording::{RecordedManager, RecordingSink};
 use ferrosm_core::{Event, RestoredState, SmConfig, SubnetManager};
 use ferrosm_mad::time::Instant;
+use ferrosm_recording::{RecordedManager, RecordingSink};
 
 thread_local! {
     static LINES: RefCell<Option<String>> = const { RefCell::new(None) };

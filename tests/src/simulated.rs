@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use ferrosm_core::event::Observation;
 use ferrosm_core::plan::routes::RoutingJobResult;
-use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::records::{RecordKind, RecordRestorer};
 use ferrosm_core::{
     CommandId, CommandReply, DurabilityEvent, Event, Input, LoadedReplica, Output, Persisted,
@@ -19,6 +18,7 @@ use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{MadHeader, MadIn, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_recording::RecordedManager;
 use ferrosm_sa::View;
 use ferrosm_sa::view::persist::ViewSnapshot;
 use ferrosm_sim::fabric::Fabric;

@@ -3,8 +3,8 @@
 use core::fmt::Write;
 
 use ferrosm_core::Output;
-use ferrosm_core::recording::{Ending, Replay};
 use ferrosm_mad::time::Instant;
+use ferrosm_recording::{Ending, Replay};
 
 use crate::cli::ReplayArgs;
 use crate::failure::Failure;

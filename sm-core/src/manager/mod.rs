@@ -212,13 +212,7 @@ impl SubnetManager {
 
     /// Enables replication of the records. `timeout`: longest time until a batch is acknowledged, or a standby is reported to have lost its
     /// replica.
-    #[must_use]
-    pub const fn with_replication(mut self, timeout: Duration) -> Self {
-        self.enable_replication(timeout);
-        self
-    }
-
-    pub(crate) const fn enable_replication(&mut self, timeout: Duration) {
+    pub const fn enable_replication(&mut self, timeout: Duration) {
         self.out.set_replication_timeout(timeout);
         self.mastership.enable_replication();
     }

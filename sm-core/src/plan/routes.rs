@@ -257,6 +257,11 @@ impl RoutingJob {
         &self.nodes
     }
 
+    /// Afterwards [`Self::run`] returns a result even if the SM abandons the job.
+    pub fn detach(&mut self) {
+        self.abandoned = CancelToken::default();
+    }
+
     /// Computes and verifies tables. Takes about [`Self::budget`] with automatic choice of the engine; a configured engine is not limited.
     /// `None` if the SM abandoned the job meanwhile.
     #[must_use]

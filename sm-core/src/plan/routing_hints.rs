@@ -7,16 +7,16 @@ mod file_tables;
 mod guid_index;
 mod warning;
 
-use core::fmt::Write;
+use core::hash::Hasher;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::SwitchIdx;
 use ferrosm_routing::hints::{Hints, TorusHint, TorusSeed};
 use ferrosm_routing::vl_plan::SLS;
+use fnv::FnvHasher;
 use serde::{Deserialize, Serialize};
 
-use crate::fnv::Fnv1a;
 pub use guid_index::GuidIndex;
 pub use warning::HintWarning;
 
@@ -58,10 +58,10 @@ impl GuidHints {
         if self.is_empty() {
             return 0;
         }
-        let mut fnv = Fnv1a::default();
-        // Formatting cannot fail. If another version formats hints differently, routes are computed once more.
-        let _written = write!(fnv, "{self:?}");
-        fnv.value().max(1)
+        // If another version formats hints differently, routes are computed once more.
+        let mut digest = FnvHasher::default();
+        digest.write(format!("{self:?}").as_bytes());
+        digest.finish().max(1)
     }
 }
 

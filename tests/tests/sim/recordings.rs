@@ -1,6 +1,6 @@
 //! Recordings of SM runs replay to the same outputs. Replay detects differences, corruption and truncation.
 
-use ferrosm_core::recording::{Ending, Replay, ReplayError};
+use ferrosm_recording::{Ending, Replay, ReplayError};
 use ferrosm_tests::masters::{self, FIRST_SEED_HOSTS, FIRST_SEED_PHASES};
 use ferrosm_tests::recording::record_managers;
 use ferrosm_tests::swarm::{self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, Mode};

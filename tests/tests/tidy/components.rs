@@ -1,5 +1,4 @@
-//! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components together; `recording` wraps the
-//! manager from outside.
+//! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components together.
 //!
 //! A component is a type of the crate that is a field of `SubnetManager`, of its `Sweep` or of the state of a phase, except the values that
 //! components share ([`SHARED`]). Code under `#[cfg(test)]` does not count.
@@ -138,8 +137,7 @@ pub(crate) fn violations(src: &Path) -> Vec<String> {
     assert!(components.len() > 10, "{components:?}");
     let mut results = Vec::new();
     for (path, file) in &files {
-        // A recorded manager wraps the manager, as a driver does.
-        if path.starts_with("manager") || path.starts_with("recording") {
+        if path.starts_with("manager") {
             continue;
         }
         let shown = path.display();

@@ -4,15 +4,11 @@ use core::fmt;
 use std::collections::BTreeMap;
 
 use ferrosm_mad::time::Instant;
-use ferrosm_routing::CancelToken;
 
-use super::digest::{OutputDigest, digest_of_result};
-use super::entry::{Entry, Outputs, RecordedInput, RecordingStart};
-use super::{ENTRY_HEADER, MAGIC, VERSION};
-use crate::fnv::Fnv1a;
-use crate::io::{Input, LoadedReplica, Output, ReplicaEvent};
-use crate::manager::SubnetManager;
-use crate::plan::routes::RoutingJob;
+use crate::digest::{OutputDigest, digest_of_result, hash};
+use crate::entry::{Entry, Outputs, RecordedInput, RecordingStart};
+use crate::{ENTRY_HEADER, MAGIC, VERSION};
+use ferrosm_core::{Input, LoadedReplica, Output, ReplicaEvent, RoutingJob, SubnetManager};
 
 /// The end of a recording whose outputs were all reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,7 +213,7 @@ impl<'a> Replay<'a> {
             self.digest.add(&output);
             if let Output::Compute(mut job) = output {
                 // The result was computed before the SM abandoned the job.
-                job.abandoned = CancelToken::default();
+                job.detach();
                 self.jobs.insert(job.id, job);
             }
         }
@@ -274,7 +270,7 @@ fn read_entry(recording: &[u8], offset: usize) -> Result<Option<(Entry, usize)>,
         return Ok(None);
     };
     let (payload, digest) = payload;
-    if Fnv1a::hash(payload) != digest {
+    if hash(payload) != digest {
         return Err("checksum does not match".to_owned());
     }
     let (entry, rest) = postcard::take_from_bytes(payload).map_err(|e| e.to_string())?;

@@ -4,19 +4,18 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest::digest_of_result;
-use super::restored::RecordedRestored;
-use crate::config::SmConfig;
-use crate::io::Input;
+use crate::digest::digest_of_result;
+use crate::restored::RecordedRestored;
+use ferrosm_core::{Input, SmConfig};
 
 /// An entry.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Entry<I = Input> {
+pub(crate) enum Entry<I = Input> {
     /// The start of the SM: the first entry.
     Start(Box<RecordingStart>),
-    /// [`crate::SubnetManager::with_replication`].
+    /// [`ferrosm_core::SubnetManager::enable_replication`].
     Replication(Duration),
-    /// [`crate::SubnetManager::handle`].
+    /// [`ferrosm_core::SubnetManager::handle`].
     Input {
         /// Outputs since the last input.
         before: Outputs,
@@ -29,33 +28,33 @@ pub(super) enum Entry<I = Input> {
 
 /// The initial state of the SM.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct RecordingStart {
+pub(crate) struct RecordingStart {
     /// Version of the program that recorded.
-    pub(super) program: String,
+    pub(crate) program: String,
     /// Description of the run.
-    pub(super) source: String,
-    pub(super) now_ns: u64,
-    pub(super) cfg: SmConfig,
-    pub(super) restored: RecordedRestored,
+    pub(crate) source: String,
+    pub(crate) now_ns: u64,
+    pub(crate) cfg: SmConfig,
+    pub(crate) restored: RecordedRestored,
 }
 
 /// Outputs before an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Outputs {
+pub(crate) struct Outputs {
     /// Polls since the last input, those that returned nothing included.
-    pub(super) polls: u32,
+    pub(crate) polls: u32,
     /// Digest of all outputs since the start.
-    pub(super) digest: u64,
+    pub(crate) digest: u64,
 }
 
 /// An [`Input`]. `I` is `&Input` to serialise and `Input` to deserialise.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum RecordedInput<I> {
+pub(crate) enum RecordedInput<I> {
     /// The input itself.
     Whole(I),
     /// [`Input::RoutingComputed`]: replay computes the result again and compares its digest.
     RoutingComputed { job: u64, digest: u64 },
-    /// [`crate::ReplicaEvent::Loaded`].
+    /// [`ferrosm_core::ReplicaEvent::Loaded`].
     ReplicaLoaded {
         load: u64,
         complete: Option<bool>,
@@ -64,8 +63,8 @@ pub(super) enum RecordedInput<I> {
 }
 
 impl<'a> RecordedInput<&'a Input> {
-    /// An input other than [`crate::ReplicaEvent::Loaded`].
-    pub(super) fn new(input: &'a Input) -> Self {
+    /// An input other than [`ferrosm_core::ReplicaEvent::Loaded`].
+    pub(crate) fn new(input: &'a Input) -> Self {
         if let Input::RoutingComputed(computed) = input {
             Self::RoutingComputed {
                 job: computed.id,

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use ferrosm_mad::ids::NodeGuid;
 use serde::{Deserialize, Serialize};
 
-use crate::records::routing::RoutingRecord;
-use crate::records::{RecordKey, RecordRestorer, RestoredState};
-use crate::sa::View;
-use crate::sa::view::persist::{self, NodeRecordKind, ViewSaver, ViewSnapshot};
+use ferrosm_core::records::routing::RoutingRecord;
+use ferrosm_core::records::{RecordKey, RecordRestorer, RestoredState};
+use ferrosm_sa::View;
+use ferrosm_sa::view::persist::{self, NodeRecordKind, ViewSaver, ViewSnapshot};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct RecordedRestored {
+pub(crate) struct RecordedRestored {
     /// Keys and values, except those of the view.
     records: Vec<(Vec<u8>, Vec<u8>)>,
     view: Option<RecordedView>,
@@ -45,14 +45,14 @@ impl RecordedRestored {
 
     /// The recorded form of a value, and the value that replay restores from it, from which the recorded SM must start as well. The
     /// restored value lacks nodes with duplicate GUIDs: a view in memory may contain them, records do not.
-    pub(super) fn with_replayed(restored: RestoredState) -> (Self, RestoredState) {
+    pub(crate) fn with_replayed(restored: RestoredState) -> (Self, RestoredState) {
         let recorded = Self::new(&restored);
         let replayed = recorded.clone().restore().unwrap_or(restored);
         (recorded, replayed)
     }
 
     /// The value; the error names the invalid record.
-    pub(super) fn restore(self) -> Result<RestoredState, String> {
+    pub(crate) fn restore(self) -> Result<RestoredState, String> {
         let mut restorer = RecordRestorer::new(0);
         for (key, value) in &self.records {
             let key = RecordKey::from_bytes(key).ok_or("a record without a key")?;
@@ -104,7 +104,7 @@ impl RecordedView {
 }
 
 /// All records of a view, in order.
-pub(super) fn for_each_record(
+pub(crate) fn for_each_record(
     view: &Arc<View>,
     take: &mut dyn FnMut(persist::ViewRecordUpdate<'_>),
 ) {

@@ -1,32 +1,70 @@
 //! Digests of outputs and of routing results. They are the same on every machine for the same version of the program.
 
-use core::fmt::Write;
+use core::fmt::{self, Write};
+use core::hash::Hasher;
 use std::sync::Arc;
 
 use ferrosm_mad::mad::{Address, MadOut};
 
-use super::restored::for_each_record;
-use crate::fnv::Fnv1a;
-use crate::io::Output;
-use crate::plan::routes::RoutingJobResult;
-use crate::sa::View;
-use crate::sa::view::persist;
+use crate::restored::for_each_record;
+use ferrosm_core::{Output, RoutingJobResult};
+use ferrosm_sa::View;
+use ferrosm_sa::view::persist;
+use fnv::FnvHasher;
+
+/// FNV-1a of bytes and text. It detects differences, not forgery.
+#[derive(Default)]
+struct Digest(FnvHasher);
+
+impl Digest {
+    fn write_bytes(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0.write(&number.to_le_bytes());
+    }
+
+    fn value(&self) -> u64 {
+        self.0.finish()
+    }
+}
+
+impl Write for Digest {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write_bytes(text.as_bytes());
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#018x}", self.value())
+    }
+}
+
+/// The digest of `bytes`.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    let mut digest = Digest::default();
+    digest.write_bytes(bytes);
+    digest.value()
+}
 
 /// A running digest of outputs: MADs, records and views by their bytes, events by their fields.
 #[derive(Debug, Default)]
-pub(super) struct OutputDigest {
-    digest: Fnv1a,
+pub(crate) struct OutputDigest {
+    digest: Digest,
     /// The last view, which is usually both published and persisted.
     view: Option<(Arc<View>, u64)>,
 }
 
 impl OutputDigest {
     /// The digest of all outputs so far.
-    pub(super) const fn value(&self) -> u64 {
+    pub(crate) fn value(&self) -> u64 {
         self.digest.value()
     }
 
-    pub(super) fn add(&mut self, output: &Output) {
+    pub(crate) fn add(&mut self, output: &Output) {
         match output {
             Output::Send(MadOut { to, mad }) => {
                 self.add_tag(0);
@@ -101,7 +139,7 @@ impl OutputDigest {
         self.digest.write_bytes(&[tag]);
     }
 
-    fn add_text(&mut self, text: core::fmt::Arguments<'_>) {
+    fn add_text(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a digest cannot fail.
         let _written = self.digest.write_fmt(text);
     }
@@ -121,7 +159,7 @@ impl OutputDigest {
 }
 
 fn digest_of_view(view: &Arc<View>) -> u64 {
-    let mut digest = Fnv1a::default();
+    let mut digest = Digest::default();
     for_each_record(view, &mut |change| match change {
         persist::ViewRecordUpdate::Put(guid, part, bytes) => {
             digest.write_u64(guid.0);
@@ -135,8 +173,8 @@ fn digest_of_view(view: &Arc<View>) -> u64 {
 }
 
 /// A digest of the result of a routing job: tables, VLs, write order and messages, or the failure.
-pub(super) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
-    let mut digest = Fnv1a::default();
+pub(crate) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
+    let mut digest = Digest::default();
     let _written = match &computed.result {
         Ok(routes) => {
             let routing = &routes.run.routing;

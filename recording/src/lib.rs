@@ -25,14 +25,12 @@ use core::time::Duration;
 
 use ferrosm_mad::time::Instant;
 
-use crate::config::SmConfig;
-use crate::fnv::Fnv1a;
-use crate::io::{Input, LoadedReplica, Output, ReplicaEvent};
-use crate::manager::SubnetManager;
-use crate::records::RestoredState;
-use crate::sa::registry::snapshot::RegistrySnapshot;
 use digest::OutputDigest;
 use entry::{Entry, Outputs, RecordedInput, RecordingStart};
+use ferrosm_core::{
+    Input, LoadedReplica, Output, ReplicaEvent, RestoredState, SmConfig, SubnetManager,
+};
+use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use restored::RecordedRestored;
 
 pub use replay::{Ending, Replay, ReplayError};
@@ -114,10 +112,10 @@ impl RecordedManager {
         self.recorder.is_some()
     }
 
-    /// As [`SubnetManager::with_replication`].
+    /// As [`SubnetManager::enable_replication`].
     #[must_use]
     pub fn with_replication(mut self, timeout: Duration) -> Self {
-        self.manager = self.manager.with_replication(timeout);
+        self.manager.enable_replication(timeout);
         if let Some(recorder) = &mut self.recorder {
             recorder.append(&Entry::Replication(timeout));
         }
@@ -194,7 +192,7 @@ impl Recorder {
         self.append(&entry);
     }
 
-    const fn take_outputs(&mut self) -> Outputs {
+    fn take_outputs(&mut self) -> Outputs {
         Outputs {
             polls: core::mem::replace(&mut self.polls, 0),
             digest: self.digest.value(),
@@ -223,7 +221,7 @@ fn frame(payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(ENTRY_HEADER + payload.len());
     let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     bytes.extend_from_slice(&len.to_le_bytes());
-    bytes.extend_from_slice(&Fnv1a::hash(payload).to_le_bytes());
+    bytes.extend_from_slice(&digest::hash(payload).to_le_bytes());
     bytes.extend_from_slice(payload);
     bytes
 }
