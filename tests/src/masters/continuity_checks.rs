@@ -4,9 +4,9 @@
 //! Continuity begins when a host and its master have been in a correct state for a second. It extends to the next term
 //! if the new master has every record of its predecessor, which has ceased to be master. It ends when reregistration
 //! is justified: the host's link went down, the master cannot have the acknowledged records, another master wrote to
-//! the host's port, or MADs were lost and the master has seen the host leave. These conditions are read from devices
-//! and from the replication that this harness performs; only the master's knowledge of a host under MAD loss is read
-//! from its view.
+//! the host's port, or the host was partitioned or MADs were lost, and the master has seen the host leave. These
+//! conditions are read from devices and from the replication that this harness performs; only the master's knowledge
+//! of such a host is read from its view.
 //!
 //! A host that is partitioned from its master remains continuous only if the records that the next master has loaded
 //! still contain the host.
@@ -229,7 +229,8 @@ impl HostContinuity {
             .id
             .and_then(|id| sim.lab.world.sm(id)?.persisted_view.as_ref());
         let guid = fabric.port_guid(at);
-        if self.lossy && view.is_none_or(|view| view.by_guid(guid).is_none()) {
+        let may_be_removed = self.lossy || self.cut_off;
+        if may_be_removed && view.is_none_or(|view| view.by_guid(guid).is_none()) {
             self.reset();
         }
     }
