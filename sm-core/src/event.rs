@@ -20,7 +20,7 @@ use crate::sa::registry::multicast::MlidExhaustion;
 
 pub use about_sm::{AboutSm, SmLocation};
 pub use key_violation::KeyViolation;
-pub use local_change::LocalChange;
+pub use local_change::LocalChangeReport;
 pub(crate) use local_change::flags_of;
 pub use observation::{LocalSweepReasons, Observation, ViewMismatch, WriteFailure};
 pub use removal::NodeRemovalReason;
@@ -107,7 +107,7 @@ pub enum Event {
         /// Traps 256 to 259: the packet that was dropped.
         violation: Option<KeyViolation>,
         /// Trap 144: what changed.
-        change: Option<LocalChange>,
+        change: Option<LocalChangeReport>,
     },
     /// Every engine rejected the fabric; the installed tables stay in force.
     RoutingFailed(RoutingFailure),

@@ -17,7 +17,7 @@ use ferrosm_mad::smp;
 use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
-use crate::event::{KeyViolation, LocalChange, flags_of};
+use crate::event::{KeyViolation, LocalChangeReport, flags_of};
 use crate::io::Event;
 use crate::keys::reported_key;
 use crate::location::Location;
@@ -158,7 +158,7 @@ impl TrapMonitor {
             change: (number == TrapNumber::LocalChange).then(|| {
                 let details = LocalChangeDetails::decode(&notice.data_details);
                 let port = at.and_then(|p| ctx.fabric.port(p)).filter(|p| p.known);
-                LocalChange::new(&details, port.map(|port| port.info().capability_mask))
+                LocalChangeReport::new(&details, port.map(|port| port.info().capability_mask))
             }),
         });
         let is_storm = self.is_storm(number.0, lid, port, ctx.now);

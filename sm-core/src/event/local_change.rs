@@ -6,14 +6,14 @@ use ferrosm_mad::attr::{CapMask, LocalChangeDetails};
 
 /// A change that a node or port reports by trap 144.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LocalChange {
+pub struct LocalChangeReport {
     /// ChangeFlags; 0 if only CapabilityMask changed.
     flags: u16,
     /// Whether IsSM was set or cleared; `None` if neither, or unknown.
     runs_sm: Option<bool>,
 }
 
-impl LocalChange {
+impl LocalChangeReport {
     /// What a trap reports. `known` is CapabilityMask of the port when it was last read.
     pub(crate) fn new(details: &LocalChangeDetails, known: Option<CapMask>) -> Self {
         let runs_sm = |mask: CapMask| mask.has(CapMask::IS_SM);
@@ -36,7 +36,7 @@ pub(crate) const fn flags_of(change: &LocalChangeDetails) -> u16 {
     }
 }
 
-impl fmt::Display for LocalChange {
+impl fmt::Display for LocalChangeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NAMES: [(u16, &str); 6] = [
             (LocalChangeDetails::NODE_DESCRIPTION, "NodeDescription"),
@@ -73,7 +73,7 @@ mod tests {
                 capability_mask: CapMask(mask),
                 ..LocalChangeDetails::default()
             };
-            LocalChange::new(&details, known).to_string()
+            LocalChangeReport::new(&details, known).to_string()
         };
         let sm = CapMask::IS_SM;
         assert_eq!(text(1, 0, None), "NodeDescription change");
