@@ -107,7 +107,7 @@ const fn advice(command: ClientCommand, reason: Reason) -> &'static str {
             "The log of the service has the result of each engine; `ferrosm route` tries others offline."
         }
         Reason::NotHandedOver => {
-            "Check the priority and the state of the other SMs, then run the command again."
+            "Start a standby, or check priority and state of the other SMs, then run the command again."
         }
         Reason::NotFullyUp => {
             "All other ports carry data. Resolve these problems, then run the command again."

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ferrosm_core::event::NoLinkReason;
 use ferrosm_core::plan::partitions::Partitions;
 use ferrosm_core::plan::routing_hints::GuidHints;
-use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::{Event, Problem, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::GidPrefix;
 use ferrosm_mad::transport::umad::LocalPort;
@@ -170,6 +170,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         bar: terminal.bar(),
         log,
         engine: "",
+        problems: Vec::new(),
     };
     let result = runtime.block_on(async {
         let (control, control_inbox) = mpsc::channel(16);
@@ -293,6 +294,8 @@ struct ServiceShell {
     log: log::Handle,
     /// The engine of the last routed sweep; empty before it.
     engine: &'static str,
+    /// The problems of the last sweep, and those found since.
+    problems: Vec<Problem>,
 }
 
 /// The result of a service.
@@ -304,6 +307,9 @@ impl Shell for ServiceShell {
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
         let role = sm.role();
         self.metrics.event(&event, role);
+        if let Event::ProblemFound(problem) = &event {
+            self.problems.push(problem.clone());
+        }
         match &event {
             Event::SweepCompleted(report) => {
                 self.bar.clear();
@@ -312,7 +318,8 @@ impl Shell for ServiceShell {
                     capture.set_local_lid(sm.subnet().lid(local));
                 }
                 if !self.options.once {
-                    log::event(&event, role);
+                    log::sweep(report, &self.problems, role);
+                    self.problems.clone_from(&report.problems);
                 }
                 if let Err(e) = self.sweep_done(report, sm) {
                     if self.options.once {
@@ -614,4 +621,43 @@ fn once_result(report: &SweepReport, role: SmState) -> Result<(), Failure> {
         ),
         report::problem_lines(&report.problems).join("\n  "),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_core::plan::messages::EngineMessage;
+    use ferrosm_core::plan::partitions::{Enforcement, Partition};
+
+    use super::*;
+
+    #[test]
+    fn partitions_are_named_up_to_a_limit() {
+        let partitions = |count: u16| {
+            let list = (1..=count).map(|number| Partition {
+                name: format!("p{number}"),
+                number,
+                ..Partition::default()
+            });
+            Partitions::new(list.collect(), Enforcement::Off, false).unwrap()
+        };
+        assert_eq!(partition_names(&Partitions::default()), "Default");
+        assert_eq!(partition_names(&partitions(1)), "Default, p1");
+        let many = partition_names(&partitions(20));
+        assert!(many.starts_with("Default, p20, p19, "), "{many}");
+        assert!(many.ends_with(" and 13 more"), "{many}");
+    }
+
+    #[test]
+    fn change_of_the_engine_has_a_reason() {
+        let mut report = SweepReport {
+            engine: "updn",
+            ..SweepReport::default()
+        };
+        let default = reason_for_engine(&report);
+        assert_eq!(default, "the first engine of routing.engines works");
+        // Other messages are no reason.
+        let other = EngineMessage::StagedUpdate { stages: 2 };
+        report.engine_messages.push(other);
+        assert_eq!(reason_for_engine(&report), default);
+    }
 }

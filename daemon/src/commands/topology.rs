@@ -113,7 +113,7 @@ impl Shell for DiscoveryShell {
         match &event {
             Event::SweepCompleted(done) => {
                 self.bar.clear();
-                log::log_problems(done);
+                log::log_problems(&done.problems, &[]);
                 ControlFlow::Break(Ok(FabricView::from_subnet(sm.subnet())))
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(

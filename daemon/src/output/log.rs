@@ -60,7 +60,7 @@ pub fn init(settings: &LogSettings, terminal: &Terminal) -> Handle {
 pub fn event(event: &Event, role: SmState) {
     match event {
         Event::PhaseStarted(phase) => debug!(%phase, "phase started"),
-        Event::SweepCompleted(report) => sweep(report, role),
+        Event::SweepCompleted(report) => sweep(report, &[], role),
         Event::ProblemFound(found) => problem(found),
         Event::LocalPortUnusable(why) => warn!(reason = %why, "local port unusable"),
         Event::LocalPortUsable(port) => info!(%port, "local port usable"),
@@ -189,8 +189,14 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
         ElectionNotice::ManagedSubnetRefused => error!(reason, "takeover refused"),
         ElectionNotice::IgnoredSmGone(sm) => info!(%sm, port, peer, "ignored SM gone"),
         ElectionNotice::SecondMaster(sm) => warn!(%sm, port, peer, "second master found"),
-        ElectionNotice::MasterPollMissed { master, limit } => {
-            let takeover = format!("after {limit} unanswered polls in succession");
+        ElectionNotice::MasterResponds(sm) => info!(%sm, port, peer, "master responds again"),
+        ElectionNotice::MasterPollMissed {
+            master,
+            limit,
+            interval,
+        } => {
+            let every = interval.as_secs_f64();
+            let takeover = format!("after {limit} unanswered polls, one every {every} s");
             warn!(sm = %master, port, peer, unanswered_polls = 1, takeover, "master did not respond");
         }
         ElectionNotice::HandoverNotTaken(_)
@@ -249,7 +255,8 @@ fn observation(observation: &Observation) {
     }
 }
 
-fn sweep(r: &SweepReport, role: SmState) {
+/// Logs a sweep. A local sweep logs only problems that are not in `last`, the report of the sweep before.
+pub fn sweep(r: &SweepReport, last: &[Problem], role: SmState) {
     let severe = r.num_severe();
     let engine = Some(r.engine).filter(|engine| !engine.is_empty());
     info!(
@@ -306,12 +313,14 @@ fn sweep(r: &SweepReport, role: SmState) {
     for (phase, took) in &r.phases {
         debug!(%phase, took_ms = super::json::sweep::ms(*took), "phase complete");
     }
-    log_problems(r);
+    let known = if r.local { last } else { &[] };
+    log_problems(&r.problems, known);
 }
 
-/// Logs the problems of a sweep.
-pub fn log_problems(r: &SweepReport) {
-    let (listed, suppressed) = report::first_problems(&r.problems);
+/// Logs problems that are not known.
+pub fn log_problems(problems: &[Problem], known: &[Problem]) {
+    let new = problems.iter().filter(|p| !known.contains(p));
+    let (listed, suppressed) = report::first_problems(new);
     for found in listed {
         problem(found);
     }

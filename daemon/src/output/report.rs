@@ -144,11 +144,13 @@ pub fn render(report: &SweepReport, role: SmState) -> String {
 
 /// Problems, then notes: at most [`PROBLEMS_MAX`], and the number of the others.
 #[must_use]
-pub fn first_problems(problems: &[Problem]) -> (Vec<&Problem>, usize) {
-    let mut sorted: Vec<_> = problems.iter().collect();
+pub fn first_problems<'a>(
+    problems: impl IntoIterator<Item = &'a Problem>,
+) -> (Vec<&'a Problem>, usize) {
+    let mut sorted: Vec<_> = problems.into_iter().collect();
     sorted.sort_by_key(|p| !p.kind.is_severe());
+    let suppressed = sorted.len().saturating_sub(PROBLEMS_MAX);
     sorted.truncate(PROBLEMS_MAX);
-    let suppressed = problems.len() - sorted.len();
     (sorted, suppressed)
 }
 

@@ -69,45 +69,48 @@ pub enum Observation {
 pub struct LocalSweepReasons {
     /// Switches that report changed ports.
     pub changed_switches: usize,
+    /// Switches that did not respond, or rejected a write.
+    pub failed_switches: usize,
     /// Ports with a link behind which no device responds.
     pub silent_ports: usize,
-    /// Switches and ports that did not respond, or may have changed since they were read.
-    pub unverified: usize,
+    /// Ports that did not respond, rejected a write, or may have changed since they were read.
+    pub unverified_ports: usize,
     /// The routes do not fit the fabric any more.
     pub outdated_routes: bool,
 }
 
 impl fmt::Display for LocalSweepReasons {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            changed_switches,
-            silent_ports,
-            unverified,
-            outdated_routes,
-        } = *self;
-        let mut reasons = Vec::new();
-        match changed_switches {
-            0 => {}
-            1 => reasons.push("1 switch reports changed ports".to_owned()),
-            n => reasons.push(format!("{n} switches report changed ports")),
-        }
-        match silent_ports {
-            0 => {}
-            1 => reasons.push("no response from the device behind 1 port".to_owned()),
-            n => reasons.push(format!("no response from devices behind {n} ports")),
-        }
-        match unverified {
-            0 => {}
-            1 => reasons.push(
-                "1 switch or port did not respond, or may have changed since it was read"
-                    .to_owned(),
+        let counted = [
+            (self.changed_switches, "switch", "es", "with changed ports"),
+            (
+                self.failed_switches,
+                "switch",
+                "es",
+                "without response, or with a rejected write",
             ),
-            n => reasons.push(format!(
-                "{n} switches or ports did not respond, or may have changed since they were read"
-            )),
-        }
-        if outdated_routes {
-            reasons.push("routes are outdated".to_owned());
+            (
+                self.silent_ports,
+                "port",
+                "s",
+                "with a device that does not respond",
+            ),
+            (
+                self.unverified_ports,
+                "port",
+                "s",
+                "to read again after an error or a change",
+            ),
+        ];
+        let counted = counted.into_iter().filter(|(n, ..)| *n > 0);
+        let mut reasons: Vec<String> = counted
+            .map(|(n, noun, plural, what)| {
+                let ending = if n == 1 { "" } else { plural };
+                format!("{n} {noun}{ending} {what}")
+            })
+            .collect();
+        if self.outdated_routes {
+            reasons.push("outdated routes".to_owned());
         }
         f.write_str(&reasons.join("; "))
     }
@@ -226,5 +229,25 @@ impl fmt::Display for ViewMismatch {
                 "the SM's own port is linked to another port than when it was saved"
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_of_a_local_sweep_are_listed_with_their_numbers() {
+        let reasons = LocalSweepReasons {
+            changed_switches: 1,
+            failed_switches: 0,
+            silent_ports: 4,
+            unverified_ports: 0,
+            outdated_routes: true,
+        };
+        assert_eq!(
+            reasons.to_string(),
+            "1 switch with changed ports; 4 ports with a device that does not respond; outdated routes"
+        );
     }
 }

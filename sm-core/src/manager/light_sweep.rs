@@ -49,12 +49,12 @@ impl SubnetManager {
         let changed_switches = self.schedule.rereads().switches.len();
         let check_all = self.schedule.finish_light_sweep(self.now, interval);
         let rereads = self.schedule.rereads();
-        let unverified = rereads.switches.len() - changed_switches + rereads.ports.len();
         let silent_ports = self.silent_ports();
         let reasons = LocalSweepReasons {
             changed_switches,
+            failed_switches: rereads.switches.len() - changed_switches,
             silent_ports: silent_ports.len(),
-            unverified,
+            unverified_ports: rereads.ports.len(),
             outdated_routes: self.routing.is_stale(),
         };
         for p in silent_ports {

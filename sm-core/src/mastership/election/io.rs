@@ -1,6 +1,7 @@
 //! Inputs and outputs of an [`Election`](super::Election).
 
 use core::fmt;
+use core::time::Duration;
 
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
@@ -324,7 +325,11 @@ pub enum ElectionNotice {
         master: PortGuid,
         /// Consecutive polls without a response after which this SM starts discovery and takes over.
         limit: u8,
+        /// Interval of polls.
+        interval: Duration,
     },
+    /// The polled master responds again.
+    MasterResponds(PortGuid),
     /// The SM is still starting, or its replica is incomplete.
     SuccessorNotReady(PortGuid),
     /// No other SM takes part in the election.
@@ -359,6 +364,7 @@ impl ElectionNotice {
             | Self::SecondMaster(g)
             | Self::LowerMasterRemains(g)
             | Self::MasterPollMissed { master: g, .. }
+            | Self::MasterResponds(g)
             | Self::IgnoredSmGone(g)
             | Self::SuccessorNotReady(g) => Some(*g),
             Self::ManagedSubnetRefused | Self::NoOtherSm { .. } | Self::NoSuccessor => None,
@@ -389,10 +395,16 @@ impl fmt::Display for ElectionNotice {
             Self::ManagedSubnetRefused => f.write_str(
                 "subnet configured by an SM that does not respond, takeover refused by sm.refuse-managed-subnet",
             ),
-            Self::MasterPollMissed { master, limit } => write!(
+            Self::MasterPollMissed {
+                master,
+                limit,
+                interval,
+            } => write!(
                 f,
-                "master {master} did not respond to 1 poll; takeover after {limit} unanswered polls in succession"
+                "master {master} did not respond to 1 poll; takeover after {limit} unanswered polls, one every {} s",
+                interval.as_secs_f64()
             ),
+            Self::MasterResponds(g) => write!(f, "master {g} responds again"),
             Self::SuccessorNotReady(g) => {
                 write!(f, "SM {g} is starting or its replica is incomplete")
             }

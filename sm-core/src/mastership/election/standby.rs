@@ -39,6 +39,10 @@ impl Election {
             return;
         };
         if peer.is_master() {
+            if polled.missed > 0 {
+                let responds = ElectionNotice::MasterResponds(peer.guid);
+                out.push(Decision::Notice(responds));
+            }
             *polled = PolledSm::new(peer.guid);
             if !outranks {
                 // The master may not know this SM.
@@ -98,9 +102,11 @@ impl Election {
             self.restart_discovery(reason, out);
         } else if polled.missed == 1 {
             let (master, limit) = (polled.guid, allowed);
+            let interval = self.settings.interval_for(master);
             out.push(Decision::Notice(ElectionNotice::MasterPollMissed {
                 master,
                 limit,
+                interval,
             }));
         }
     }

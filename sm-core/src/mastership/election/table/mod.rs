@@ -228,27 +228,40 @@ fn cell(before: &str, e: &Election, outputs: &[Decision]) -> String {
     }
 }
 
-/// The first missed poll of the master is reported, further ones are not.
+/// The first missed poll of the master is reported, further ones are not; and the next response.
 #[test]
-fn first_missed_poll_is_reported_once() {
-    let mut e = Election::new(ME, ElectionSettings::default());
-    let _ = e.step(Instant::START, scanned(&[other(HIGHER, SmState::Master)]));
-    let mut miss = || {
-        let (guid, paths) = (OTHER, 1);
-        e.step(
-            Instant::START,
-            ElectionInput::PollUnanswered { guid, paths },
-        )
-    };
+fn first_missed_poll_and_next_response_are_reported() {
+    let settings = ElectionSettings::default();
     let missed = ElectionNotice::MasterPollMissed {
         master: OTHER,
-        limit: 5,
+        limit: settings.missed_polls,
+        interval: settings.poll_interval,
     };
-    assert!(miss().contains(&Decision::Notice(missed)));
-    for _ in 0..3 {
-        assert!(!miss().iter().any(|d| matches!(d, Decision::Notice(_))));
+    let mut e = Election::new(ME, settings);
+    let master = other(HIGHER, SmState::Master);
+    let _ = e.step(Instant::START, scanned(&[master]));
+    let miss = |e: &mut Election| {
+        let (guid, paths) = (OTHER, 1);
+        let input = ElectionInput::PollUnanswered { guid, paths };
+        e.step(Instant::START, input)
+    };
+    let respond = |e: &mut Election| e.step(Instant::START, ElectionInput::SmInfoReceived(master));
+    assert_eq!(respond(&mut e), []);
+    for _ in 0..2 {
+        assert!(miss(&mut e).contains(&Decision::Notice(missed)));
+        for _ in 0..3 {
+            let notices = miss(&mut e);
+            let mut notices = notices.iter();
+            assert!(!notices.any(|d| matches!(d, Decision::Notice(_))));
+        }
+        let responds = ElectionNotice::MasterResponds(OTHER);
+        assert_eq!(respond(&mut e), [Decision::Notice(responds)]);
+        assert_eq!(respond(&mut e), []);
     }
-    assert!(miss().contains(&Decision::Sweep));
+    for _ in 0..4 {
+        let _ = miss(&mut e);
+    }
+    assert!(miss(&mut e).contains(&Decision::Sweep));
 }
 
 #[test]
