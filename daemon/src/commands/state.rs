@@ -16,13 +16,14 @@ use crate::output::progress::Terminal;
 use crate::output::{self, json, log, state, table};
 use crate::state::{StateDir, StateInspection, export, restore, unix_s};
 
+const IMPORT_WHILE_STOPPED: &str = "A subnet manager reads its state only when it starts: stop the service, import, and start it again.";
 /// Most errors of a file that are reported.
 const ERRORS_MAX: usize = 20;
 
 /// Runs the command.
 ///
 /// # Errors
-/// Another process uses the directory, or a file is invalid or cannot be read or written.
+/// Another process uses the directory of an import, or a file is invalid or cannot be read or written.
 pub fn run(args: &StateArgs) -> Result<(), Failure> {
     let path = match &args.state_dir {
         Some(path) => path.clone(),
@@ -58,7 +59,8 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
                 level: "info".to_owned(),
             };
             let _ = log::init(&settings, &Terminal::detect());
-            import(&mut StateDir::open(&path)?, &batch, &from, *replace)
+            let mut dir = StateDir::open_or(&path, IMPORT_WHILE_STOPPED)?;
+            import(&mut dir, &batch, &from, *replace)
         }
     }
 }
@@ -70,10 +72,12 @@ fn show(inspection: &StateInspection, as_json: bool) -> Result<(), Failure> {
     let age_s = unix_s(now).saturating_sub(written);
     let document = state::Document::new(sequence, age_s, &restored, &invalid);
     if as_json {
-        output::print(&json::pretty(&document))
-    } else {
-        output::print(&document.render())
+        return output::print(&json::pretty(&document));
     }
+    let user = inspection
+        .user()
+        .map(|user| format!("in use by {user}; saved so far:\n"));
+    output::print(&(user.unwrap_or_default() + &document.render()))
 }
 
 fn export(inspection: &StateInspection, file: Option<&Path>) -> Result<(), Failure> {

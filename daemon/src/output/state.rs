@@ -171,8 +171,8 @@ impl Document {
         let members: usize = self.groups.iter().map(|g| g.members.len()).sum();
         let sums = [
             count(self.lids.len(), "port with LIDs", "ports with LIDs"),
-            count(self.groups.len(), "group", "groups"),
-            count(members, "member", "members"),
+            count(self.groups.len(), "multicast group", "multicast groups"),
+            count(members, "member of groups", "members of groups"),
             count(self.services.len(), "service", "services"),
             count(self.subscriptions.len(), "subscription", "subscriptions"),
             count(self.aliases.len(), "alias GUID", "alias GUIDs"),

@@ -1,6 +1,7 @@
 //! Read-only access to a state directory, for `ferrosm state show` and `export`.
 //!
-//! The records are those that a start would restore. An unreadable store is an error and stays in place; only a start renames it.
+//! The records are those that a start would restore. A running subnet manager is not disturbed: a copy of its store is read. An unreadable
+//! store is an error and stays in place; only a start renames it.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -8,8 +9,9 @@ use std::path::Path;
 
 use ferrosm_core::records::RecordKey;
 
+use super::read_only::{read_in_use, read_unused};
 use super::store::{self, StoreContents, StoreError};
-use super::{LOCK, in_use, is_view_record};
+use super::{LOCK, is_view_record, lock_holder};
 use crate::failure::Failure;
 
 /// Contents of a state directory.
@@ -18,18 +20,32 @@ pub struct StateInspection {
     records: Vec<(RecordKey, Box<[u8]>)>,
     last_batch: (u64, u64),
     damage: Vec<String>,
+    user: Option<String>,
 }
 
 impl StateInspection {
-    /// Reads a directory that no process uses.
+    /// Reads a directory.
     ///
     /// # Errors
-    /// Another process uses it, or a file cannot be read.
+    /// A file cannot be read.
     pub fn open(dir: &Path) -> Result<Self, Failure> {
-        let _lock = lock(dir)?;
-        let contents =
-            store::read_only(dir).map_err(|e| read_failure(&dir.join(store::FILE), &e))?;
-        Ok(Self::from_contents(contents))
+        let lock = lock(dir)?;
+        let failure = |e| read_failure(&dir.join(store::FILE), &e);
+        let (contents, user) = match lock {
+            DirLock::InUse => {
+                let user = lock_holder(dir);
+                let contents = read_in_use(dir).map_err(failure)?;
+                (contents.ok_or_else(|| busy(&user))?, Some(user))
+            }
+            DirLock::Held(_) | DirLock::NoFile => (read_unused(dir).map_err(failure)?, None),
+        };
+        Ok(Self::from_contents(contents, user))
+    }
+
+    /// The process that uses the directory, such as `ferrosm (PID 7)`; `None` for none.
+    #[must_use]
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
     }
 
     /// All records, ordered by key.
@@ -50,7 +66,7 @@ impl StateInspection {
         &self.damage
     }
 
-    fn from_contents(contents: StoreContents) -> Self {
+    fn from_contents(contents: StoreContents, user: Option<String>) -> Self {
         let mut records = contents.records;
         if !contents.damage.is_empty() {
             // As at a start: records of the view are only valid together.
@@ -60,28 +76,45 @@ impl StateInspection {
             records,
             last_batch: (contents.sequence, contents.written_unix_s),
             damage: contents.damage,
+            user,
         }
     }
 }
 
-/// Locks the directory against writers; `None` if it has no lock file, because no SM has used it.
-fn lock(dir: &Path) -> Result<Option<File>, Failure> {
+/// The lock of a directory against writers.
+enum DirLock {
+    /// Closing the file releases the lock.
+    Held(#[allow(dead_code, reason = "the open file is the lock")] File),
+    /// No SM has used the directory.
+    NoFile,
+    /// Another process has locked the directory.
+    InUse,
+}
+
+fn lock(dir: &Path) -> Result<DirLock, Failure> {
     let path = dir.join(LOCK);
     let lock = match File::open(&path) {
         Ok(lock) => lock,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(DirLock::NoFile),
         Err(e) => return Err(read_failure(&path, &StoreError::Io(e))),
     };
     match lock.try_lock_shared() {
-        Ok(()) => Ok(Some(lock)),
-        Err(TryLockError::WouldBlock) => Err(in_use(dir)),
+        Ok(()) => Ok(DirLock::Held(lock)),
+        Err(TryLockError::WouldBlock) => Ok(DirLock::InUse),
         Err(TryLockError::Error(e)) => Err(read_failure(&path, &StoreError::Io(e))),
     }
 }
 
+fn busy(user: &str) -> Failure {
+    Failure::with_hint(
+        format!("{user} changed the records during each attempt to read them"),
+        "Run the command again when fewer clients register with the service.",
+    )
+}
+
 fn read_failure(path: &Path, e: &StoreError) -> Failure {
     let hint = match e {
-        StoreError::Busy => "Stop that process, or name another directory with --state-dir.",
+        StoreError::Busy => "Close the program that has the file open, then try again.",
         StoreError::Unreadable(_) => {
             "The file is unchanged. The subnet manager renames it at its next start and starts without it."
         }

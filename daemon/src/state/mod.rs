@@ -4,7 +4,7 @@
 //! |---|---|
 //! | this module | the directory: lock, recovery |
 //! | `store` | the file: commits batches, reads all records |
-//! | [`inspect`] | read-only access |
+//! | [`inspect`] | read-only access; `read_only` reads the file |
 //! | [`writer`] | the writer thread; `request` has its requests |
 //! | `durability` | durable tickets |
 //! | [`replica_store`] | the records as [`ferrosm_replication`] uses them |
@@ -18,6 +18,7 @@ mod crash_marker;
 mod durability;
 pub mod export;
 pub mod inspect;
+mod read_only;
 pub mod replica_store;
 mod request;
 mod store;
@@ -25,7 +26,7 @@ pub mod writer;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -45,7 +46,10 @@ pub use replica_store::ReplicaStore;
 use store::{Store, StoreContents, StoreError};
 pub use writer::{PersistRequest, StateWriter};
 
+/// Name of the lock file. It contains the PID of the process that has locked it last.
 const LOCK: &str = "lock";
+/// What to do if the directory of a second SM is in use.
+const SECOND_SM: &str = "A second subnet manager on this host needs another state directory: --state-dir DIR, or files.state-dir in its configuration.";
 /// The lock file is accessible to its owner only.
 const LOCK_MODE: u32 = 0o600;
 
@@ -89,6 +93,14 @@ impl StateDir {
     /// # Errors
     /// The directory cannot be created, read or written, or another process has locked it.
     pub fn open(path: &Path) -> Result<Self, Failure> {
+        Self::open_or(path, SECOND_SM)
+    }
+
+    /// [`Self::open`]; if another process has locked the directory, the failure has this hint.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_or(path: &Path, hint_if_in_use: &str) -> Result<Self, Failure> {
         let failure = |e: io::Error, action: &str| {
             let hint = if e.kind() == io::ErrorKind::PermissionDenied {
                 "Run as a user with write access, or name another directory with --state-dir."
@@ -113,10 +125,18 @@ impl StateDir {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(in_use(path));
+                let (user, path) = (lock_holder(path), path.display());
+                return Err(Failure::with_hint(
+                    format!("another {user} uses state directory {path}"),
+                    hint_if_in_use,
+                ));
             }
             Err(TryLockError::Error(e)) => return Err(failure(e, "lock")),
         }
+        // Only messages contain the PID.
+        let _ = lock
+            .set_len(0)
+            .and_then(|()| write!(&lock, "{}", std::process::id()));
         let mut dir = Self {
             path: path.to_owned(),
             store: Store::new(path),
@@ -265,7 +285,9 @@ impl StateDir {
     fn store_failure(&self, e: &StoreError) -> Failure {
         let path = self.path.join(store::FILE);
         let hint = match e {
-            StoreError::Busy => "Stop that process, or name another directory with --state-dir.",
+            StoreError::Busy => {
+                "Close the program that has the file open, or name another directory with --state-dir."
+            }
             StoreError::Unreadable(_) | StoreError::Io(_) => {
                 "The user of this process needs read and write access."
             }
@@ -274,11 +296,14 @@ impl StateDir {
     }
 }
 
-fn in_use(path: &Path) -> Failure {
-    Failure::with_hint(
-        format!("another ferrosm uses state directory {}", path.display()),
-        "A running service locks its directory. Name another one with --state-dir; to read this one, stop the service (a standby takes over).",
-    )
+/// The process that has locked a directory: `ferrosm (PID 7)`.
+fn lock_holder(dir: &Path) -> String {
+    let pid = std::fs::read_to_string(dir.join(LOCK)).unwrap_or_default();
+    match pid.trim().parse::<u32>() {
+        Ok(pid) => format!("ferrosm (PID {pid})"),
+        // The process has just locked the file.
+        Err(_) => "ferrosm".to_owned(),
+    }
 }
 
 /// Whether a record is part of the view.

@@ -4,8 +4,8 @@
 //! has a count and sum over all records, so that partial or foreign contents are detected. An unreadable file ([`StoreError::Unreadable`])
 //! is renamed by the caller; one that cannot be accessed now is an error. The contents of records are opaque here.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read};
+use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, VERSION};
 use ferrosm_replication::Position;
-use redb::backends::{FileBackend, InMemoryBackend};
+use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
 use redb::{StorageBackend, StorageError};
 use redb::{Table, TableDefinition, TableError, WriteTransaction};
@@ -28,10 +28,8 @@ const LAYOUT: u32 = 2;
 /// Page cache in bytes; records are read once, sequentially.
 const CACHE: usize = 4 << 20;
 
-/// Chunk size for reading the file into memory.
-const CHUNK: usize = 1 << 20;
 /// Message for a file on which redb panicked.
-const PANICKED: &str = "the storage library panicked on it";
+pub(super) const PANICKED: &str = "the storage library panicked on it";
 
 /// Records, each followed by its checksum.
 const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("records");
@@ -254,51 +252,12 @@ fn open(path: &Path) -> Result<Database, StoreError> {
     open_in(FileBackend::new(file).map_err(database_error)?)
 }
 
-fn open_in(backend: impl StorageBackend) -> Result<Database, StoreError> {
+pub(super) fn open_in(backend: impl StorageBackend) -> Result<Database, StoreError> {
     Builder::new()
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(true)
         .create_with_backend(backend)
         .map_err(database_error)
-}
-
-/// Reads the file without changing it; repairs are made in memory.
-pub(super) fn read_only(dir: &Path) -> Result<StoreContents, StoreError> {
-    let path = dir.join(FILE);
-    let mut file = match File::open(&path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(StoreContents::default()),
-        Err(e) => return Err(StoreError::Io(e)),
-    };
-    if CrashMarker::new(&path).is_marked() {
-        return unreadable(PANICKED);
-    }
-    match file.try_lock_shared() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(StoreError::Busy),
-        Err(TryLockError::Error(e)) => return Err(StoreError::Io(e)),
-    }
-    let backend = in_memory(&mut file).map_err(StoreError::Io)?;
-    let read = AssertUnwindSafe(|| open_in(backend).and_then(|database| read_contents(&database)));
-    catch_unwind(read).unwrap_or_else(|_| unreadable("it cannot be read"))
-}
-
-fn in_memory(file: &mut File) -> io::Result<InMemoryBackend> {
-    let backend = InMemoryBackend::new();
-    let mut chunk = vec![0; CHUNK];
-    let mut len = 0;
-    loop {
-        let bytes = match file.read(&mut chunk) {
-            Ok(0) => return Ok(backend),
-            Ok(count) => &chunk[..count],
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e),
-        };
-        let at = len;
-        len += u64::try_from(bytes.len()).unwrap_or(0);
-        backend.set_len(len)?;
-        backend.write(at, bytes)?;
-    }
 }
 
 #[allow(clippy::wildcard_enum_match_arm, reason = "redb may add errors")]
@@ -338,7 +297,7 @@ fn redb_error(e: impl Into<redb::Error>) -> StoreError {
     }
 }
 
-fn unreadable<T>(reason: impl Into<String>) -> Result<T, StoreError> {
+pub(super) fn unreadable<T>(reason: impl Into<String>) -> Result<T, StoreError> {
     Err(StoreError::Unreadable(reason.into()))
 }
 
@@ -369,7 +328,7 @@ fn checked(value: &[u8], crc: impl FnOnce(&[u8]) -> u32) -> Option<&[u8]> {
     (crc(bytes) == u32::from_le_bytes(*sum)).then_some(bytes)
 }
 
-fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
+pub(super) fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
     let mut contents = StoreContents::default();
     let transaction = database.begin_read().map_err(redb_error)?;
     let metadata = match transaction.open_table(METADATA) {

@@ -158,8 +158,15 @@ fn state_directory_is_locked() {
     let dir = TempDir::new("state-lock");
     let first = StateDir::open(dir.path()).unwrap();
     let message = StateDir::open(dir.path()).unwrap_err().to_string();
+    let pid = std::process::id();
     assert!(
-        message.starts_with("another ferrosm uses state directory "),
+        message.starts_with(&format!(
+            "another ferrosm (PID {pid}) uses state directory "
+        )),
+        "{message}"
+    );
+    assert!(
+        message.contains("needs another state directory"),
         "{message}"
     );
     drop(first);
@@ -206,17 +213,16 @@ fn inspecting_state_modifies_no_file() {
     state.commit(&batch(&map())).unwrap();
     let torn = std::fs::read(&file).unwrap();
     let (stored, last) = (state.records().to_vec(), state.last_batch());
-    let message = inspect().unwrap_err();
-    assert!(
-        message.starts_with("another ferrosm uses state directory "),
-        "{message}"
-    );
+    let in_use = inspect().unwrap();
+    assert!(in_use.user().is_some());
+    assert_eq!((in_use.records(), in_use.last_batch()), (&stored[..], last));
     drop(state);
     let inspected = inspect().unwrap();
     assert_eq!(
         (inspected.records(), inspected.last_batch()),
         (&stored[..], last)
     );
+    assert_eq!(inspected.user(), None);
     // The file of a killed process needs repair.
     std::fs::write(&file, torn).unwrap();
     assert_eq!(inspect().unwrap().records(), &stored[..]);

@@ -163,9 +163,16 @@ fn state_directory_is_locked() {
     wait_for(&mut err, "sweep complete");
     let (code, _, second) = run_ferrosm(&["demo", "ring:3,1", "--once", "--state-dir", &state]);
     assert_eq!(code, Some(1));
+    let pid = child.id();
     assert!(
-        second.contains("another ferrosm uses state directory"),
+        second.contains(&format!("another ferrosm (PID {pid}) uses state directory")),
         "{second}"
+    );
+    let (code, shown, err) = run_ferrosm(&["state", "show", "--state-dir", &state]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        shown.starts_with(&format!("in use by ferrosm (PID {pid})")),
+        "{shown}"
     );
     signal(&child, "INT");
     assert_eq!(exit_status(child), Some(0));
