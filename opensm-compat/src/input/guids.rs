@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(
             errors_of(switch_ids, "0x1\n0x2 x\n0x3 1 2\n0x3 4\n"),
             "1:4: number is missing\n\
-             2:5: invalid number `x`: expected 0 to 18446744073709551615\n\
+             2:5: invalid number `x`: expected a number\n\
              3:7: unexpected `2`: expected end of line\n\
              4:1: duplicate number for this switch"
         );

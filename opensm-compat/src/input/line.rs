@@ -96,10 +96,12 @@ impl<'a> Line<'a> {
         parse_number(word)
             .filter(|v| (low..=high).contains(v))
             .ok_or_else(|| {
-                self.error(
-                    at,
-                    format!("invalid {item} `{word}`: expected {low} to {high}"),
-                )
+                let expected = if high == u64::MAX {
+                    "a number".to_owned()
+                } else {
+                    format!("{low} to {high}")
+                };
+                self.error(at, format!("invalid {item} `{word}`: expected {expected}"))
             })
     }
 

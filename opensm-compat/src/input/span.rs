@@ -96,6 +96,36 @@ impl<'a> Span<'a> {
         self.from + (self.raw().len() - self.raw().trim_start().len())
     }
 
+    /// The first line that is not blank.
+    pub(super) fn first_line(&self) -> Self {
+        let text = self.text();
+        let from = self.start() - self.from;
+        let len = text.find('\n').unwrap_or(text.len());
+        self.subspan(from, from + len)
+    }
+
+    /// What follows `part`, which is within this span.
+    pub(super) fn after(&self, part: &Self) -> Self {
+        Self {
+            from: part.to,
+            ..self.clone()
+        }
+    }
+
+    /// Whether only whitespace precedes the first word on its line.
+    pub(super) fn begins_line(&self) -> bool {
+        let before = &self.text_of_file[..self.start()];
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        before[line_start..].trim().is_empty()
+    }
+
+    /// Whether the first line has a `:` that is not part of an MGID: it is probably the header of a partition.
+    pub(super) fn starts_definition(&self) -> bool {
+        let line = self.first_line();
+        let head = line.text().split_once(':').map(|(head, _)| head);
+        head.is_some_and(|head| !head.contains("mgid"))
+    }
+
     /// Whether the text has more than one line.
     pub(super) fn spans_lines(&self) -> bool {
         self.text().contains('\n')

@@ -1,7 +1,7 @@
 //! `partitions.conf` of OpenSM: partitions, their members and multicast groups.
 //!
-//! The grammar is OpenSM's. Probable mistakes that OpenSM accepts silently are accepted with a warning. Where OpenSM rejects the
-//! file, and then makes every port a full member of the default partition, the parser returns errors with positions. Values may
+//! The grammar is OpenSM's; as there, the last `;` may be missing. Probable mistakes that OpenSM accepts silently are accepted with a
+//! warning. Where OpenSM ignores the rest of the line and uses the remaining file, the parser returns errors with positions. Values may
 //! also have units: `mtu=4096`, `rate=400G`.
 //!
 //! | module | contents |
@@ -50,8 +50,11 @@ pub fn parse(text: &str) -> Result<PartitionsConf, Vec<InputError>> {
     }
     let text = SourceText::new(text);
     for definition in text.split(';') {
-        if !definition.is_blank() {
-            parser.parse_definition(&definition);
+        let mut next = Some(definition);
+        while let Some(definition) = next.take().filter(|text| !text.is_blank())
+            && parser.errors.len() <= ERRORS_MAX
+        {
+            next = parser.parse_definition(&definition);
         }
     }
     parser.finish()
@@ -96,26 +99,43 @@ impl PartitionsParser {
         self.errors.push(at.error(message));
     }
 
-    /// `header : member, member, ...`
-    fn parse_definition(&mut self, text: &Span<'_>) {
+    /// `header : member, member, ...`; returns the next definition, if the `;` before it is missing.
+    fn parse_definition<'a>(&mut self, text: &Span<'a>) -> Option<Span<'a>> {
         let Some((head, body)) = text.split_once(':') else {
-            let message = "missing `:` between partition and members";
-            return self.fail(text, message);
+            self.fail(text, "missing `:` between partition and members");
+            return None;
         };
-        if head.spans_lines() {
+        let parsed = if head.spans_lines() {
             let message =
                 "partition header (up to `:`) spans several lines: missing `;` before it?";
-            return self.fail(&head, message);
-        }
-        let Some((index, header)) = self.parse_header(&head) else {
-            return;
+            self.fail(&head, message);
+            None
+        } else {
+            self.parse_header(&head)
         };
+        // The members of a partition with an invalid header are checked as well.
+        let (index, header) = parsed.unwrap_or_else(|| {
+            self.partitions.push(Partition::default());
+            (self.partitions.len() - 1, PartitionHeader::default())
+        });
         let mut remaining = Some(body);
         while let Some(items) = remaining.take() {
+            if items.begins_line() && items.starts_definition() {
+                self.fail(&items, "missing `;` before this partition");
+                return Some(items);
+            }
             let (item, more) = items.split_item();
-            remaining = more;
-            self.parse_item(&item, index, &header, &mut remaining);
+            if item.spans_lines() {
+                // As in OpenSM, the end of the line ends the member.
+                let line = item.first_line();
+                self.parse_item(&line, index, &header, &mut None);
+                remaining = Some(items.after(&line));
+            } else {
+                remaining = more;
+                self.parse_item(&item, index, &header, &mut remaining);
+            }
         }
+        None
     }
 
     /// Index of the partition of a header, and the header's flags.
@@ -302,7 +322,6 @@ impl PartitionsParser {
             None => {
                 let text = value.text();
                 match text.split_once(char::is_whitespace) {
-                    // OpenSM reads the next partition as a part of this value.
                     Some((first, _)) => {
                         let message = format!("missing `,` or `;` after `{first}`");
                         self.fail(value, message);
@@ -340,9 +359,13 @@ impl PartitionsParser {
         match parse_number(text).filter(|guid| *guid != 0) {
             Some(guid) => Some(Some(MemberSelector::Port(PortGuid(guid)))),
             None => {
-                let message = format!(
-                    "invalid member `{text}`: expected a port GUID, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS or SELF (missing `;`?)"
-                );
+                let message = match text.split_once(char::is_whitespace) {
+                    Some((first, _)) => format!("missing `,` or `;` after `{first}`"),
+                    None => format!(
+                        "invalid member `{text}`: expected a port GUID such as 0x0002c90300a1b2c3, or ALL, ALL_CAS, ALL_SWITCHES, \
+                         ALL_ROUTERS or SELF. Names of hosts are not accepted; `ferrosm ports` on a host lists the GUIDs of its ports"
+                    ),
+                };
                 self.fail(word, message);
                 None
             }

@@ -135,6 +135,24 @@ fn grammar_variants_are_accepted() {
     assert_eq!(parsed.partitions[1].members.len(), 2);
 }
 
+/// OpenSM reads line by line: the end of a line separates members as a comma does.
+#[test]
+fn line_break_separates_members() {
+    let parsed = parse_valid("a=1:0x1=full\n 0x2\n\nmgid=ff12:1234::1\n3");
+    assert_eq!(
+        parsed.partitions[0].members,
+        [
+            (PORT(1), Membership::Full),
+            (PORT(2), Membership::Limited),
+            (PORT(3), Membership::Limited)
+        ]
+    );
+    assert_eq!(
+        (parsed.partitions[0].groups.len(), parsed.warnings),
+        (1, vec![])
+    );
+}
+
 /// Group flags end with the line; members follow in the next line.
 #[test]
 fn group_flags_end_with_the_line() {
@@ -186,7 +204,7 @@ fn probable_mistakes_are_warned_about() {
     }
 }
 
-/// Errors for which OpenSM makes every port a full member of the default partition, and invalid values that it ignores.
+/// Errors after which OpenSM ignores the rest of the line, and invalid values that it ignores.
 #[test]
 fn errors_are_reported_with_positions() {
     for (text, expected) in [
@@ -201,10 +219,22 @@ fn errors_are_reported_with_positions() {
             "1:3: invalid P_Key `0x8000`: the low 15 bits are 0",
         ),
         ("a=0x12345:ALL;", "1:3: invalid P_Key `0x12345`"),
-        ("a=1:ALL\nb=2:ALL;", "1:5: "),
+        (
+            "a=1:ALL\nb=2:ALL;",
+            "2:1: missing `;` before this partition",
+        ),
+        (
+            "a=1:ALL,\nb=2,ipoib:ALL;",
+            "2:1: missing `;` before this partition",
+        ),
+        (
+            "a=1:mgid=ff12:401b::1,scope=2\nb=2:ALL;",
+            "2:1: missing `;` before this partition",
+        ),
+        ("a=1:ALL b=2:ALL;", "1:5: missing `,` or `;` after `ALL`"),
         (
             "a=1:0x2=full\nb=2:0x4=full;",
-            "1:9: missing `,` or `;` after `full`",
+            "2:1: missing `;` before this partition",
         ),
         ("a=1:0x0;", "1:5: invalid member `0x0`"),
         ("a=1:0x1,\n  host1;", "2:3: invalid member `host1`"),
@@ -240,9 +270,28 @@ fn errors_are_reported_with_positions() {
     }
     let two_errors = errors("a=x:ALL;\nb=2:host;\n");
     assert_eq!(two_errors.len(), 2, "{two_errors:?}");
+    assert!(two_errors[1].contains("`ferrosm ports` on a host"));
     assert!(errors(&"x;\n".repeat(100)).len() <= ERRORS_MAX + 1);
     let long = format!("a=1:ALL;#{}\n", "x".repeat(5000));
     assert!(errors(&long)[0].starts_with("1:1: the line is longer"));
+}
+
+/// An error does not hide later ones, of the same partition or the next.
+#[test]
+fn errors_after_a_missing_separator_or_header_are_reported() {
+    let text =
+        "a=1:0x1,\n 0x2\n 0x3,host,\n mgid=ff12:401b::1\nb=2,mtu=9:ALL\n\nc=3:node;\nd=x:name;\n";
+    let positions: Vec<String> = errors(text)
+        .iter()
+        .map(|e| e.split(' ').next().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(
+        positions,
+        ["3:6:", "5:1:", "5:9:", "7:1:", "7:5:", "8:3:", "8:5:"]
+    );
+    // Header, then member.
+    let header = errors("a=1\nb=2:x;");
+    assert_eq!(header.len(), 2, "{header:?}");
 }
 
 proptest! {
