@@ -86,10 +86,18 @@ impl ConfigErrors {
         Self { errors }.sorted()
     }
 
-    /// Sorts by position and removes duplicates.
+    /// Sorts by position within each file and removes duplicates. The order of files is that of their first errors.
     pub(super) fn sorted(mut self) -> Self {
-        self.errors
-            .sort_by(|a, b| (a.at, &a.message).cmp(&(b.at, &b.message)));
+        let mut files: Vec<Option<PathBuf>> = Vec::new();
+        for error in &self.errors {
+            if !files.contains(&error.file) {
+                files.push(error.file.clone());
+            }
+        }
+        self.errors.sort_by_cached_key(|error| {
+            let file = files.iter().position(|file| *file == error.file);
+            (file, error.at, error.message.clone())
+        });
         self.errors.dedup();
         self
     }

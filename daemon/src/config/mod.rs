@@ -6,6 +6,7 @@
 
 mod error;
 mod fabrics;
+mod key_messages;
 mod log_level;
 mod parse;
 mod partition_keys;
@@ -18,12 +19,12 @@ mod replication;
 mod settings;
 pub mod value;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use log_level::parse_log_level;
-pub use parse::{Parsed, parse};
 pub use partition_keys::{Enforce, PKeyText, PartitionEntry, PartitionRules};
 pub use print::{DEFAULT_FILE, effective};
 pub use raw::{
@@ -69,11 +70,14 @@ pub fn resolve_all(
             Err(further) => errors = errors.and(further),
         }
     }
-    if !errors.is_empty() {
-        return Err(errors.sorted());
+    if let Err(further) = fabrics::check_combination(&resolved) {
+        errors = errors.and(further);
     }
-    fabrics::check_combination(&resolved)?;
-    Ok(resolved)
+    if errors.is_empty() {
+        Ok(resolved)
+    } else {
+        Err(errors.sorted())
+    }
 }
 
 /// The keys of one fabric of a configuration file, and the text, for the positions of errors.
@@ -82,6 +86,8 @@ pub struct ConfigSource {
     path: Option<PathBuf>,
     text: Arc<str>,
     fabric: Option<String>,
+    /// Sections with invalid keys: the other keys are not checked against them.
+    invalid_sections: Arc<BTreeSet<String>>,
     /// Keys of the file, with defaults.
     pub raw: RawConfig,
 }
@@ -94,6 +100,7 @@ impl ConfigSource {
             path: None,
             text: "".into(),
             fabric: None,
+            invalid_sections: Arc::default(),
             raw: RawConfig::default(),
         }
     }
@@ -101,17 +108,24 @@ impl ConfigSource {
     /// Parses a text; returns a source for each `[[fabric]]`, or one without a name.
     ///
     /// # Errors
-    /// All errors of the text.
+    /// All errors of the text. If keys are invalid, also those that [`Self::resolve`] finds in the others.
     pub fn parse(path: &Path, text: &str) -> Result<Vec<Self>, ConfigErrors> {
-        let parsed = parse(path, text)?;
+        let parsed = parse::parse(path, text)?;
         let text: Arc<str> = text.into();
-        let sources = parsed.into_iter().map(|Parsed { fabric, raw }| Self {
+        let invalid_sections = Arc::new(parsed.invalid_sections);
+        let sources = parsed.fabrics.into_iter().map(|fabric| Self {
             path: Some(path.to_owned()),
             text: Arc::clone(&text),
-            fabric,
-            raw,
+            fabric: fabric.fabric,
+            invalid_sections: Arc::clone(&invalid_sections),
+            raw: fabric.raw,
         });
-        Ok(sources.collect())
+        let sources: Vec<Self> = sources.collect();
+        if parsed.errors.is_empty() {
+            return Ok(sources);
+        }
+        let further = sources.iter().filter_map(|s| s.resolve(|_| {}).err());
+        Err(further.fold(parsed.errors, ConfigErrors::and).sorted())
     }
 
     /// Parses a text with one fabric.
@@ -185,7 +199,9 @@ impl ConfigSource {
         let hints = files.read().map_err(ConfigErrors::from);
         let dir = dir.unwrap_or_else(|| Path::new(""));
         let entry_position = |n: usize| {
-            let span = parse::partition_span(&self.text, self.fabric(), n)?;
+            // Invalid entries were removed, so the number in the text may be another.
+            let name = &self.raw.partition.get(n)?.name;
+            let span = parse::partition_span(&self.text, self.fabric(), name)?;
             Some(error::line_column(&self.text, span.start))
         };
         let partitions = partitions::read_partitions(&raw, self.path(), dir, entry_position);
@@ -193,8 +209,13 @@ impl ConfigSource {
         let path_inputs = path_inputs::read_path_inputs(&raw, dir, list);
         let file_keys = print::entries(&raw);
         let resolved = settings::resolve(raw).map_err(|key_errors| {
+            let is_certain = |key: &str| {
+                let section = key.split_once('.').map_or(key, |(section, _)| section);
+                !self.invalid_sections.contains(section) || !settings::depends_on_other_keys(key)
+            };
             let located_errors = key_errors
                 .iter()
+                .filter(|(key, _)| is_certain(key))
                 .map(|(key, message)| self.key_error(key, message));
             located_errors
                 .fold(ConfigErrors::none(), ConfigErrors::and)

@@ -4,72 +4,92 @@
 //! the rest is parsed again until it is valid.
 
 use core::ops::Range;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use ferrosm_opensm_compat::keyword::nearest_keyword;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::ConfigErrors;
 use super::fabrics::{self, KeyError};
+use super::key_messages::{PARTITION, explain, is_known, missing_key};
 use super::raw::RawConfig;
-use super::{ConfigErrors, print};
 
 /// The keys of one fabric of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parsed {
+pub(super) struct Parsed {
     /// Name of the fabric; `None` without `[[fabric]]`.
-    pub fabric: Option<String>,
+    pub(super) fabric: Option<String>,
     /// Keys of the fabric, with defaults.
-    pub raw: RawConfig,
+    pub(super) raw: RawConfig,
 }
 
-/// Parses a text; returns the fabrics of `[[fabric]]` in order, or one without a name.
+/// The valid keys of a text, and the errors of all others.
+#[derive(Debug)]
+pub(super) struct ParsedText {
+    /// The fabrics of `[[fabric]]` in order, or one without a name. Invalid keys have their defaults.
+    pub(super) fabrics: Vec<Parsed>,
+    /// Sections with invalid keys.
+    pub(super) invalid_sections: BTreeSet<String>,
+    /// All errors of the text.
+    pub(super) errors: ConfigErrors,
+}
+
+/// Parses a text; `path` is the file name in messages.
 ///
 /// # Errors
-/// All errors of the text; `path` is the file name in messages.
-pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
+/// The text is not TOML.
+pub(super) fn parse(path: &Path, text: &str) -> Result<ParsedText, ConfigErrors> {
     let (document, syntax_errors) = DeTable::parse_recoverable(text);
-    if !syntax_errors.is_empty() && is_opensm_configuration(text) {
-        let message = "this is an OpenSM configuration; ferrosm reads TOML: `ferrosm config print --default` lists its keys";
-        return Err(ConfigErrors::single(path, message.to_owned()));
+    if !syntax_errors.is_empty() {
+        return Err(describe_syntax_errors(path, text, &syntax_errors));
     }
-    let mut errors: Vec<KeyError> = syntax_errors
-        .iter()
-        .map(|e| {
-            let line = e.span().map_or("", |span| line_at(text, span.start));
-            let message = match line.trim_end().strip_suffix('=') {
-                Some(key) => format!("{}: missing value after `=`", key.trim()),
-                None => e.message().to_owned(),
-            };
-            (e.span(), message)
-        })
-        .collect();
-    // After a syntax error, errors in the recovered rest may be misleading.
-    if !errors.is_empty() {
-        return Err(ConfigErrors::new(Some(path), text, errors));
-    }
+    let mut invalid = InvalidKeys::default();
     let document_span = document.span();
     let mut common = document.into_inner();
-    let fabrics = fabrics::take_fabrics(&mut common, &mut errors);
-    let raw = parse_keys(&mut common, &document_span, &mut errors);
-    let mut parsed: Vec<Parsed> = Vec::new();
-    for (name, fabric_table) in &fabrics {
+    let tables = fabrics::take_fabrics(&mut common, &mut invalid.errors);
+    let raw = parse_keys(&mut common, &document_span, &mut invalid);
+    let mut fabrics: Vec<Parsed> = Vec::new();
+    for (name, fabric_table) in &tables {
         let mut merged = fabrics::overlay(&common, fabric_table);
-        let mut raw = parse_keys(&mut merged, &document_span, &mut errors);
+        let mut raw = parse_keys(&mut merged, &document_span, &mut invalid);
         fabrics::set_own_paths(&mut raw, name, fabric_table);
-        parsed.push(Parsed {
+        fabrics.push(Parsed {
             fabric: Some(name.clone()),
             raw,
         });
     }
-    if !errors.is_empty() {
-        return Err(ConfigErrors::new(Some(path), text, errors));
+    if tables.is_empty() {
+        fabrics.push(Parsed { fabric: None, raw });
     }
-    if fabrics.is_empty() {
-        parsed.push(Parsed { fabric: None, raw });
+    Ok(ParsedText {
+        fabrics,
+        invalid_sections: invalid.sections,
+        errors: ConfigErrors::new(Some(path), text, invalid.errors),
+    })
+}
+
+/// After a syntax error, errors in the recovered rest may be misleading.
+fn describe_syntax_errors(
+    path: &Path,
+    text: &str,
+    syntax_errors: &[toml::de::Error],
+) -> ConfigErrors {
+    if is_opensm_configuration(text) {
+        let message = "this is an OpenSM configuration; ferrosm reads TOML: `ferrosm config print --default` lists its keys";
+        return ConfigErrors::single(path, message.to_owned());
     }
-    Ok(parsed)
+    let errors = syntax_errors.iter().map(|e| {
+        let line = e.span().map_or("", |span| line_at(text, span.start));
+        let message = match line.trim_end().strip_suffix('=') {
+            Some(key) => format!("{}: missing value after `=`", key.trim()),
+            None => e.message().to_owned(),
+        };
+        (e.span(), message)
+    });
+    let rest = "keys and values are checked when the file is valid TOML".to_owned();
+    ConfigErrors::new(Some(path), text, errors).and(ConfigErrors::single(path, rest))
 }
 
 /// Whether a text has keys of OpenSM's configuration: a name and a value without `=`.
@@ -97,22 +117,58 @@ fn line_at(text: &str, offset: usize) -> &str {
     text.get(start..end).unwrap_or_default()
 }
 
-/// Position of the n-th `[[partition]]` of a fabric in a valid text.
-pub(super) fn partition_span(text: &str, fabric: Option<&str>, n: usize) -> Option<Range<usize>> {
+/// Position of the first `[[partition]]` of a fabric with this name in a valid text.
+pub(super) fn partition_span(text: &str, fabric: Option<&str>, name: &str) -> Option<Range<usize>> {
     let mut common = DeTable::parse(text).ok()?.into_inner();
     let fabrics = fabrics::take_fabrics(&mut common, &mut Vec::new());
     let own = fabrics.iter().find(|(name, _)| Some(&**name) == fabric);
     let entries = own
-        .and_then(|(_, table)| table.get("partition"))
-        .or_else(|| common.get("partition"))?;
-    Some(entries.get_ref().as_array()?.get(n)?.span())
+        .and_then(|(_, table)| table.get(PARTITION))
+        .or_else(|| common.get(PARTITION))?;
+    let has_name = |entry: &&Spanned<DeValue<'_>>| {
+        let table = entry.get_ref().as_table();
+        let found = table.and_then(|table| table.get("name")?.get_ref().as_str());
+        found == Some(name)
+    };
+    let entry = entries.get_ref().as_array()?.iter().find(has_name)?;
+    Some(entry.span())
 }
 
-/// Parses the keys of a document; invalid entries are removed and reported in `errors`.
+/// Invalid keys of a text.
+#[derive(Debug, Default)]
+struct InvalidKeys {
+    errors: Vec<KeyError>,
+    sections: BTreeSet<String>,
+}
+
+impl InvalidKeys {
+    fn add(&mut self, span: Option<Range<usize>>, message: &str, removed: &Removed) {
+        let section = removed.key.split('.').next().unwrap_or_default();
+        self.sections.insert(section.to_owned());
+        if !self.has_invalid_value_of(message, removed) {
+            let text = explain(message, &removed.key, removed.is_unknown);
+            self.errors.push((span, text));
+        }
+    }
+
+    /// Whether a list entry lacks a key only because its invalid value was removed before.
+    fn has_invalid_value_of(&self, message: &str, removed: &Removed) -> bool {
+        let Some((name, entry)) = missing_key(message).zip(removed.entry.as_ref()) else {
+            return false;
+        };
+        let prefix = format!("{}.{name}: ", removed.key);
+        self.errors.iter().any(|(span, reported)| {
+            let at = span.as_ref().map_or(0, |span| span.start);
+            reported.starts_with(&prefix) && entry.contains(&at)
+        })
+    }
+}
+
+/// Parses the keys of a document; invalid entries are removed and reported in `invalid`.
 fn parse_keys(
     document: &mut DeTable<'_>,
     document_span: &Range<usize>,
-    errors: &mut Vec<KeyError>,
+    invalid: &mut InvalidKeys,
 ) -> RawConfig {
     loop {
         let deserializer =
@@ -123,10 +179,11 @@ fn parse_keys(
         };
         let removed = error.span().and_then(|span| remove(document, &span, ""));
         match removed {
-            Some(removed) => errors.push((error.span(), explain(error.message(), &removed))),
+            Some(removed) => invalid.add(error.span(), error.message(), &removed),
             None => {
                 // Without a position nothing can be removed: this is the last error.
-                errors.push((error.span(), error.message().to_owned()));
+                let message = error.message().to_owned();
+                invalid.errors.push((error.span(), message));
                 return RawConfig::default();
             }
         }
@@ -160,6 +217,8 @@ struct Removed {
     key: String,
     /// Whether the key is unknown, rather than its value invalid. serde reports unknown keys at the key.
     is_unknown: bool,
+    /// An entry of a list: where it is in the text, with its keys.
+    entry: Option<Range<usize>>,
 }
 
 /// Removes the innermost entry that contains `span` from a table.
@@ -179,17 +238,11 @@ fn remove(table: &mut DeTable<'_>, span: &Range<usize>, prefix: &str) -> Option<
     let key = format!("{prefix}{entry}");
     // The implicit table of a dotted key has the span of the key: invalid values are reported there as well.
     let is_unknown = at_key && !is_known(&key);
-    Some(Removed { key, is_unknown })
-}
-
-/// Whether the configuration has a section or key of this name.
-fn is_known(name: &str) -> bool {
-    let keys = print::keys();
-    let section = |key: &str| {
-        key.split_once('.')
-            .is_some_and(|(section, _)| section == name)
-    };
-    keys.iter().any(|key| *key == name || section(key))
+    Some(Removed {
+        key,
+        is_unknown,
+        entry: None,
+    })
 }
 
 fn remove_within(
@@ -200,7 +253,12 @@ fn remove_within(
     match value.get_mut() {
         DeValue::Table(inner) => remove(inner, span, &format!("{name}.")),
         DeValue::Array(elements) => {
-            let at = elements.iter().position(|e| e.span() == *span)?;
+            let Some(at) = elements.iter().position(|e| e.span() == *span) else {
+                // A key of `[[partition]]`.
+                let mut entries = elements.iter_mut();
+                return entries.find_map(|entry| remove_within(entry, span, name));
+            };
+            let end = elements.get(at + 1).map_or(usize::MAX, |e| e.span().start);
             *elements = elements
                 .clone()
                 .into_iter()
@@ -210,6 +268,7 @@ fn remove_within(
             Some(Removed {
                 key: name.to_owned(),
                 is_unknown: false,
+                entry: Some(span.start..end),
             })
         }
         DeValue::String(_)
@@ -220,82 +279,20 @@ fn remove_within(
     }
 }
 
-/// The message of serde, with suggestions.
-fn explain(message: &str, removed: &Removed) -> String {
-    if !removed.is_unknown {
-        let message = match message.strip_suffix(", expected a sequence") {
-            Some(found) => match found.strip_prefix("invalid type: string ") {
-                Some(text) => format!("expected a list, such as [{text}]"),
-                None => format!("{found}, expected a list in brackets"),
-            },
-            None => message.to_owned(),
-        };
-        return format!("{}: {message}", removed.key);
-    }
-    let keys = print::keys();
-    let Some((section, name)) = removed.key.rsplit_once('.') else {
-        let mut sections: Vec<&str> = keys
-            .iter()
-            .filter_map(|k| Some(k.split_once('.')?.0))
-            .collect();
-        sections.dedup();
-        let key_with_section = keys
-            .iter()
-            .find(|k| k.split_once('.').is_some_and(|(_, n)| n == removed.key));
-        return match (
-            nearest_keyword(&removed.key, sections.iter().copied()),
-            key_with_section,
-        ) {
-            (Some(near), _) => format!("unknown section [{}]: did you mean [{near}]?", removed.key),
-            (None, Some(key)) => format!(
-                "unknown key `{}`: it belongs in a section, as {key}",
-                removed.key
-            ),
-            (None, None) => {
-                let names = keys.iter().filter_map(|k| Some(k.rsplit_once('.')?.1));
-                let near = nearest_keyword(&removed.key, names);
-                let near = near.map_or_else(String::new, |near| {
-                    format!("did you mean the key `{near}`? ")
-                });
-                format!(
-                    "unknown section or key `{}`: {near}Keys belong in one of the sections {}",
-                    removed.key,
-                    sections.join(", ")
-                )
-            }
-        };
-    };
-    let prefix = format!("{section}.");
-    let names = || keys.iter().filter_map(|k| k.strip_prefix(&prefix));
-    let elsewhere = keys
-        .iter()
-        .find(|k| k.rsplit_once('.').is_some_and(|(_, n)| n == name));
-    match (elsewhere, nearest_keyword(name, names())) {
-        (Some(key), _) => format!("unknown key `{name}` in [{section}]: did you mean {key}?"),
-        (None, Some(near)) => {
-            format!("unknown key `{name}` in [{section}]: did you mean `{near}`?")
-        }
-        (None, None) => {
-            let all_names: Vec<&str> = names().collect();
-            format!(
-                "unknown key `{name}` in [{section}]: the keys are {}",
-                all_names.join(", ")
-            )
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ConfigSource;
 
     fn errors(text: &str) -> String {
-        parse(Path::new("f.toml"), text).unwrap_err().to_string()
+        let sources = ConfigSource::parse(Path::new("f.toml"), text);
+        sources.unwrap_err().to_string()
     }
 
     #[test]
     fn empty_file_has_defaults() {
-        let [only] = &parse(Path::new("f"), "").unwrap()[..] else {
+        let parsed = parse(Path::new("f"), "").unwrap();
+        let [only] = &parsed.fabrics[..] else {
             panic!("one fabric")
         };
         assert_eq!((&only.fabric, &only.raw), (&None, &RawConfig::default()));
@@ -308,10 +305,10 @@ mod tests {
         assert_eq!(
             errors(text),
             "f.toml:2:1: unknown key `pirority` in [sm]: did you mean `priority`?\n\
-             f.toml:3:17: sm.poll-interval: invalid type: integer `10`, expected a duration with unit in quotes, \
-             such as \"10s\" or \"200ms\"\n\
-             f.toml:6:7: lids.lmc: invalid value: integer `9`, expected a whole number from 0 to 7\n\
-             f.toml:7:2: unknown section or key `colour`: Keys belong in one of the sections port, sm, subnet, lids, routing, partitions, qos, links, sweep, sa, replication, files, metrics, log"
+             f.toml:3:17: sm.poll-interval: expected a duration with unit in quotes, such as \"10s\" or \"200ms\", \
+             found 10\n\
+             f.toml:6:7: lids.lmc: expected a whole number from 0 to 7, found 9\n\
+             f.toml:7:2: unknown section or key `colour`: Keys belong in one of the sections port, sm, subnet, lids, routing, partitions, qos, links, sweep, sa, replication, files, metrics, log, partition"
         );
     }
 
@@ -331,7 +328,7 @@ mod tests {
     fn table_instead_of_a_value_is_a_type_error() {
         let text = errors("[sm]\npriority.x = 1\n");
         let right =
-            "f.toml:2:1: sm.priority: invalid type: map, expected a whole number from 0 to 15";
+            "f.toml:2:1: sm.priority: expected a whole number from 0 to 15, found a section";
         assert_eq!(text, right);
         let text = errors("[sm]\npirority.x = 1\n");
         assert!(text.contains("unknown key `pirority` in [sm]"), "{text}");
@@ -358,11 +355,13 @@ mod tests {
     #[test]
     fn missing_value_is_reported_at_its_key() {
         let text = errors("[sm]\npriority = \n");
-        assert!(text.starts_with("f.toml:2:"), "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("f.toml:2:"), "{text}");
         assert!(
-            text.ends_with(": priority: missing value after `=`"),
+            lines[0].ends_with(": priority: missing value after `=`"),
             "{text}"
         );
+        assert!(lines[1].ends_with("when the file is valid TOML"), "{text}");
     }
 
     #[test]
@@ -384,7 +383,68 @@ mod tests {
     #[test]
     fn value_instead_of_a_section_is_a_type_error() {
         let text = errors("sm = 5\n[lids]\nlmc = 8\n");
-        assert!(text.starts_with("f.toml:1:6: sm: invalid type"), "{text}");
+        assert!(
+            text.starts_with("f.toml:1:6: sm: expected a section with keys, found 5\n"),
+            "{text}"
+        );
         assert!(text.contains("f.toml:3:7: lids.lmc"), "{text}");
+    }
+
+    #[test]
+    fn messages_have_no_type_names() {
+        for (text, expected) in [
+            (
+                "[lids]\nreassign = \"yes\"\n",
+                "f.toml:2:12: lids.reassign: expected true or false, found \"yes\"",
+            ),
+            (
+                "[port]\nca = 5\n",
+                "f.toml:2:6: port.ca: expected text in quotes, found 5",
+            ),
+            (
+                "[log]\nformat = \"xml\"\n",
+                "f.toml:2:10: log.format: expected \"compact\" or \"json\", found \"xml\"",
+            ),
+        ] {
+            assert_eq!(errors(text), expected);
+        }
+    }
+
+    /// An invalid value of a required key does not count as missing.
+    #[test]
+    fn every_error_of_every_partition_is_reported() {
+        let text = "[[partition]]\nname = \"a\"\npkey = true\nindex0 = 1\n\
+            [[partition]]\nnmae = \"b\"\npkey = 2\n[[partition]]\nname = \"c\"\npkey = 0x8000\n";
+        let text = errors(text);
+        let expected = [
+            "f.toml:3:8: partition.pkey: expected a number, such as 0x8001 or \"0x8001\", found true",
+            "f.toml:4:10: partition.index0: expected true or false, found 1",
+            "f.toml:5:1: partition: key `name` is missing",
+            "f.toml:6:1: unknown key `nmae` in [[partition]]: did you mean `name`?",
+            "f.toml:8:1: [[partition]] c: invalid P_Key `0x8000`: the low 15 bits are 0",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+
+    /// Keys are checked except against invalid ones, and input files are read.
+    #[test]
+    fn type_errors_do_not_hide_other_errors() {
+        let text = "[lids]\nlmc = 9\n[sweep]\nmax-outstanding = 4\nmax-outstanding-per-node = 8\n\
+            [subnet]\nm-key = true\nm-key-protect-bits = 2\n[routing]\nroot-guid-file = \"/no/such\"\n\
+            [log]\nformat = 5\nlevel = \"loud\"\n";
+        let text = errors(text);
+        let expected = [
+            "f.toml:2:7: lids.lmc: ",
+            "f.toml:5:28: sweep.max-outstanding-per-node: must not exceed",
+            "f.toml:7:9: subnet.m-key: ",
+            "f.toml:12:10: log.format: expected ",
+            "f.toml:13:9: log.level: must be ",
+            "/no/such: cannot read file: ",
+        ];
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{text}");
+        for (line, start) in lines.iter().zip(expected) {
+            assert!(line.starts_with(start), "{text}");
+        }
     }
 }

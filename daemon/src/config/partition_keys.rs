@@ -31,6 +31,18 @@ pub enum Enforce {
     Off,
 }
 
+/// Keys of `[[partition]]`.
+pub(super) const PARTITION_KEYS: [&str; 8] = [
+    "name",
+    "pkey",
+    "index0",
+    "ipoib",
+    "flags",
+    "default-membership",
+    "members",
+    "groups",
+];
+
 /// `[[partition]]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

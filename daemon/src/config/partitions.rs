@@ -142,11 +142,7 @@ impl PartitionEntry {
 }
 
 fn messages(list: Vec<InputError>) -> Vec<String> {
-    // Entries have no terminators.
-    let texts = list.into_iter().map(|w| w.message);
-    texts
-        .map(|text| text.replace(" (missing `;`?)", ""))
-        .collect()
+    list.into_iter().map(|w| w.message).collect()
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(super) fn entries(raw: &RawConfig) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::parse;
+    use crate::config::ConfigSource;
     use crate::config::value::Hex64;
     use std::collections::BTreeSet;
     use std::path::Path;
@@ -78,7 +78,7 @@ mod tests {
     fn default_file_has_the_defaults() {
         let path = Path::new("etc/ferrosm.toml");
         assert_eq!(
-            parse(path, DEFAULT_FILE).unwrap()[0].raw,
+            ConfigSource::parse(path, DEFAULT_FILE).unwrap()[0].raw,
             RawConfig::default()
         );
     }
@@ -115,7 +115,10 @@ mod tests {
         let mut raw = RawConfig::default();
         raw.port.ca = "mlx5_0".to_owned();
         raw.routing.engines = vec!["minhop".parse().unwrap(), "updn".parse().unwrap()];
-        assert_eq!(parse(Path::new("f"), &effective(&raw)).unwrap()[0].raw, raw);
+        assert_eq!(
+            ConfigSource::parse(Path::new("f"), &effective(&raw)).unwrap()[0].raw,
+            raw
+        );
     }
 
     #[test]

@@ -98,12 +98,15 @@ fn with_restart_keys(running: &RawConfig, new: &RawConfig) -> Option<RawConfig> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::parse;
+    use crate::config::ConfigSource;
     use crate::config::value::Bounded;
     use std::path::Path;
 
     fn read(text: &str) -> RawConfig {
-        parse(Path::new("f"), text).unwrap().remove(0).raw
+        ConfigSource::parse(Path::new("f"), text)
+            .unwrap()
+            .remove(0)
+            .raw
     }
 
     #[test]

@@ -186,6 +186,19 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
     })
 }
 
+/// Whether [`resolve`] checks a key against others of its section. If one of them is invalid, its error may be wrong.
+pub(super) fn depends_on_other_keys(key: &str) -> bool {
+    const KEYS: [&str; 6] = [
+        "subnet.m-key-protect-bits",
+        "subnet.m-key-lease-period",
+        "sweep.max-outstanding-per-node",
+        "routing.engines",
+        "port.guid",
+        "port.number",
+    ];
+    KEYS.contains(&key) || key.starts_with("replication.")
+}
+
 /// OpenSM input files of a configuration; relative paths start at the directory `dir`.
 pub(super) fn input_files(keys: &RoutingKeys, dir: &Path) -> RoutingInputFiles {
     let path = |name: &str| some_text(name).map(|name| dir.join(name));
