@@ -24,6 +24,7 @@
 //! | [`replication_link`] | connects replication to the SM |
 //! | [`sa_server`] | the SA server |
 //! | [`signals`] | process signals |
+//! | `similar_names` | suggestions for unknown names (feature `simulator`) |
 //! | `simulator` | the server of a simulated fabric (feature `simulator`) |
 //! | [`state`] | persisted state |
 //! | [`threads`] | threads that inherit the log span |
@@ -49,6 +50,8 @@ pub mod recording;
 pub mod replication_link;
 pub mod sa_server;
 pub mod signals;
+#[cfg(feature = "simulator")]
+mod similar_names;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 pub mod state;

@@ -5,12 +5,21 @@ pub fn nearest_keyword<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    nearest_keywords(typed, known).into_iter().next()
+}
+
+/// The known keywords that are close to `typed`, the closest first.
+pub fn nearest_keywords<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let typed = normalized(typed);
-    let (distance, word) = known
+    let distance_of = |word: &'a str| (strsim::osa_distance(&typed, &normalized(word)), word);
+    let is_close = |(distance, word): &(usize, &str)| *distance <= 1 + word.len() / 4;
+    let mut close: Vec<_> = known
         .into_iter()
-        .map(|word| (strsim::osa_distance(&typed, &normalized(word)), word))
-        .min_by_key(|(distance, _)| *distance)?;
-    (distance <= 1 + word.len() / 4).then_some(word)
+        .map(distance_of)
+        .filter(is_close)
+        .collect();
+    close.sort_by_key(|(distance, _)| *distance);
+    close.into_iter().map(|(_, word)| word).collect()
 }
 
 /// In lower case, with `-` for `_`: OpenSM's option names have underscores.

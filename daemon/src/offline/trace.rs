@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, Topology};
 
+use crate::similar_names::suggest;
 use ferrosm_opensm_compat::view::FabricView;
 use ferrosm_opensm_compat::view::{FabricEndPort, FabricNode, InstalledRouting, PortLocation};
 
@@ -85,18 +86,27 @@ fn find_where(
         nodes = matching(&|n| n.name().contains(name));
     }
     match nodes.as_slice() {
-        [] => Err(format!("no node of this fabric is named `{name}`")),
+        [] => {
+            let names: Vec<String> = view.nodes.iter().map(FabricNode::name).collect();
+            let suggestion = suggest(name, names.iter().map(String::as_str));
+            Err(format!(
+                "no node of this fabric is named `{name}`{suggestion}"
+            ))
+        }
         [node] => end_port(view, *node, port, is_candidate).ok_or_else(|| match port {
             Some(port) => format!("\"{name}\" has no connected end port {port}"),
             None => format!("\"{name}\" has no connected end port"),
         }),
         [first, second, ..] => {
-            let guid = |n: &usize| view.nodes[*n].guid;
+            let description = |n: &usize| {
+                let node = &view.nodes[*n];
+                format!("\"{}\" ({})", node.name(), node.guid)
+            };
             Err(format!(
-                "`{name}` matches {} nodes, such as {} and {}: give a LID or GUID",
+                "`{name}` matches {} nodes, such as {} and {}: give the whole name, or a LID or GUID",
                 nodes.len(),
-                guid(first),
-                guid(second)
+                description(first),
+                description(second)
             ))
         }
     }

@@ -3,6 +3,8 @@
 use ferrosm_mad::attr::NodeType;
 use ferrosm_sim::spec::{FabricSpec, NodeIdx};
 
+use crate::similar_names::suggest;
+
 /// Most channel adapters of a host.
 const CAS_MAX: usize = 64;
 
@@ -47,27 +49,12 @@ pub fn find_node(spec: &FabricSpec, name: &str) -> Result<NodeIdx, String> {
         (Some(node), None) => Ok(node),
         (None, _) => Err(format!(
             "no node {name:?} in this fabric{}",
-            suggestion(spec, name)
+            suggest(name, spec.nodes.iter().map(|n| n.description.as_str()))
         )),
         (Some(a), Some(b)) => Err(format!(
             "several nodes are called {name:?}: use a GUID, such as {:#018x} or {:#018x}",
             spec.nodes[a].node_guid.0, spec.nodes[b].node_guid.0
         )),
-    }
-}
-
-/// A similar name: equal except for case, or with this prefix.
-fn suggestion(spec: &FabricSpec, name: &str) -> String {
-    let lower = name.to_lowercase();
-    let has_prefix =
-        |n: &&ferrosm_sim::spec::NodeSpec| n.description.to_lowercase().starts_with(&lower);
-    let first = spec.nodes.iter().find(|n| n.kind == NodeType::Ca);
-    match spec.nodes.iter().find(has_prefix).or(first) {
-        Some(node) => format!(
-            "; for example {:?} ({:#018x})",
-            node.description, node.node_guid.0
-        ),
-        None => String::new(),
     }
 }
 

@@ -23,6 +23,9 @@ pub enum ScenarioProblem {
         /// Actual token.
         found: String,
     },
+    /// Unknown first word.
+    #[error("unknown command `{0}` (`help` lists the commands)")]
+    NoSuchCommand(String),
     /// A quoted text without closing quote.
     #[error("unterminated quoted text")]
     OpenQuote,
@@ -37,16 +40,22 @@ pub enum ScenarioProblem {
         /// Number of nodes with it.
         count: usize,
     },
-    /// Unknown or unsuitable port.
-    #[error("{node} has no suitable port {port}")]
+    /// Unknown port, or a port that the command cannot use.
+    #[error("{node} has no port {port}{}: {usable}", if *.exists { " that this command can use" } else { "" })]
     NoSuchPort {
         /// Node.
         node: String,
         /// Port number.
         port: u8,
+        /// Whether the node has this port.
+        exists: bool,
+        /// The usable ports.
+        usable: String,
     },
     /// A query in a scenario.
-    #[error("queries are not allowed in a scenario")]
+    #[error(
+        "queries are not allowed in a scenario: use `ferrosm sim-ctl` while the fabric is served"
+    )]
     QueryInScenario,
     /// Unknown counter.
     #[error("unknown counter {0}")]

@@ -333,7 +333,8 @@ impl Parser {
             "help" => ScenarioCommand::Query(Query::Help),
             _ => {
                 self.next -= 1;
-                return Err(self.expected("a command (see `help`)"));
+                let problem = ScenarioProblem::NoSuchCommand(verb);
+                return Err(ScenarioError::new(self.column(), problem));
             }
         })
     }

@@ -85,10 +85,12 @@ impl NodeNames {
         let node = self.node(&port.node)?;
         let at = PortAt::new(node, port.port);
         let lowest = u8::from(!fabric.is_switch(node));
-        if (lowest..=fabric.num_ports(node)).contains(&port.port) {
+        let highest = fabric.num_ports(node);
+        if (lowest..=highest).contains(&port.port) {
             Ok(at)
         } else {
-            Err(no_such_port(port))
+            let usable = format!("it has {}", ports(lowest, highest));
+            Err(no_such_port(port, false, usable))
         }
     }
 
@@ -101,7 +103,8 @@ impl NodeNames {
             ScenarioTarget::Port(port) => {
                 let at = self.port(port, fabric)?;
                 if fabric.is_switch(at.node) && at.port != 0 {
-                    return Err(no_such_port(port));
+                    let usable = "of a switch, only port 0 has a LID and a GUID".to_owned();
+                    return Err(no_such_port(port, true, usable));
                 }
                 Ok(at)
             }
@@ -120,8 +123,9 @@ impl NodeNames {
     /// A port that can have a cable.
     fn cable_port(&self, port: &ScenarioPort, fabric: &Fabric) -> Result<PortAt> {
         if port.port == 0 {
-            self.node(&port.node)?;
-            return Err(no_such_port(port));
+            let node = self.node(&port.node)?;
+            let usable = format!("{} can have a cable", ports(1, fabric.num_ports(node)));
+            return Err(no_such_port(port, fabric.is_switch(node), usable));
         }
         self.port(port, fabric)
     }
@@ -153,12 +157,23 @@ fn no_such_node(node: &NodeRef, column: TextColumn) -> ScenarioError {
     ScenarioError::new(column.0, ScenarioProblem::NoSuchNode(node.to_string()))
 }
 
-fn no_such_port(port: &ScenarioPort) -> ScenarioError {
+/// `port 1` or `ports 1 to 8`.
+fn ports(lowest: u8, highest: u8) -> String {
+    if lowest == highest {
+        format!("port {lowest}")
+    } else {
+        format!("ports {lowest} to {highest}")
+    }
+}
+
+fn no_such_port(port: &ScenarioPort, exists: bool, usable: String) -> ScenarioError {
     ScenarioError::new(
         column_of(&port.node).0,
         ScenarioProblem::NoSuchPort {
             node: port.node.to_string(),
             port: port.port,
+            exists,
+            usable,
         },
     )
 }

@@ -211,7 +211,7 @@ fn errors_have_a_reason_and_a_position() {
     for (line, expected) in [
         (
             "fly h1",
-            "column 1: expected a command (see `help`), found `fly`",
+            "column 1: unknown command `fly` (`help` lists the commands)",
         ),
         (
             "  cut",
@@ -355,6 +355,8 @@ fn unknown_names_are_rejected_with_their_position() {
             ScenarioProblem::NoSuchPort {
                 node: "0".to_owned(),
                 port: 200,
+                exists: false,
+                usable: "it has port 1".to_owned(),
             },
         ),
         (
