@@ -26,11 +26,11 @@ pub fn list_files(
         return Err(Failure::runtime(reason));
     }
     if reply != ServerReply::Done {
-        return Err(unexpected_reply(&reply));
+        return Err(unexpected_reply());
     }
     let listed = exchange(server, &ClientRequest::ListFiles)?;
     let ServerReply::Files(files) = listed else {
-        return Err(unexpected_reply(&listed));
+        return Err(unexpected_reply());
     };
     Ok(files)
 }
@@ -46,6 +46,9 @@ fn connection_failure(error: impl std::fmt::Display) -> Failure {
     Failure::runtime(format!("connection to the server failed: {error}"))
 }
 
-fn unexpected_reply(reply: &ServerReply) -> Failure {
-    Failure::runtime(format!("unexpected reply from the server: {reply:?}"))
+fn unexpected_reply() -> Failure {
+    Failure::with_hint(
+        "unexpected reply from the server",
+        "Use the `ferrosm` program that serves the fabric.",
+    )
 }

@@ -38,7 +38,7 @@ impl PacketTap {
                 MadEvent::Sent => String::new(),
                 // Delivered packets were captured when they were sent.
                 MadEvent::Delivered => return,
-                MadEvent::Dropped(reason) => format!("dropped: {reason:?}"),
+                MadEvent::Dropped(reason) => format!("dropped: {reason}"),
                 MadEvent::Lost => "lost: fault".to_owned(),
             };
             let mut capture = observed.lock().unwrap_or_else(PoisonError::into_inner);

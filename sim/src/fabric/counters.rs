@@ -141,6 +141,27 @@ impl DropReason {
     ];
 }
 
+impl std::fmt::Display for DropReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "malformed",
+            Self::LinkDown => "no active link at the output port",
+            Self::NotASwitch => "directed route through a node that is not a switch",
+            Self::NoRoute => "no forwarding entry",
+            Self::Loop => "forwarding loop",
+            Self::WrongLid => "the receiving port has another LID",
+            Self::NotActive => "port not Active",
+            Self::NoVl => "SL without an active VL",
+            Self::MKey => "wrong M_Key",
+            Self::NoClient => "no program receives it",
+            Self::NoPower => "node without power",
+            Self::PKey => "P_Key not in the port's table",
+            Self::WrongGid => "the receiving port has another GID",
+            Self::WrongQp => "management class on the wrong queue pair",
+        })
+    }
+}
+
 /// Totals of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {

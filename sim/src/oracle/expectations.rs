@@ -57,7 +57,7 @@ impl Expectations {
             switches_reach_master: true,
             groups: None,
             partitions: ExpectedPartitions {
-                keys: BTreeMap::new(),
+                keys: Some(BTreeMap::new()),
                 enforcement: PKeyEnforcement::Any,
             },
             settings: ExpectedSettings {
@@ -163,8 +163,8 @@ impl ExpectedGroup {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedPartitions {
     /// P_Keys of each end port; the first one must be at index 0. Other end ports must have 0xFFFF or 0x7FFF at
-    /// index 0 and no further P_Keys.
-    pub keys: BTreeMap<PortAt, Vec<PKey>>,
+    /// index 0 and no further P_Keys. `None` if unknown: the tables are only checked against each other.
+    pub keys: Option<BTreeMap<PortAt, Vec<PKey>>>,
     /// Enforcement at switch ports with attached end ports.
     pub enforcement: PKeyEnforcement,
 }

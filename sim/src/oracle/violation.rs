@@ -311,7 +311,11 @@ pub enum MulticastFault {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PartitionFault {
     /// A P_Key table other than configured.
-    #[error("{port}: P_Key table is {actual:?}, configured is {expected:?}")]
+    #[error(
+        "{port}: P_Key table is {}, expected {}",
+        join_or(actual, "empty"),
+        join_or(expected, "0xffff or 0x7fff alone")
+    )]
     WrongPKeys {
         /// The end port.
         port: String,
@@ -518,4 +522,13 @@ pub enum CounterFault {
         /// Value in the second snapshot.
         after: u64,
     },
+}
+
+/// The P_Keys with commas between them, or `none` if there are none.
+fn join_or(keys: &[PKey], none: &str) -> String {
+    if keys.is_empty() {
+        return none.to_owned();
+    }
+    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    keys.join(", ")
 }

@@ -198,7 +198,8 @@ impl Plan {
         expect.max_operational_vls = FOUR_VLS;
         for member in &self.group.members {
             let keys = vec![PKey::DEFAULT_FULL, PARTITION];
-            expect.partitions.keys.insert(*member, keys);
+            let configured = expect.partitions.keys.get_or_insert_default();
+            configured.insert(*member, keys);
         }
         expect.partitions.enforcement = PKeyEnforcement::Both;
         let settings = &mut expect.settings;

@@ -250,9 +250,12 @@ fn invalid_statements_are_rejected() {
 
     let sim = FabricServer::shape("star:2");
     for (statement, word) in [
-        ("explode", "found `explode`"),
+        ("explode", "unknown command `explode`"),
+        ("cutt 0[1]", "did you mean `cut`?"),
+        ("judge all", "`judge` has no arguments"),
         ("cut nobody[1]", "unknown node nobody"),
-        ("cut 0[77]", "77"),
+        ("cut host-9[1]", "did you mean \"host-0 mlx5_0\""),
+        ("cut 0[77]", "0 has no port 77: it has port"),
         ("loss much", "much"),
         ("unplug 0[200]", "200"),
         ("judge", "no SM has configured the fabric"),
@@ -276,7 +279,7 @@ fn failed_attach_is_reported() {
         let head = ["attach", "--socket", &socket];
         run(scratch.path(), &[&head[..], rest].concat())
     };
-    let nobody = ["no node \"nobody\"", "for example"];
+    let nobody = ["no node \"nobody\"", "names are such as"];
     assert_fails(&attach(&["--node", "nobody", "--", "true"]), 1, &nobody);
     let several = [
         "several nodes are called \"same name\"",

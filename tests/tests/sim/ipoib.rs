@@ -351,7 +351,8 @@ fn expect(case: &Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortAt>)>) -> Ex
             _ => None,
         };
         let keys = [Some(default), own].into_iter().flatten().map(PKey);
-        expect.partitions.keys.insert(at, keys.collect());
+        let configured = expect.partitions.keys.get_or_insert_default();
+        configured.insert(at, keys.collect());
     }
     let groups = groups.iter().map(|(mlid, (members, senders))| {
         let mut group = ExpectedGroup::new(Lid(*mlid), members.iter().copied());

@@ -67,7 +67,8 @@ fn expectations(
             keys.sort_by_key(|k| *k != first);
         }
         let keys = keys.into_iter().map(PKey).collect();
-        expect.partitions.keys.insert(at, keys);
+        let configured = expect.partitions.keys.get_or_insert_default();
+        configured.insert(at, keys);
     }
     expect.partitions.enforcement = checks;
     expect

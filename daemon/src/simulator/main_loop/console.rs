@@ -2,36 +2,42 @@
 //!
 //! A reply ends with `ok`, or is a line `error: ` with the reason. Statements become actions of the net; queries read the devices.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use ferrosm_mad::attr::{self, NodeType};
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::fabric::{DropReason, Fabric, NodeCounters, PortCounter};
+use ferrosm_opensm_compat::keyword::nearest_keyword;
+use ferrosm_sim::fabric::{DropReason, Fabric, NodeCounters, PortCounter, SpecError};
 use ferrosm_sim::ibnet;
 use ferrosm_sim::net::Net;
-use ferrosm_sim::oracle::{self, Expectations};
+use ferrosm_sim::oracle::{self, Expectations, Violation};
 use ferrosm_sim::scenario::{
-    self, NodeNames, Query, ScenarioCommand, ScenarioError, ScenarioTarget, Script, ScriptClock,
-    Statement,
+    self, NodeNames, Query, ScenarioCommand, ScenarioError, ScenarioProblem, ScenarioTarget,
+    Script, ScriptClock, Statement,
 };
 use ferrosm_sim::spec::PortAt;
 
-use super::SimulatorLoop;
+use super::{AttachedProgram, SimulatorLoop};
 use crate::failure::Failure;
+use crate::similar_names::suggest;
+use crate::simulator::request::ConnId;
 
 /// Schedules the statements of a scenario file.
 ///
 /// # Errors
 /// The file cannot be read, or a line is invalid (with line and column).
 pub fn play(net: &mut Net, path: &Path) -> Result<(), Failure> {
-    let failure = |e: &dyn std::fmt::Display| Failure::runtime(format!("{}: {e}", path.display()));
-    let text = fs::read_to_string(path).map_err(|e| failure(&e))?;
-    let script = Script::parse(&text).map_err(|e| failure(&e))?;
-    let plan = script
-        .plan(net.fabric(), net.now())
-        .map_err(|e| failure(&e))?;
+    let failure = |e: String| Failure::runtime(format!("{}: {e}", path.display()));
+    let in_file = |e: ScenarioError| {
+        let suggestion = suggest_correction(&e.problem, net.fabric());
+        failure(format!("{e}{suggestion}"))
+    };
+    let text = fs::read_to_string(path).map_err(|e| failure(e.to_string()))?;
+    let script = Script::parse(&text).map_err(in_file)?;
+    let plan = script.plan(net.fabric(), net.now()).map_err(in_file)?;
     for (at, action) in plan {
         net.schedule(at, action);
     }
@@ -56,22 +62,10 @@ pub(in crate::simulator) fn run_line(
 }
 
 fn execute(simulator: &mut SimulatorLoop, line: &str, now: Instant) -> Result<String, String> {
-    // Commands of the server that are not in the scenario language.
-    match line {
-        "judge" => return judge(simulator.net.fabric()),
-        "topology" => {
-            let mut text = String::new();
-            // Writing into a String cannot fail.
-            let _ = ibnet::write(&simulator.spec, &mut text);
-            return Ok(text);
-        }
-        "smps" => return Ok(smps(simulator.net.fabric())),
-        "lids" => return Ok(lids(simulator.net.fabric())),
-        _ => {}
+    if let Some(reply) = execute_server_command(simulator, line.trim()) {
+        return reply;
     }
-    // A statement has one line, whose number only the client knows.
-    let in_line = |e: ScenarioError| format!("column {}: {}", e.column, e.problem);
-    let parsed = Statement::parse(line).map_err(in_line)?;
+    let parsed = Statement::parse(line).map_err(|e| in_line(&e, simulator.net.fabric()))?;
     let Some(statement) = parsed else {
         return Ok(String::new());
     };
@@ -83,29 +77,119 @@ fn execute(simulator: &mut SimulatorLoop, line: &str, now: Instant) -> Result<St
     let names = NodeNames::of(fabric);
     let plan = statement
         .plan(&names, fabric, &mut ScriptClock::new(now))
-        .map_err(in_line)?;
+        .map_err(|e| in_line(&e, fabric))?;
     for (at, action) in plan {
         if at > now {
             simulator.net.schedule(at, action);
         } else {
-            simulator.net.act(action).map_err(|e| e.to_string())?;
+            let acted = simulator.net.act(action);
+            acted.map_err(|e| describe_action_error(simulator.net.fabric(), &e))?;
         }
     }
     Ok(String::new())
 }
 
+/// Commands of the server that are not in the scenario language.
+const SERVER_COMMANDS: [&str; 4] = ["judge", "topology", "smps", "lids"];
+
+/// The reply to one of [`SERVER_COMMANDS`]; `None` for another command.
+fn execute_server_command(simulator: &SimulatorLoop, line: &str) -> Option<Result<String, String>> {
+    let (command, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let command = SERVER_COMMANDS.into_iter().find(|c| *c == command)?;
+    if !arguments.is_empty() && !arguments.trim_start().starts_with('#') {
+        return Some(Err(format!("`{command}` has no arguments")));
+    }
+    let fabric = simulator.net.fabric();
+    Some(match command {
+        "judge" => judge(fabric),
+        "topology" => {
+            let mut text = String::new();
+            // Writing into a String cannot fail.
+            let _ = ibnet::write(&simulator.spec, &mut text);
+            Ok(text)
+        }
+        "smps" => Ok(smps(fabric)),
+        _ => Ok(lids(fabric)),
+    })
+}
+
+/// An error of a statement. It has one line, whose number only the client knows.
+fn in_line(error: &ScenarioError, fabric: &Fabric) -> String {
+    let ScenarioError {
+        column, problem, ..
+    } = error;
+    let suggestion = suggest_correction(problem, fabric);
+    format!("column {column}: {problem}{suggestion}")
+}
+
+/// The end of a message about an unknown name.
+fn suggest_correction(problem: &ScenarioProblem, fabric: &Fabric) -> String {
+    match problem {
+        ScenarioProblem::NoSuchCommand(word) => {
+            let scenario_commands = scenario::HELP.iter().map(|(form, _)| *form);
+            let first_words = scenario_commands.filter_map(|form| form.split(' ').next());
+            let nearest = nearest_keyword(word, first_words.chain(SERVER_COMMANDS));
+            nearest.map_or_else(String::new, |command| {
+                format!("; did you mean `{command}`?")
+            })
+        }
+        ScenarioProblem::NoSuchNode(name) => {
+            let nodes = 0..fabric.num_nodes();
+            let names: Vec<String> = nodes.map(|n| fabric.description(n).to_string()).collect();
+            suggest(name.trim_matches('"'), names.iter().map(String::as_str))
+        }
+        ScenarioProblem::NoSuchCounter(name) => {
+            let names = PortCounter::ALL.iter().map(|counter| counter.name());
+            match nearest_keyword(name, names.clone()) {
+                Some(counter) => format!("; did you mean `{counter}`?"),
+                None => {
+                    let names: Vec<&str> = names.collect();
+                    format!("; the counters are {}", names.join(", "))
+                }
+            }
+        }
+        ScenarioProblem::Expected { .. }
+        | ScenarioProblem::OpenQuote
+        | ScenarioProblem::AmbiguousNode { .. }
+        | ScenarioProblem::NoSuchPort { .. }
+        | ScenarioProblem::QueryInScenario => String::new(),
+    }
+}
+
+/// An error of an action, with the name of the port.
+fn describe_action_error(fabric: &Fabric, error: &SpecError) -> String {
+    match error {
+        SpecError::NoCable(at) => format!("{} has no cable", port_name(fabric, *at)),
+        SpecError::PortInUse(at) => format!("{} is in use", port_name(fabric, *at)),
+        other => other.to_string(),
+    }
+}
+
+const SERVER_HELP: &str = "
+Only while the fabric is served:
+  judge       check the tables in all devices: reachability, loops, credit loops, multicast, partitions
+  topology    print the fabric as loaded, as a file
+  smps        count the SMPs that reached the agents of nodes since the start, by attribute
+  lids        print GUID, base LID and LMC of every end port, from the devices
+
+Before a command:
+  at TIME | after TIME                 execute it at this time after the start, or after the previous statement
+  every TIME N times                   repeat it
+
+Words:
+  NODE        name, GUID, or number from 0 in the order of `topology`; names with blanks or a leading digit in quotes: \"host 1\"
+  PORT        NODE[PORT NUMBER], such as leaf-0-0[1]
+  LINK        PORT: both directions of its link; `into PORT`, `out-of PORT`: one direction
+  SCOPE       all (default), NODE or LINK
+  TIME        such as 100ms, 1.5s, 2min
+  PERCENT     such as 20%
+  COUNTER     such as symbol_errors; an error message lists all
+  KIND        data, status, tid, attribute, modifier or any
+";
+
 fn run_query(simulator: &SimulatorLoop, query: &Query) -> Result<String, String> {
     match query {
-        Query::Help => Ok(scenario::help()
-            + "\nOnly here:\n  judge       checks of the tables in the devices: reachability, loops, credit loops, P_Keys\n"
-            + "  topology    the fabric as loaded, as a file\n"
-            + "  smps        SMPs that reached agents so far, by attribute\n"
-            + "  lids        GUID, base LID and LMC of every end port, from the devices\n"
-            + "\nWords:\n  NODE        name, GUID, or index from 0; names with blanks or a leading digit in quotes: \"host 1\"\n"
-            + "  PORT        NODE[PORT NUMBER], such as leaf-0-0[1]\n"
-            + "  LINK        PORT: both directions of its link; `into PORT`, `out-of PORT`: one direction\n"
-            + "  SCOPE       all (default), NODE or LINK\n  TIME        such as 100ms, 1.5s, 2min\n  PERCENT     such as 20%\n"
-            + "  KIND        data, status, tid, attribute, modifier or any\n"),
+        Query::Help => Ok(scenario::help() + SERVER_HELP),
         Query::Status => Ok(status(simulator)),
         Query::Clients => Ok(clients(simulator)),
         Query::Links => Ok(links(simulator.net.fabric())),
@@ -146,14 +230,14 @@ fn status(simulator: &SimulatorLoop) -> String {
     );
     let _ = writeln!(
         out,
-        "{} devices open; {} MADs written, {} rejected",
+        "{} umad devices open; {} MADs written by programs, {} of them invalid",
         simulator.devices.len(),
         simulator.served,
         simulator.rejected
     );
     let _ = writeln!(
         out,
-        "{} packets sent, {} delivered to programs, {} traps, {} lost",
+        "{} packets sent by programs, {} delivered to programs, {} traps of devices, {} lost",
         totals.sent,
         totals.delivered,
         totals.traps,
@@ -162,46 +246,56 @@ fn status(simulator: &SimulatorLoop) -> String {
     for reason in DropReason::ALL {
         let count = totals.dropped(reason);
         if count > 0 {
-            let _ = writeln!(out, "  {count} {reason:?}");
+            let _ = writeln!(out, "  {count} lost: {reason}");
         }
     }
     for (at, error) in simulator.net.action_errors() {
-        let _ = writeln!(out, "action at {:?} failed: {error}", at);
+        let error = describe_action_error(fabric, error);
+        let time = humantime::format_duration(at.since(Instant::START));
+        let _ = writeln!(out, "statement for {time} after the start failed: {error}");
     }
     out
 }
 
+/// The attached programs: a line for each umad device, or one if it has none open.
 fn clients(simulator: &SimulatorLoop) -> String {
     let fabric = simulator.net.fabric();
-    let mut out = String::new();
+    let device_of = |conn: &ConnId| simulator.devices.iter().find(|d| d.conn == *conn);
+    let mut lines: BTreeSet<String> = BTreeSet::new();
     for (conn, client) in &simulator.clients {
-        let names: Vec<String> = client
-            .cas
+        let AttachedProgram { program, pid, cas } = client;
+        let mut connections = simulator.clients.iter().filter(|(_, c)| c.pid == *pid);
+        let queue = match device_of(conn) {
+            Some(device) => {
+                let (file, umad) = (device.file, &simulator.umad);
+                format!(
+                    "{} MADs waiting until it reads them, {} lost because its queue was full, {} responses without a request discarded",
+                    umad.queued(file),
+                    umad.dropped(file),
+                    umad.unmatched(file)
+                )
+            }
+            // Other connections of a program serve files or other devices.
+            None if connections.any(|(conn, _)| device_of(conn).is_some()) => continue,
+            None => "no umad device open".to_owned(),
+        };
+        let names: Vec<String> = cas
             .iter()
-            .map(|&node| format!("{:?}", fabric.description(node).to_string()))
+            .map(|&node| format!("\"{}\"", fabric.description(node)))
             .collect();
-        let _ = write!(
-            out,
-            "{} (process {}) at {}",
-            client.program,
-            client.pid,
+        lines.insert(format!(
+            "{program} (PID {pid}) at {}: {queue}\n",
             names.join(", ")
-        );
-        if let Some(device) = simulator.devices.iter().find(|d| d.conn == *conn) {
-            let _ = write!(out, ": {} waiting", simulator.umad.queued(device.file));
-            let (dropped, unmatched) = (
-                simulator.umad.dropped(device.file),
-                simulator.umad.unmatched(device.file),
-            );
-            let _ = write!(out, ", {dropped} dropped, {unmatched} unexpected");
-        }
-        out.push('\n');
+        ));
     }
-    out
+    if lines.is_empty() {
+        return "no program is attached\n".to_owned();
+    }
+    lines.into_iter().collect()
 }
 
 fn port_name(fabric: &Fabric, at: PortAt) -> String {
-    format!("{:?}[{}]", fabric.description(at.node).to_string(), at.port)
+    format!("\"{}\"[{}]", fabric.description(at.node), at.port)
 }
 
 /// Every link once: both ports and their states.
@@ -304,5 +398,22 @@ fn judge(fabric: &Fabric) -> Result<String, String> {
         .end_ports()
         .find(|&at| fabric.lid(at).0 == known)
         .ok_or_else(|| format!("the master's LID {known} belongs to no port"))?;
-    Ok(oracle::judge_fabric(fabric, &Expectations::new(master)).to_string())
+    let mut expect = Expectations::new(master);
+    // The configuration of the SM is unknown.
+    expect.partitions.keys = None;
+    let operational_vls = (0..fabric.num_nodes())
+        .flat_map(|node| fabric.external_ports(node))
+        .filter_map(|at| fabric.port_info(at))
+        .map(|info| info.operational_vls);
+    expect.max_operational_vls = operational_vls.max().unwrap_or(expect.max_operational_vls);
+    let verdict = oracle::judge_fabric(fabric, &expect);
+    let is_credit_loop = |violation: &Violation| matches!(violation, Violation::CreditLoop(_));
+    let note = if verdict.violations.iter().any(is_credit_loop) {
+        "\njudged for packets on SL 0: if the routing engine uses several SLs, this credit loop may not exist"
+    } else {
+        ""
+    };
+    Ok(format!(
+        "{verdict}{note}\nnot checked: whether the P_Keys are those of the partition file"
+    ))
 }
