@@ -2,7 +2,9 @@
 
 use core::fmt::Write;
 
-use ferrosm_core::Output;
+use ferrosm_core::{Output, ReplicationRole};
+use ferrosm_mad::ids::{Lid, Qpn, Sl};
+use ferrosm_mad::mad::Address;
 use ferrosm_mad::time::Instant;
 use ferrosm_recording::{Ending, Replay};
 
@@ -75,10 +77,16 @@ fn describe(text: &mut String, now: Instant, output: &Output, all_outputs: bool)
         _ if !all_outputs => Ok(()),
         Output::Send(out) => {
             let mad = hex::encode(out.mad.as_bytes());
-            writeln!(text, "{now:?} send to {:?}: {mad}", out.to)
+            let to = if out.to == Address::DIRECTED {
+                "by directed route".to_owned()
+            } else {
+                describe_receiver(out.to.lid, out.to.qpn, out.to.sl)
+            };
+            writeln!(text, "{now:?} send {to}: {mad}")
         }
         Output::Gmp { to, bytes, .. } => {
-            writeln!(text, "{now:?} send to {to:?}: {}", hex::encode(bytes))
+            let to = describe_receiver(to.lid, to.qpn, to.sl);
+            writeln!(text, "{now:?} send {to}: {}", hex::encode(bytes))
         }
         Output::Publish(view) => {
             let content = if view.is_some() { "view" } else { "no view" };
@@ -95,6 +103,17 @@ fn describe(text: &mut String, now: Instant, output: &Output, all_outputs: bool)
             writeln!(text, "{now:?} reply to command {}: {reply}", id.0)
         }
         Output::LoadReplica { load } => writeln!(text, "{now:?} load replica {load}"),
-        Output::Replicate(role) => writeln!(text, "{now:?} replication role {role:?}"),
+        Output::Replicate(role) => {
+            let role = match role {
+                ReplicationRole::Master => "master",
+                ReplicationRole::Standby => "standby",
+                ReplicationRole::Inactive(_) => "none",
+            };
+            writeln!(text, "{now:?} replication role {role}")
+        }
     };
+}
+
+fn describe_receiver(lid: Lid, qpn: Qpn, sl: Sl) -> String {
+    format!("to LID {lid}, QP {}, SL {sl}", qpn.0)
 }

@@ -92,6 +92,25 @@ impl RecordKind {
     }
 }
 
+impl fmt::Display for RecordKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lid => "LID",
+            Self::ViewHead => "SA view head",
+            Self::View => "SA view",
+            Self::Group => "multicast group",
+            Self::Member => "multicast member",
+            Self::Service => "service",
+            Self::Subscription => "subscription",
+            Self::Alias => "alias GUID",
+            Self::Routing => "routing",
+            Self::MKey => "M_Key",
+            Self::Neighbour => "neighbour",
+            Self::SlToVlEpoch => "SLtoVL epoch",
+        })
+    }
+}
+
 /// The key of a record: its kind, then its identity, big-endian so that keys sort by value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordKey(Box<[u8]>);
@@ -132,6 +151,17 @@ impl RecordKey {
     #[must_use]
     pub fn suffix(&self) -> &[u8] {
         self.0.get(1..).unwrap_or_default()
+    }
+}
+
+/// Kind and identity: `LID record 0002c90300a1b2c3`.
+impl fmt::Display for RecordKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind() {
+            Some(kind) => write!(f, "{kind} record ")?,
+            None => f.write_str("record of unknown kind ")?,
+        }
+        self.suffix().iter().try_for_each(|b| write!(f, "{b:02x}"))
     }
 }
 

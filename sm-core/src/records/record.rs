@@ -109,7 +109,7 @@ pub struct RecordError(String);
 
 impl RecordError {
     pub(super) fn new(key: &RecordKey, reason: &str) -> Self {
-        Self(format!("{key:?}: {reason}"))
+        Self(format!("{key}: {reason}"))
     }
 }
 
@@ -575,7 +575,7 @@ mod tests {
                 lmc,
             });
             let message = Record::decode(&lid, &value, 0).unwrap_err().to_string();
-            assert_eq!(message, "Some(Lid) 0000000000000001: malformed value");
+            assert_eq!(message, "LID record 0000000000000001: malformed value");
         }
         // A value under the key of another record.
         for record in records().into_iter().skip(1).take(1) {

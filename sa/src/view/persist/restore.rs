@@ -104,7 +104,15 @@ impl ViewRestorer {
         };
         match result {
             Some(()) => Ok(()),
-            None => invalid(format!("{kind:?} record of node {guid} is invalid")),
+            None => {
+                let part = match kind {
+                    NodeRecordKind::Node => "node",
+                    NodeRecordKind::Forwarding => "LFT",
+                    NodeRecordKind::Multicast => "MFT",
+                    NodeRecordKind::VlTables => "VL table",
+                };
+                invalid(format!("{part} record of node {guid} is invalid"))
+            }
         }
     }
 
