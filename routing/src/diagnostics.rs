@@ -295,7 +295,8 @@ impl fmt::Display for Diagnostic {
             Self::Fallback => f.write_str("fallback: every configured engine failed"),
             Self::Compared { routings, best } => write!(
                 f,
-                "engines compared (less is better): {}; selected: {best}",
+                "engines compared by the routes over the busiest link, and by the transfers that share it if every host sends to \
+                 another one (fewer is better): {}; selected: {best}",
                 join(routings)
             ),
             Self::Rerouted(summary) => summary.fmt(f),
@@ -429,7 +430,7 @@ impl fmt::Display for RoutingFigures {
         } = self;
         write!(
             f,
-            "{engine} {max_load} routes and {shift:.2} simultaneous flows on the busiest link with {}",
+            "{engine} {max_load} and {shift:.2} with {}",
             count((*vls).into(), "VL", "VLs")
         )
     }
@@ -452,10 +453,15 @@ impl fmt::Display for TreeFigures {
             )?;
         }
         if !self.arity.is_empty() {
+            let is_equal = self.arity.iter().all(|n| *n == self.arity[0]);
+            let (counts, order) = if is_equal {
+                (self.arity[0].to_string(), "")
+            } else {
+                (join(&self.arity), " (from the leaves up)")
+            };
             write!(
                 f,
-                "; upper switches to choose from, from the leaves up: {}",
-                join(&self.arity)
+                "; up to {counts} switches directly above each switch{order}"
             )?;
         }
         if self.level_links > 0 {

@@ -163,7 +163,7 @@ fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
         row(
             "bisection",
             format!(
-                "one random half of the hosts sends to the other: {:.0} % of the link rate each on average ({:.0} % to {:.0} %)",
+                "if one random half of the hosts sends to the other half, a host gets {:.0} % of its link rate on average ({:.0} % to {:.0} %)",
                 100.0 * b.mean,
                 100.0 * b.min,
                 100.0 * b.max
@@ -172,11 +172,12 @@ fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
     }
     let shift = |s: ShiftCongestion| match s.worst {
         0 | 1 => format!(
-            "each host sends to the one N places further: no two share a link, for {} values of N",
+            "if every host sends to the host N places further, no two transfers share a link (for {} values of N)",
             s.stages
         ),
         worst => format!(
-            "each host sends to the one N places further: {worst} share a link for the worst N, {:.1} on average (1 is ideal)",
+            "if every host sends to the host N places further, {worst} transfers share a link for the worst N, {:.1} on average over N \
+             (1 is ideal)",
             s.mean
         ),
     };
@@ -185,7 +186,7 @@ fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
     row(
         "random pairs",
         format!(
-            "{} flows share the busiest link if every host sends to one other",
+            "if every host sends to another host chosen at random, {} transfers share the busiest link",
             quality.random_permutation
         ),
     );
