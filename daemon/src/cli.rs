@@ -60,9 +60,9 @@ pub enum CliCommand {
     /// Control and query a simulated fabric.
     #[cfg(feature = "simulator")]
     SimCtl(SimCtlArgs),
-    /// List local ports and whether a subnet manager can run on them.
+    /// List the ports of this host, and which of them ferrosm can serve.
     Ports(PortsArgs),
-    /// Discover the fabric (read-only), or read a fabric file, and print its topology.
+    /// Print the topology of the fabric (discovered without any change to it) or of a fabric file.
     Topology(TopologyArgs),
     /// Route a fabric file offline; verify reachability, loops and credit loops; measure the balance.
     #[cfg(feature = "simulator")]
@@ -72,16 +72,16 @@ pub enum CliCommand {
     Explain(ExplainArgs),
     /// Replay a recording of `run --record` or `demo --record` and compare all outputs.
     Replay(ReplayArgs),
-    /// Have the running service sweep the whole fabric, and print the problems found (exit status 1).
+    /// Make the running service sweep the whole fabric, and print the problems found (exit status 1 if there are any).
     ///
     /// A full sweep removes switches and hosts that do not respond from the routes, also a hung switch that still forwards, with all
     /// hosts behind it. Light sweeps leave them in.
     Sweep(SweepArgs),
-    /// Have the running service hand over mastership to another SM and become standby.
+    /// Make the running service hand over mastership to another SM and become standby.
     ///
     /// The other SM needs a priority of at least 1. This SM reports priority 0 from then on, until it is master again or restarts.
     Handover(ServiceArgs),
-    /// Have the running service take over a subnet despite `refuse-managed-subnet`, or run again after an SMInfo DISABLE.
+    /// Make the running service take over a subnet despite `refuse-managed-subnet`, or run again after an SMInfo DISABLE.
     Takeover(ServiceArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
@@ -101,7 +101,7 @@ pub struct PortArgs {
     /// only one with a link.
     #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
     pub ca: Option<String>,
-    /// Port of the adapter; 0 (the management port of a switch) selects the only one with a link.
+    /// Port number of the adapter; 0 (default): the only one with a link.
     #[arg(long, value_name = "N", requires = "ca", conflicts_with = "port_guid",
           value_parser = clap::value_parser!(u8).range(0..=254))]
     pub port: Option<u8>,
@@ -116,13 +116,13 @@ pub struct SmArgs {
     /// Configuration file; without one, `run` reads /etc/ferrosm.toml if it exists. `demo` ignores its state directory and metrics address.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Exit after the first sweep: status 0 if the fabric is fully up, otherwise 1. A port that is Down has 10 s to come up.
+    /// Exit after the first sweep: status 0 if the fabric is fully up, otherwise 1. If the local port is Down, its link has 10 s to come up.
     #[arg(long)]
     pub once: bool,
     /// Print a JSON report of each sweep to standard output, one per line.
     #[arg(long)]
     pub json: bool,
-    /// Routing engines in the order of trial: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp,
+    /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp,
     /// dmodc, nue, file; `no_fallback` disables the fallback engines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub engine: Option<Vec<EngineName>>,
@@ -186,7 +186,7 @@ pub struct RunArgs {
     /// The local port.
     #[command(flatten)]
     pub port: PortArgs,
-    /// Serve only this fabric of a configuration file with several.
+    /// Serve only this fabric, if the configuration file has several.
     #[arg(long, value_name = "NAME")]
     pub fabric: Option<String>,
     /// Common flags.
@@ -219,14 +219,15 @@ pub struct TopologyArgs {
     /// The local port to discover from.
     #[command(flatten)]
     pub port: PortArgs,
-    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet) or generated fabric, instead of the live one.
+    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as fat-tree:8 (`ferrosm demo --help` lists all
+    /// topologies), instead of the live one.
     #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["ca", "port", "port_guid"])]
     #[cfg_attr(not(feature = "simulator"), arg(hide = true, value_parser = needs_simulator))]
     pub from: Option<String>,
-    /// The configuration file, which may name the port.
+    /// Configuration file that names the port.
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     pub config: Option<PathBuf>,
-    /// Use the port of this fabric of a configuration file with several.
+    /// Use the port of this fabric, if the configuration file has several.
     #[arg(long, value_name = "NAME", conflicts_with = "from")]
     pub fabric: Option<String>,
     /// Output format.
@@ -263,7 +264,7 @@ pub struct ConfigArgs {
 /// Subcommands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Check a configuration file; report all errors (exit status 78).
+    /// Check a configuration file and the files that it names; report all errors (exit status 78).
     Check {
         /// Configuration file [default: /etc/ferrosm.toml].
         file: Option<PathBuf>,
@@ -272,7 +273,7 @@ pub enum ConfigCommand {
     Print {
         /// Configuration file [default: /etc/ferrosm.toml, if it exists].
         file: Option<PathBuf>,
-        /// Fabric of a file with several.
+        /// Name of the fabric, if the file has several.
         #[arg(long, value_name = "NAME", conflicts_with = "default")]
         fabric: Option<String>,
         /// Print every key with its default and description.

@@ -16,7 +16,7 @@ pub struct ServiceArgs {
     /// --state-dir otherwise.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
-    /// Fabric of a configuration file with several.
+    /// Name of the fabric, if the configuration file has several.
     #[arg(long, value_name = "NAME", conflicts_with = "state_dir")]
     pub fabric: Option<String>,
     /// Seconds to wait for the result; the command continues after that, and its result is in the log of the service.

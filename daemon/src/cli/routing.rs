@@ -10,13 +10,14 @@ use crate::config::value::EngineName;
 /// Flags of offline routing.
 #[derive(Debug, Clone, Args)]
 pub struct OfflineArgs {
-    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as fat-tree:8.
+    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as fat-tree:8 (`ferrosm demo --help` lists all
+    /// topologies).
     #[arg(long, value_name = "FILE|SPEC")]
     pub from: String,
     /// If the fabric is disconnected, route the part with this port: a name, NAME/PORT or GUID [default: the part with most hosts].
     #[arg(long, value_name = "PORT")]
     pub node: Option<String>,
-    /// Routing engines in the order of trial: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp,
+    /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp,
     /// dmodc, nue, file; `no_fallback` disables the fallback engines.
     #[arg(
         long,

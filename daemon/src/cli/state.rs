@@ -7,13 +7,13 @@ use clap::{Args, Subcommand};
 /// Flags of `state`.
 #[derive(Debug, Clone, Args)]
 pub struct StateArgs {
-    /// State directory [default: that of the configuration file].
+    /// State directory [default: files.state-dir of the configuration file].
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
-    /// Configuration file.
+    /// Configuration file of the service [default: /etc/ferrosm.toml].
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
-    /// Fabric of a configuration file with several.
+    /// Name of the fabric, if the configuration file has several.
     #[arg(long, value_name = "NAME", global = true, conflicts_with = "state_dir")]
     pub fabric: Option<String>,
     /// The subcommand.
@@ -24,24 +24,24 @@ pub struct StateArgs {
 /// Subcommands of `state`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum StateCommand {
-    /// Write all records as JSON lines.
+    /// Write all records as JSON lines, also while a service uses the directory.
     Export {
         /// Output file [default: standard output].
         file: Option<PathBuf>,
     },
-    /// Import an export, or files of OpenSM. If anything is invalid, nothing is imported.
+    /// Import an export, or files of OpenSM, while no service uses the directory. If anything is invalid, nothing is imported.
     Import {
         /// File of `ferrosm state export`, or files of OpenSM: guid2lid, guid2mkey, neighbors, opensm-sa.dump.
         #[arg(value_name = "FILE", required_unless_present = "opensm_dir")]
         files: Vec<PathBuf>,
-        /// Directories with files of OpenSM, such as /var/cache/opensm; existing files are imported.
+        /// Directories with these files of OpenSM, such as /var/cache/opensm; those that exist are imported.
         #[arg(long, value_name = "DIR", conflicts_with = "files")]
         opensm_dir: Vec<PathBuf>,
         /// Replace existing records of the same kinds.
         #[arg(long)]
         replace: bool,
     },
-    /// Show the persisted state.
+    /// Show the persisted state, also while a service uses the directory.
     Show {
         /// Print JSON.
         #[arg(long)]

@@ -54,7 +54,7 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
         ));
     } else if !rows.iter().any(|row| row.usable) {
         if !rows.is_empty() {
-            text.push_str("No port can run a subnet manager.\n");
+            text.push_str("ferrosm can serve none of these ports now.\n");
         }
         text.push_str(&format!("{DEMO}\n"));
     }
@@ -70,16 +70,16 @@ fn render(rows: &[json::ports::Port]) -> String {
         "Rate",
         "LID",
         "SM LID",
-        "Subnet manager",
+        "ferrosm can serve it",
     ]);
     table::right(&mut out, &[5, 6]);
     for row in rows {
         let serve = match &row.reason {
             Some(reason) if row.chosen => {
-                format!("no: {reason} (`ferrosm run` waits for the link)")
+                format!("no, it {reason}; `ferrosm run` waits for its link")
             }
-            Some(reason) => format!("no: {reason}"),
-            None if row.chosen => "yes (selected by `ferrosm run`)".to_owned(),
+            Some(reason) => format!("no, it {reason}"),
+            None if row.chosen => "yes, `ferrosm run` selects it".to_owned(),
             None => "yes".to_owned(),
         };
         out.add_row([
