@@ -17,7 +17,7 @@ pub(crate) fn suggest<'a>(unknown: &str, names: impl Iterator<Item = &'a str>) -
     if similar.is_empty() {
         // Names such as `host-1 mlx5_0`.
         let first_word = |name: &&'a str| name.split(' ').next().unwrap_or_default();
-        let words = nearest_keywords(unknown, names.iter().map(|name| first_word(name)));
+        let words = nearest_keywords(unknown, names.iter().map(first_word));
         let with_word = |word: &&str| names.iter().find(|name| first_word(name) == *word);
         similar = words.iter().filter_map(with_word).copied().collect();
     }

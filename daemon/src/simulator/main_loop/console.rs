@@ -161,7 +161,11 @@ fn describe_action_error(fabric: &Fabric, error: &SpecError) -> String {
     match error {
         SpecError::NoCable(at) => format!("{} has no cable", port_name(fabric, *at)),
         SpecError::PortInUse(at) => format!("{} is in use", port_name(fabric, *at)),
-        other => other.to_string(),
+        SpecError::NoSuchPort(_)
+        | SpecError::Empty
+        | SpecError::TooManyPorts { .. }
+        | SpecError::MissingGuids { .. }
+        | SpecError::UnknownKind(_) => error.to_string(),
     }
 }
 
