@@ -1,6 +1,6 @@
 //! Hosts that join and leave multicast groups with the requests of the Linux kernel.
 //!
-//! Membership is derived from requests and replies by the rules of IBA vol. 1, 15.2.5.19; the oracle compares it with
+//! Membership is derived from requests and replies by the rules of IBA vol. 1, 15.2.5.17; the oracle compares it with
 //! the MFTs of the switches.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! MCMemberRecord and multicast GIDs (IBA 15.2.5.19, 4.1.1; RFC 4391).
+//! MCMemberRecord and multicast GIDs (IBA 15.2.5.17, 4.1.1; RFC 4391).
 
 use super::component::record;
 use super::id;

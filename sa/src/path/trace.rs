@@ -1,4 +1,4 @@
-//! TraceRecord: one record for each node of a path (IBA 15.2.5.17).
+//! TraceRecord: one record for each node of a path (IBA 15.2.5.19).
 //!
 //! The query is a PathRecord with source and destination; the reply lists the nodes from source to destination. OpenSM does not
 //! support it.

@@ -1,4 +1,4 @@
-//! Multicast groups and their members (IBA 10.5, 15.2.5.19; docs/sm-behaviour.md 10.1 to 10.19).
+//! Multicast groups and their members (IBA 10.5, 15.2.5.17; docs/sm-behaviour.md 10.1 to 10.19).
 //!
 //! | module | contents |
 //! |---|---|
