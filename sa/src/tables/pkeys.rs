@@ -81,8 +81,8 @@ impl PKeyTable {
         if self.0.is_some() {
             self.change(|table| {
                 table.blocks.retain(|(b, _)| *b != block);
-                // A block that became unknown may not be empty.
-                table.unread_empty &= block != 0;
+                // The block may not be empty after the Set.
+                table.unread_empty = false;
             });
         }
     }
@@ -165,6 +165,17 @@ mod tests {
         table.invalidate_block(0);
         assert_eq!(table.entries(3), None);
         assert_eq!(table.unknown_blocks(70).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    /// A block above 0 is written to a table whose unread blocks were empty, and the response is missing.
+    #[test]
+    fn block_that_was_written_is_not_assumed_to_be_empty() {
+        let mut table = PKeyTable::default();
+        table.set_block(0, PKeyTable::block_of(&[PKey::DEFAULT_FULL], 0));
+        table.set_unread_empty(true);
+        table.invalidate_block(1);
+        assert_eq!(table.entries(70), None);
+        assert!(table.unknown_blocks(70).any(|block| block == 1));
     }
 
     #[test]
