@@ -202,6 +202,7 @@ impl MlidAllocator {
             .range(first..=last)
             .find(|(_, g)| g.parameters == *parameters)
             .map(|(_, g)| g.mlid)
+            .filter(|mlid| self.is_usable(*mlid))
     }
 
     fn least_shared(
@@ -217,7 +218,7 @@ impl MlidAllocator {
         };
         self.groups_by_mlid
             .iter()
-            .filter(|(_, gids)| gids.iter().all(is_compatible))
+            .filter(|(mlid, gids)| self.is_usable(**mlid) && gids.iter().all(is_compatible))
             .min_by_key(|(mlid, gids)| (gids.len(), **mlid))
             .map(|(mlid, _)| *mlid)
     }
@@ -267,18 +268,19 @@ mod tests {
     }
 
     proptest! {
-        /// Adds and removes groups with few MLIDs. Free MLIDs are used before any is shared, only groups of equal partition and
-        /// SL share, the least shared MLID is chosen, no group is rejected that could share, and exhaustion is reported only
-        /// while it lasts.
+        /// Adds and removes groups with few MLIDs, whose number changes as switches join and leave. Free MLIDs are used before any is
+        /// shared, only groups of equal partition and SL share, the least shared usable MLID is chosen, no group is rejected that
+        /// could share, and exhaustion is reported only while it lasts.
         #[test]
         fn mlids_are_shared_between_groups_of_equal_partition_and_sl(
-            count in 1..20u16,
             steps in prop::collection::vec((0..40u8, 0..3u16, 0..2u8, any::<bool>()), 1..200),
+            counts in prop::collection::vec(1..20u16, 1..4),
         ) {
             let mut groups: BTreeMap<Gid, MulticastGroup> = BTreeMap::new();
             let mut mlids = MlidAllocator::default();
-            mlids.set_count(count);
-            for (id, pkey, sl, is_retained) in steps {
+            for (i, (id, pkey, sl, is_retained)) in steps.into_iter().enumerate() {
+                let count = counts[i / 40 % counts.len()];
+                mlids.set_count(count);
                 let mut gid = Gid([0; 16]);
                 (gid.0[0], gid.0[15]) = (0xFF, id);
                 if let Some(group) = groups.remove(&gid) {
@@ -292,14 +294,18 @@ mod tests {
                 let parameters = parameters(0x8001 + pkey, sl);
                 let is_compatible = |g: &&MulticastGroup| g.parameters == parameters;
                 let users = |mlid: Lid| groups.values().filter(|g| g.mlid == mlid).count();
-                let in_use: BTreeSet<Lid> = groups.values().map(|g| g.mlid).collect();
-                let fewest = groups.values().filter(is_compatible).map(|g| users(g.mlid)).min();
+                // Groups retain MLIDs above a lower limit, but no further group gets them.
+                let is_usable = |g: &&MulticastGroup| g.mlid.0 < MLID_FIRST + count;
+                let in_use: BTreeSet<Lid> = groups.values().filter(is_usable).map(|g| g.mlid).collect();
+                let usable = groups.values().filter(is_compatible).filter(is_usable);
+                let fewest = usable.map(|g| users(g.mlid)).min();
                 let allocated = mlids.allocate(gid, &parameters, None, &groups);
                 match allocated {
                     Some(mlid) if in_use.len() < usize::from(count) => {
                         prop_assert!(!in_use.contains(&mlid) && mlid.0 < MLID_FIRST + count);
                     }
                     Some(mlid) => {
+                        prop_assert!(mlid.0 < MLID_FIRST + count);
                         prop_assert!(groups.values().filter(|g| g.mlid == mlid).all(|g| is_compatible(&g)));
                         prop_assert_eq!(Some(users(mlid)), fewest);
                     }
