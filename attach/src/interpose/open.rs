@@ -24,7 +24,7 @@ use super::{simulated_path, sysfs_directory_path};
 enum Opened {
     Done(c_int),
     /// libc must open the path in the sysfs directory.
-    Elsewhere,
+    InSysfsDirectory,
 }
 
 fn open_simulated(config: &Config, path: &SimulatedPath, flags: c_int) -> Opened {
@@ -41,7 +41,9 @@ fn open_simulated(config: &Config, path: &SimulatedPath, flags: c_int) -> Opened
             open_issm(config, *index, nonblock)
                 .and_then(|fd| apply_flags(&fd, flags).map(|()| fd.into_raw_fd()))
         }
-        SimulatedPath::Sys(_) if flags.contains(OFlags::DIRECTORY) => return Opened::Elsewhere,
+        SimulatedPath::Sys(_) if flags.contains(OFlags::DIRECTORY) => {
+            return Opened::InSysfsDirectory;
+        }
         SimulatedPath::Sys(_) if flags.intersects(OFlags::WRONLY | OFlags::RDWR) => {
             Err(Errno::ACCESS)
         }
@@ -49,11 +51,11 @@ fn open_simulated(config: &Config, path: &SimulatedPath, flags: c_int) -> Opened
             Ok(contents) => memory_file(&contents, flags),
             // A directory, or the server cannot be reached: use the sysfs directory.
             Err(ServerError::Refused(Errno::NOENT | Errno::ISDIR) | ServerError::Unreachable) => {
-                return Opened::Elsewhere;
+                return Opened::InSysfsDirectory;
             }
             Err(ServerError::Refused(errno)) => Err(errno),
         },
-        SimulatedPath::Dev(_) => return Opened::Elsewhere,
+        SimulatedPath::Dev(_) => return Opened::InSysfsDirectory,
     };
     Opened::Done(opened.unwrap_or_else(fail))
 }
@@ -132,7 +134,7 @@ unsafe fn open_any(
     };
     match open_simulated(config, &target, flags) {
         Opened::Done(fd) => fd,
-        Opened::Elsewhere => {
+        Opened::InSysfsDirectory => {
             let replacement = config
                 .sysfs
                 .as_deref()
@@ -220,12 +222,8 @@ unsafe fn fopen_any(
     // SAFETY: promised by the caller.
     let Some((config, target @ SimulatedPath::Sys(_))) = (unsafe { simulated_path(path) }) else {
         // SAFETY: promised by the caller.
-        let elsewhere = unsafe { sysfs_directory_path(path) };
-        return pass(
-            elsewhere
-                .as_ref()
-                .map_or(path, |replacement| replacement.as_ptr()),
-        );
+        let replacement = unsafe { sysfs_directory_path(path) };
+        return pass(replacement.as_ref().map_or(path, |path| path.as_ptr()));
     };
     if mode.is_null() {
         fail(Errno::INVAL);
@@ -233,16 +231,18 @@ unsafe fn fopen_any(
     }
     // SAFETY: promised by the caller.
     let mode_bytes = unsafe { CStr::from_ptr(mode) }.to_bytes();
-    let flags = if mode_bytes.starts_with(b"r") && !mode_bytes.contains(&b'+') {
+    let mut flags = if mode_bytes.starts_with(b"r") && !mode_bytes.contains(&b'+') {
         OFlags::RDONLY
     } else {
         OFlags::RDWR
     };
+    // `fdopen` ignores it.
+    flags.set(OFlags::CLOEXEC, mode_bytes.contains(&b'e'));
     match open_simulated(config, &target, flags.bits().cast_signed()) {
         Opened::Done(fd) if fd < 0 => std::ptr::null_mut(),
         // SAFETY: a new descriptor, and the program's mode.
         Opened::Done(fd) => unsafe { libc::fdopen(fd, mode) },
-        Opened::Elsewhere => {
+        Opened::InSysfsDirectory => {
             // SAFETY: promised by the caller.
             match unsafe { sysfs_directory_path(path) } {
                 Some(replacement) => pass(replacement.as_ptr()),

@@ -422,6 +422,11 @@ fn sysfs_files_are_read_from_the_server() {
         // SAFETY: terminated strings; the stream is closed.
         unsafe {
             let path = c"/sys/class/infiniband/sim0/hca_type";
+            for (mode, expected) in [(c"r", 0), (c"re", libc::FD_CLOEXEC)] {
+                let file = libc::fopen(path.as_ptr(), mode.as_ptr());
+                assert_eq!(libc::fcntl(libc::fileno(file), libc::F_GETFD), expected);
+                libc::fclose(file);
+            }
             let file = libc::fopen(path.as_ptr(), c"r".as_ptr());
             assert!(!file.is_null());
             let mut line = [0; 32];
