@@ -62,8 +62,8 @@ replace_path! {
     fn __fxstatat64(version: c_int, dir: c_int, @path, buffer: *mut c_void, flags: c_int) -> c_int, else -1;
     fn statx(dir: c_int, @path, flags: c_int, mask: c_uint, buffer: *mut c_void) -> c_int, else -1;
     fn readlink(@path, buffer: *mut c_char, size: size_t) -> ssize_t, else -1;
-    fn __readlink_chk(@path, buffer: *mut c_char, size: size_t, room: size_t) -> ssize_t, else -1;
+    fn __readlink_chk(@path, buffer: *mut c_char, size: size_t, buflen: size_t) -> ssize_t, else -1;
     fn readlinkat(dir: c_int, @path, buffer: *mut c_char, size: size_t) -> ssize_t, else -1;
     fn realpath(@path, resolved: *mut c_char) -> *mut c_char, else std::ptr::null_mut();
-    fn __realpath_chk(@path, resolved: *mut c_char, room: size_t) -> *mut c_char, else std::ptr::null_mut();
+    fn __realpath_chk(@path, resolved: *mut c_char, resolvedlen: size_t) -> *mut c_char, else std::ptr::null_mut();
 }

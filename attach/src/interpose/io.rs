@@ -102,13 +102,13 @@ replace! {
     }
 
     /// `read` of programs built with `_FORTIFY_SOURCE`.
-    fn __read_chk(next; fd: c_int, buffer: *mut c_void, size: size_t, room: size_t) -> ssize_t, else -1; {
-        // SAFETY: the program's arguments; libc handles a size above the room.
+    fn __read_chk(next; fd: c_int, buffer: *mut c_void, size: size_t, buflen: size_t) -> ssize_t, else -1; {
+        // SAFETY: the program's arguments; libc aborts if `buflen` is below `size`.
         unsafe {
-            if table::is_simulated(fd) && size <= room {
+            if table::is_simulated(fd) && size <= buflen {
                 read_device(fd, buffer, size)
             } else {
-                next(fd, buffer, size, room)
+                next(fd, buffer, size, buflen)
             }
         }
     }

@@ -66,13 +66,13 @@ replace! {
     }
 
     /// `poll` of programs built with `_FORTIFY_SOURCE`.
-    fn __poll_chk(next; fds: *mut pollfd, count: nfds_t, timeout: c_int, room: size_t) -> c_int, else -1; {
-        // SAFETY: the program's arguments; libc handles a count above the room.
+    fn __poll_chk(next; fds: *mut pollfd, count: nfds_t, timeout: c_int, fdslen: size_t) -> c_int, else -1; {
+        // SAFETY: the program's arguments; libc aborts if `fdslen` is too small for `count`.
         unsafe {
-            match entries(fds, count).filter(|fds| size_of_val(*fds) <= room) {
-                None => next(fds, count, timeout, room),
+            match entries(fds, count).filter(|fds| size_of_val(*fds) <= fdslen) {
+                None => next(fds, count, timeout, fdslen),
                 Some(fds) => wait_in_poll(fds, timeout, |fds, timeout| {
-                    next(fds.as_mut_ptr(), count_of(fds), timeout, room)
+                    next(fds.as_mut_ptr(), count_of(fds), timeout, fdslen)
                 }),
             }
         }
@@ -92,13 +92,13 @@ replace! {
     }
 
     /// `ppoll` of programs built with `_FORTIFY_SOURCE`.
-    fn __ppoll_chk(next; fds: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t, room: size_t) -> c_int, else -1; {
+    fn __ppoll_chk(next; fds: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t, fdslen: size_t) -> c_int, else -1; {
         // SAFETY: as `ppoll`.
         unsafe {
             if let Some(fds) = entries(fds, count) {
                 always_signal(fds.iter().map(|entry| entry.fd));
             }
-            next(fds, count, timeout, mask, room)
+            next(fds, count, timeout, mask, fdslen)
         }
     }
 
@@ -138,11 +138,13 @@ fn always_signal(fds: impl Iterator<Item = c_int>) {
 
 /// # Safety
 ///
-/// `set` is null or a set of at least `count` bits.
+/// `set` is null or an `fd_set`.
 unsafe fn always_signal_set(count: c_int, set: *const fd_set) {
     if set.is_null() || !table::has_any() {
         return;
     }
+    // `FD_ISSET` panics above the size of an `fd_set`; programs may pass a larger count, for example the limit of descriptors.
+    let fds = (0..count).take(libc::FD_SETSIZE);
     // SAFETY: promised by the caller.
-    always_signal((0..count).filter(|&fd| unsafe { libc::FD_ISSET(fd, set) }));
+    always_signal(fds.filter(|&fd| unsafe { libc::FD_ISSET(fd, set) }));
 }
