@@ -63,7 +63,7 @@ pub struct AssignedLids {
     pub conflicts: Vec<usize>,
     /// The LID map with all assignments.
     pub map: LidMap,
-    /// The earlier map is of another subnet: it contains no present port.
+    /// The earlier map is of another subnet: there are ports besides the SM's own, and the map contains none of them.
     pub is_map_of_other_subnet: bool,
 }
 
@@ -81,11 +81,11 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
     if policy == LidPolicy::Reassign {
         occupy(&mut space, &known.quarantined);
     } else {
-        // The map first, then reservations of absent ports, so that present LIDs do not override them.
-        let present: BTreeSet<PortGuid> = demands.iter().map(|d| d.guid).collect();
-        let absent = |confirmed: bool| {
+        // The map first, then reservations of ports without a demand, so that present LIDs do not override them.
+        let demanding: BTreeSet<PortGuid> = demands.iter().map(|d| d.guid).collect();
+        let without_demand = |confirmed: bool| {
             let is_wanted = |guid: &PortGuid| {
-                !present.contains(guid) && confirmed_lids.ports.contains(guid) == confirmed
+                !demanding.contains(guid) && confirmed_lids.ports.contains(guid) == confirmed
             };
             let all = map.iter().map(|(guid, lids)| (*guid, *lids));
             all.filter(|(guid, _)| is_wanted(guid)).collect::<Vec<_>>()
@@ -99,8 +99,8 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             is_known && demand.lmc <= lmc
         };
         take_from_map(&mut space, &mut assigned, demands, map, may_retain);
-        // Confirmed LIDs of absent ports stay reserved, even if another port has them now.
-        reserve(&mut space, &mut after, &absent(true));
+        // Confirmed LIDs of ports without a demand stay reserved, even if another port has them now.
+        reserve(&mut space, &mut after, &without_demand(true));
         // Otherwise an Active port retains its LID, even if the map has it for an absent port: the map may belong to another subnet, or be
         // older than the assignment of another master.
         for (slot, demand) in assigned.iter_mut().zip(demands) {
@@ -116,7 +116,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
         }
         take_from_map(&mut space, &mut assigned, demands, map, |_, _| true);
         // Entries of another subnet yield to the present LIDs of all ports.
-        let (foreign, own): (Vec<_>, Vec<_>) = absent(false)
+        let (foreign, own): (Vec<_>, Vec<_>) = without_demand(false)
             .into_iter()
             .partition(|(guid, _)| is_map_of_other_subnet || confirmed_lids.foreign.contains(guid));
         reserve(&mut space, &mut after, &own);
@@ -127,7 +127,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
                 if space.is_free(current, demand.count()) {
                     space.take(current, demand.count());
                     *slot = Some(current);
-                } else {
+                } else if space.is_taken(current, demand.count()) {
                     conflicts.push(i);
                 }
             }
@@ -177,9 +177,9 @@ fn take_from_map(
     }
 }
 
-/// Reserves the LIDs of absent ports, as far as they are free.
-fn reserve(space: &mut LidSpace, map: &mut LidMap, absent: &[(PortGuid, (Lid, Lmc))]) {
-    for (guid, (lid, lmc)) in absent {
+/// Reserves the LIDs of ports without a demand, as far as they are free.
+fn reserve(space: &mut LidSpace, map: &mut LidMap, entries: &[(PortGuid, (Lid, Lmc))]) {
+    for (guid, (lid, lmc)) in entries {
         if space.is_free(*lid, 1 << lmc.0) {
             space.take(*lid, 1 << lmc.0);
             map.insert(*guid, (*lid, *lmc));
@@ -195,14 +195,16 @@ fn occupy(space: &mut LidSpace, lids: &[(Lid, Lmc)]) {
 }
 
 /// Reservations of absent ports. If LIDs are exhausted, they are released, unconfirmed ones first.
-struct Reservations {
+struct Reservations<'a> {
+    /// See [`KnownLids::quarantined`].
+    quarantined: &'a [(Lid, Lmc)],
     /// By descending LID, unconfirmed ones before confirmed ones.
     by_lid: [Vec<(Lid, Lmc, PortGuid)>; 2],
 }
 
-impl Reservations {
+impl<'a> Reservations<'a> {
     /// The reservations in `reserved`, which contains no other ports.
-    fn new(reserved: &LidMap, known: &KnownLids<'_>) -> Self {
+    fn new(reserved: &LidMap, known: &'a KnownLids<'_>) -> Self {
         let all = |confirmed: bool| {
             let absent = reserved
                 .iter()
@@ -217,6 +219,7 @@ impl Reservations {
             by_lid
         };
         Self {
+            quarantined: &known.quarantined,
             by_lid: [all(false), all(true)],
         }
     }
@@ -227,6 +230,8 @@ impl Reservations {
             while let Some((lid, lmc, guid)) = reservations.pop() {
                 map.remove(&guid);
                 space.release(lid, 1 << lmc.0);
+                // A quarantined port may use LIDs of the reservation.
+                occupy(space, self.quarantined);
                 if let Some(lid) = space.first_free(count) {
                     return Some(lid);
                 }
@@ -259,6 +264,12 @@ impl LidSpace {
                 .taken
                 .get(first..first + count)
                 .is_some_and(|r| !r.contains(&true))
+    }
+
+    /// Whether another port has the LID. A LID that is misaligned for a higher LMC, or too high, could not be retained in any case.
+    fn is_taken(&self, base: Lid, count: usize) -> bool {
+        let first = usize::from(base.0);
+        first.is_multiple_of(count) && self.taken.get(first) == Some(&true)
     }
 
     fn take(&mut self, base: Lid, count: usize) {

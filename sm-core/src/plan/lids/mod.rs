@@ -27,7 +27,7 @@ pub struct LidPlan {
     pub conflicts: Vec<(PortRef, Lid)>,
     /// The LID map with all assignments.
     pub map: LidMap,
-    /// The earlier map is of another subnet: it contains no present port.
+    /// The earlier map is of another subnet: there are ports besides the SM's own, and the map contains none of them.
     pub is_map_of_other_subnet: bool,
 }
 
@@ -418,6 +418,20 @@ mod tests {
         assert_ne!(lid_with_top(0), Some(Lid(9)));
     }
 
+    /// With LMC 2, base LIDs are multiples of 4. Ports with other LIDs get new ones; two ports with LID 8 conflict.
+    #[test]
+    fn misaligned_lid_is_not_reported_as_conflict() {
+        let cfg = SmConfig {
+            lmc: Lmc(2),
+            ..SmConfig::default()
+        };
+        for (lids, conflicts) in [([4, 5, 6], 0), ([4, 8, 8], 1)] {
+            let (map, confirmed) = <(LidMap, ConfirmedLids)>::default();
+            let plan = plan(&star(&lids), &map, &confirmed, &cfg, LidPolicy::Map);
+            assert_eq!((plan.lids.len(), plan.conflicts.len()), (4, conflicts));
+        }
+    }
+
     /// A port that needs more LIDs than before does not get those of a port that comes later.
     #[test]
     fn higher_lmc_takes_no_lid_of_another_port() {
@@ -439,6 +453,7 @@ mod tests {
             )
         };
         let grown = plan_with(&map, &ConfirmedLids::default());
+        assert_eq!(grown.conflicts, []);
         assert_eq!(lid_of(&grown, 1), Some(Lid(8)));
         assert_eq!(lid_of(&grown, 3), Some(Lid(12)));
         let mut taken = map;
@@ -470,6 +485,28 @@ mod tests {
             };
             assert_eq!(lids, expected, "{policy:?}");
         }
+    }
+
+    /// LIDs are exhausted. The reservation of a quarantined Active port is released, but its LID is not assigned.
+    #[test]
+    fn lid_of_a_quarantined_port_is_not_assigned_when_lids_are_exhausted() {
+        let mut subnet = star(&[1, 0, 3]);
+        let switch = subnet.node_by_guid(NodeGuid(1000)).unwrap();
+        let small = SwitchInfo {
+            linear_fdb_cap: 4,
+            ..SwitchInfo::default()
+        };
+        subnet.get_mut(switch).unwrap().switch_raw = Some(small.encode());
+        let ca = subnet.node_by_guid(NodeGuid(3)).unwrap();
+        let port = subnet.port_mut(PortRef::new(ca, PortNum(1))).unwrap();
+        let mut info = port.info();
+        info.port_state = PortState::Active;
+        port.raw = info.encode().into();
+        port.quarantine = Some(Box::new(QuarantineReason::DuplicatePortGuid(PortGuid(1))));
+        let map = LidMap::from([(PortGuid(3), (Lid(3), Lmc(0)))]);
+        let plan = plan_of(&subnet, &map);
+        assert!(plan.lids.iter().all(|(_, lid, _)| *lid != Lid(3)));
+        assert_eq!((plan.lids.len(), plan.without_lid.len()), (2, 1));
     }
 
     #[test]
