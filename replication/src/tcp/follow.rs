@@ -42,7 +42,11 @@ pub(super) async fn poll_peer(shared: Arc<TcpShared>, peer: String, index: usize
         shared.node.wait_until(is_standby).await;
         let has_no_master = shared.with_state(|state, _| state.follower.master().is_none());
         let target = if has_no_master {
-            connect(&shared, &peer).await
+            let found = connect(&shared, &peer).await;
+            if found.is_ok() {
+                shared.clear_peer_error(&peer);
+            }
+            found
         } else {
             Ok(Found::NotMaster)
         };
@@ -50,7 +54,6 @@ pub(super) async fn poll_peer(shared: Arc<TcpShared>, peer: String, index: usize
             Ok(Found::Itself) => return,
             Ok(Found::NotMaster) => {}
             Ok(Found::Master(session, stream)) => {
-                shared.clear_peer_error(&peer);
                 backoff.restart();
                 follow(&shared, &peer, session, stream).await;
             }
