@@ -183,7 +183,7 @@ impl ReplicationLink {
                 Role::Standby
             }
             ReplicationRole::Inactive(reason) => {
-                if reason == StepDownReason::HandingOver {
+                if reason == StepDownReason::SuccessorExpected {
                     self.writer.mark_superseded();
                 }
                 Role::Inactive(reason)

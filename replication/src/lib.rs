@@ -20,7 +20,7 @@
 //! // The driver's select: `events.recv()` (MasterSilent: query the master's SMInfo once, or take over).
 //! // `RecordStore::acknowledged` wakes the driver when replies can be sent.
 //! // A planned handover: wait until `acknowledged()` is the last committed batch, hand over, then
-//! replication.set_role(Role::Inactive(StepDownReason::HandingOver));
+//! replication.set_role(Role::Inactive(StepDownReason::SuccessorExpected));
 //! ```
 
 pub mod etcd;

@@ -61,14 +61,14 @@ impl Node {
     /// Takes over as the driver does when a standby becomes master.
     fn take_over(&mut self, epoch: u64) -> Option<bool> {
         let is_complete = self.complete_replica();
-        self.lead(epoch);
+        self.become_master(epoch);
         is_complete
     }
 
     /// Ends the standby role and completes the replica; returns whether it then has all that its master acknowledged, `None` if unknown.
     fn complete_replica(&self) -> Option<bool> {
         self.replication
-            .set_role(Role::Inactive(StepDownReason::Stopping));
+            .set_role(Role::Inactive(StepDownReason::NoSuccessor));
         let (sender, completion) = channel();
         self.replication
             .complete_replica(Box::new(move |is_complete| {
@@ -102,7 +102,7 @@ fn silent(guid: u64) -> impl Fn(&ReplicationEvent) -> bool {
 fn standby_gets_a_snapshot_and_then_batches() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
-    master.lead(10);
+    master.become_master(10);
     for n in 0..500 {
         master.commit(vec![put_record(n, n)]);
     }
@@ -158,7 +158,7 @@ fn standby_gets_a_snapshot_and_then_batches() {
 fn death_is_detected_within_a_second_without_loss() {
     let cluster = Cluster::new(1);
     let mut first = Node::new(1, &cluster);
-    first.lead(10);
+    first.become_master(10);
     let (mut second, mut third) = (
         Node::new(2, &cluster).standby(),
         Node::new(3, &cluster).standby(),
@@ -223,7 +223,7 @@ fn death_is_detected_within_a_second_without_loss() {
 fn handover_loses_nothing_and_is_reported_with_its_reason() {
     let cluster = Cluster::new(1);
     let mut first = Node::new(1, &cluster);
-    first.lead(10);
+    first.become_master(10);
     let mut second = Node::new(2, &cluster).standby();
     second.expect_in_sync(1);
     for n in 0..200 {
@@ -232,11 +232,11 @@ fn handover_loses_nothing_and_is_reported_with_its_reason() {
     first.wait_until_acknowledged();
     first
         .replication
-        .set_role(Role::Inactive(StepDownReason::HandingOver));
+        .set_role(Role::Inactive(StepDownReason::SuccessorExpected));
     let event = second.expect("goodbye", |e| {
         matches!(e, ReplicationEvent::MasterLeaving { .. })
     });
-    let reason = StepDownReason::HandingOver;
+    let reason = StepDownReason::SuccessorExpected;
     let in_sync = true;
     assert_eq!(
         event,
@@ -265,7 +265,7 @@ fn cut_off_master_steps_down_first_and_its_late_write_is_rejected() {
     // Its write remains pending and arrives later.
     master_settings.reply_timeout = Duration::from_secs(60);
     let mut master = Node::start(master_settings, &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     master.commit(vec![put_record(1, 1)]);
     master.wait_until_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
@@ -316,7 +316,7 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
         ..settings(guid, endpoints)
     };
     let mut master = Node::start(short_limit(1, vec![stall.endpoint()]), &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     master.commit(vec![put_record(1, 1)]);
     master.wait_until_acknowledged();
     let mut standby = Node::start(short_limit(2, cluster.endpoints()), &Arc::default()).standby();
@@ -362,7 +362,7 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
 fn replica_is_complete_only_after_following_a_dead_master() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
-    master.lead(10);
+    master.become_master(10);
     master.commit(vec![put_record(1, 1)]);
     let mut standby = Node::new(2, &cluster).standby();
     standby.expect_in_sync(1);
@@ -383,7 +383,7 @@ const LEADER: &str = "/ferrosm/fe80000000000000_test/leader";
 fn removed_key_is_detected_without_a_batch() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
-    master.lead(10);
+    master.become_master(10);
     let mut standby = Node::new(2, &cluster).standby();
     standby.expect_in_sync(1);
     assert_eq!(master.events(), []);
@@ -399,7 +399,7 @@ fn master_cut_off_beyond_its_lease_is_deposed() {
     let cluster = Cluster::new(1);
     let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
     let mut master = Node::start(settings(1, vec![stall.endpoint()]), &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     let mut standby = Node::new(2, &cluster).standby();
     standby.expect_in_sync(1);
     stall.stop();
@@ -418,7 +418,7 @@ fn master_cut_off_beyond_its_lease_is_deposed() {
 fn failed_store_is_used_again_in_the_next_standby_term() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
-    master.lead(10);
+    master.become_master(10);
     let standby = Node::new(2, &cluster);
     master.commit(vec![put_record(1, 1)]);
     master.wait_until_acknowledged();
@@ -444,7 +444,7 @@ fn oversized_record_is_written_with_the_snapshot() {
         .replace(Position { epoch: 1, seq: 1 }, records)
         .unwrap();
     let mut master = Node::start(settings(1, cluster.endpoints()), &store);
-    master.lead(10);
+    master.become_master(10);
     master.commit(vec![put_record(1, 1)]);
     master.wait_until_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
@@ -463,7 +463,7 @@ fn full_etcd_raises_an_alarm() {
         ..settings(guid, cluster.endpoints())
     };
     let mut master = Node::start(patient(1), &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     let mut standby = Node::start(patient(2), &Arc::default()).standby();
     standby.expect_in_sync(1);
     let long = RecordKey::new(RecordKind::Routing, &[&[1]]);
@@ -508,9 +508,9 @@ fn stalled_node_does_not_acquire_the_key() {
     hanging.driver_stall_timeout = Duration::ZERO;
     hanging.reply_timeout = Duration::from_millis(300);
     let mut master = Node::start(hanging, &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     let mut other = Node::new(2, &cluster);
-    other.lead(20);
+    other.become_master(20);
     master.commit(vec![put_record(1, 1)]);
     let is_protection_lost = |e: &ReplicationEvent| {
         matches!(
@@ -531,7 +531,7 @@ fn master_with_stalled_driver_is_silent() {
     let mut hanging = settings(1, cluster.endpoints());
     hanging.driver_stall_timeout = Duration::from_millis(500);
     let mut master = Node::start(hanging, &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     let mut standby = Node::new(2, &cluster).standby();
     // The driver's loop runs until the standby is in sync.
     until("in sync", || {
@@ -565,7 +565,7 @@ fn master_with_stalled_driver_is_silent() {
 fn standby_with_failing_store_is_out_of_sync() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
-    master.lead(10);
+    master.become_master(10);
     let mut standby = Node::new(2, &cluster).standby();
     master.commit(vec![put_record(1, 1)]);
     standby.expect_in_sync(1);
@@ -581,7 +581,7 @@ fn standby_with_failing_store_is_out_of_sync() {
 fn death_of_one_of_three_members_loses_nothing() {
     let mut cluster = Cluster::new(3);
     let mut master = Node::new(1, &cluster);
-    master.lead(10);
+    master.become_master(10);
     master.commit(vec![put_record(0, 0)]);
     master.wait_until_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
@@ -624,7 +624,7 @@ fn master_serves_without_etcd_and_writes_a_snapshot_when_it_returns() {
     let mut brief = settings(1, cluster.endpoints());
     brief.reply_timeout = Duration::from_secs(1);
     let mut master = Node::start(brief, &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     let mut standby = Node::new(2, &cluster).standby();
     for n in 0..100 {
         master.commit(vec![put_record(n, n)]);
@@ -676,7 +676,7 @@ fn master_starts_without_etcd_after_the_limit() {
     let mut settings_of_one = settings(1, cluster.endpoints());
     settings_of_one.reply_timeout = Duration::from_millis(300);
     let mut master = Node::start(settings_of_one, &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     let alarm = master.expect("alarm", |e| {
         matches!(e, ReplicationEvent::ProtectionLost(_))
     });
@@ -698,7 +698,7 @@ fn both_sides_require_certificates() {
     let mut node_settings = settings(1, cluster.endpoints());
     node_settings.files = Some(cluster.files("node"));
     let mut master = Node::start(node_settings.clone(), &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     master.commit(vec![put_record(1, 1)]);
     master.wait_until_acknowledged();
     // Both sides authenticate the peer. etcd rejects one node, the other node rejects etcd; the error says which.
@@ -724,7 +724,7 @@ fn both_sides_require_certificates() {
         node_settings.reply_timeout = Duration::from_secs(1);
         node_settings.files = Some(files);
         let mut other = Node::start(node_settings.clone(), &Arc::default());
-        other.lead(20);
+        other.become_master(20);
         let event = other.expect("alarm", |e| {
             matches!(e, ReplicationEvent::ProtectionLost(_))
         });

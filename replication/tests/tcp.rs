@@ -143,7 +143,7 @@ impl Node {
 fn standby_gets_a_snapshot_and_then_batches() {
     let site = Site::new(2);
     let mut master = site.start(0);
-    master.lead(10);
+    master.become_master(10);
     for n in 0..500 {
         master.commit(vec![put_record(n, n)]);
     }
@@ -179,7 +179,7 @@ fn certificates_may_be_installed_after_the_start() {
     std::fs::copy(&signed.ca, &settings.files.ca).unwrap();
     std::fs::copy(&signed.certificate, &settings.files.certificate).unwrap();
     let mut master = site.start(0);
-    master.lead(10);
+    master.become_master(10);
     master.commit(vec![put_record(1, 1)]);
     let mut standby = site.start_with(settings.clone(), 1).standby();
     std::fs::copy(&signed.key, &settings.files.key).unwrap();
@@ -192,7 +192,7 @@ fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
     let site = Site::new(3);
     let mut first = site.start(0);
     let (mut second, mut third) = (site.start(1).standby(), site.start(2).standby());
-    first.lead(10);
+    first.become_master(10);
     first.commit(vec![put_record(1, 1)]);
     second.expect_in_sync(1);
     third.expect_in_sync(1);
@@ -221,7 +221,7 @@ fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
     };
     site.stores[0].apply(at, &[tail]).unwrap();
 
-    second.lead(20);
+    second.become_master(20);
     let before = third.store.replaced.load(Ordering::SeqCst);
     third.expect_in_sync(2);
     second.commit(vec![put_record(6000, 6000)]);
@@ -250,7 +250,7 @@ fn standby_takes_over_and_the_old_master_returns_without_its_tail() {
 fn reconnected_standby_gets_missed_batches() {
     let site = Site::new(2);
     let mut master = site.start(0);
-    master.lead(10);
+    master.become_master(10);
     let mut standby = site.start(1).standby();
     standby.expect_in_sync(1);
     let replaced = standby.store.replaced.load(Ordering::SeqCst);
@@ -286,7 +286,7 @@ fn standby_beyond_the_log_gets_a_snapshot() {
     let mut settings = site.settings(0);
     settings.log.batches = 50;
     let mut master = site.start_with(settings, 0);
-    master.lead(10);
+    master.become_master(10);
     let mut standby = site.start(1).standby();
     standby.expect_in_sync(1);
     drop(standby);
@@ -307,7 +307,7 @@ fn standby_beyond_the_log_gets_a_snapshot() {
 fn handover_loses_nothing_and_is_reported_with_its_reason() {
     let site = Site::new(2);
     let mut first = site.start(0);
-    first.lead(10);
+    first.become_master(10);
     let mut second = site.start(1).standby();
     second.expect_in_sync(1);
     for n in 0..200 {
@@ -315,7 +315,7 @@ fn handover_loses_nothing_and_is_reported_with_its_reason() {
     }
     first
         .replication
-        .set_role(Role::Inactive(StepDownReason::HandingOver));
+        .set_role(Role::Inactive(StepDownReason::SuccessorExpected));
     let event = second.expect("goodbye", |e| {
         matches!(e, ReplicationEvent::MasterLeaving { .. })
     });
@@ -323,11 +323,11 @@ fn handover_loses_nothing_and_is_reported_with_its_reason() {
         event,
         ReplicationEvent::MasterLeaving {
             guid: 1,
-            reason: StepDownReason::HandingOver,
+            reason: StepDownReason::SuccessorExpected,
             ..
         }
     ));
-    second.lead(20);
+    second.become_master(20);
     assert_eq!(second.store.records(), first.store.records());
     first.replication.set_role(Role::Standby);
     first.expect_in_sync(2);
@@ -344,7 +344,7 @@ fn master_with_stalled_driver_is_silent() {
         settings
     };
     let mut master = site.start_with(settings(0), 0);
-    master.lead(10);
+    master.become_master(10);
     let mut standby = site.start_with(settings(1), 1).standby();
     // The driver's loop runs until the standby is in sync.
     until("in sync", || {
@@ -364,7 +364,7 @@ fn master_with_stalled_driver_is_silent() {
 fn standby_with_failing_store_is_out_of_sync() {
     let site = Site::new(2);
     let mut master = site.start(0);
-    master.lead(10);
+    master.become_master(10);
     let mut standby = site.start(1).standby();
     standby.expect_in_sync(1);
     standby.store.failures.store(1, Ordering::SeqCst);
@@ -386,7 +386,7 @@ fn standby_with_failing_store_is_out_of_sync() {
 fn peers_of_other_fabrics_and_cas_are_rejected_with_a_reason() {
     let site = Site::new(2);
     let mut master = site.start(0);
-    master.lead(10);
+    master.become_master(10);
     let mut settings = site.settings(1);
     settings.fabric = "another".to_owned();
     let mut foreign_node = site.start_with(settings, 1).standby();
@@ -479,7 +479,7 @@ fn over_tls(site: &Site, to: SocketAddr, certificate: bool, bytes: &[u8]) -> Vec
 fn peer_without_certificate_gets_no_data() {
     let site = Site::new(2);
     let mut master = site.start(0);
-    master.lead(10);
+    master.become_master(10);
     let response = over_tls(
         &site,
         master.replication.address().unwrap(),
@@ -498,7 +498,7 @@ fn peer_without_certificate_gets_no_data() {
 fn garbage_ends_only_its_connection() {
     let site = Site::new(2);
     let mut master = site.start(0);
-    master.lead(10);
+    master.become_master(10);
     let to = master.replication.address().unwrap();
     // Not TLS.
     let mut socket = TcpStream::connect(to).unwrap();

@@ -75,7 +75,7 @@ pub enum PeerEvent {
     Leaving {
         /// The master.
         guid: PortGuid,
-        /// The reason. A master that stops counts as silent.
+        /// The reason. A master without a successor counts as silent.
         reason: StepDownReason,
         /// The replica has all that the master acknowledged.
         in_sync: bool,
@@ -126,10 +126,10 @@ pub enum ReplicationRole {
 /// Why a master steps down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepDownReason {
-    /// Another SM is to become master.
-    HandingOver,
-    /// The program stops.
-    Stopping,
+    /// Another SM is to become master: standbys wait for its HANDOVER.
+    SuccessorExpected,
+    /// No SM is known to become master: standbys start an election at once.
+    NoSuccessor,
 }
 
 impl Command {

@@ -92,7 +92,7 @@ fn own_batches_of_a_standby_are_not_persisted() {
     writer.submit(lid(1));
     link.set_role(ReplicationRole::Standby);
     writer.submit(lid(2));
-    link.set_role(ReplicationRole::Inactive(StepDownReason::Stopping));
+    link.set_role(ReplicationRole::Inactive(StepDownReason::NoSuccessor));
     writer.submit(lid(3));
     link.set_role(ReplicationRole::Master);
     writer.submit(lid(4));

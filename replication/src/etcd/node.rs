@@ -178,8 +178,8 @@ async fn run(shared: Arc<EtcdShared>, mut stop: watch::Receiver<Stop>) {
         {
             let reason = match (new_role, session_end) {
                 (Role::Inactive(reason), None) => reason,
-                (Role::Standby | Role::Master { .. }, None) => StepDownReason::HandingOver,
-                (_, Some(_)) => StepDownReason::Stopping,
+                (Role::Standby | Role::Master { .. }, None) => StepDownReason::SuccessorExpected,
+                (_, Some(_)) => StepDownReason::NoSuccessor,
             };
             let release_result =
                 tokio::time::timeout(RELEASE_TIMEOUT, master::release(shared, held_key, reason))

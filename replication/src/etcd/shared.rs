@@ -117,7 +117,7 @@ impl EtcdShared {
             members: Members::new(settings.clone()),
             settings,
             state: Mutex::new(EtcdState {
-                role: Role::Inactive(StepDownReason::Stopping),
+                role: Role::Inactive(StepDownReason::NoSuccessor),
                 on_complete: None,
                 queue: None,
                 leader: None,

@@ -45,7 +45,7 @@ impl TcpShared {
     pub(super) fn new(settings: TcpSettings, tls: Tls, node: ReplicationNode) -> Self {
         Self {
             state: Mutex::new(TcpState {
-                role: Role::Inactive(StepDownReason::Stopping),
+                role: Role::Inactive(StepDownReason::NoSuccessor),
                 leader: None,
                 stepping_down: None,
                 follower: Follower::new(settings.timing),
@@ -158,7 +158,7 @@ impl TcpShared {
             if state.leader.is_some() && state.stepping_down.is_none() {
                 state.stepping_down = Some(match role {
                     Role::Inactive(reason) => reason,
-                    Role::Standby | Role::Master { .. } => StepDownReason::HandingOver,
+                    Role::Standby | Role::Master { .. } => StepDownReason::SuccessorExpected,
                 });
             }
             match role {
@@ -226,9 +226,11 @@ impl TcpShared {
     pub(super) fn leave(&self) {
         self.change(|state, _| {
             state.follower.stop();
-            state.role = Role::Inactive(StepDownReason::Stopping);
+            state.role = Role::Inactive(StepDownReason::NoSuccessor);
             if state.leader.is_some() {
-                state.stepping_down.get_or_insert(StepDownReason::Stopping);
+                state
+                    .stepping_down
+                    .get_or_insert(StepDownReason::NoSuccessor);
             }
         });
     }

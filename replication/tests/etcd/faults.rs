@@ -15,7 +15,7 @@ const HEAD: &str = "/ferrosm/fe80000000000000_test/head";
 fn second_member_is_used_if_the_first_is_silent() {
     let cluster = Cluster::new(1);
     let mut master = Node::new(1, &cluster);
-    master.lead(10);
+    master.become_master(10);
     master.commit(vec![put_record(1, 1)]);
     master.wait_until_acknowledged();
     let records = master.store.records();
@@ -54,7 +54,7 @@ fn data_of_another_version_is_overwritten_and_not_used() {
     let cluster = Cluster::new(1);
     for (n, head) in [(0, &b"FSMR\0\x09\0\x09\x01\x07"[..]), (2, &b"\x01\x07"[..])] {
         let mut first = Node::new(1 + n, &cluster);
-        first.lead(10 + n);
+        first.become_master(10 + n);
         first.commit(vec![put_record(1, 1)]);
         first.wait_until_acknowledged();
         drop(first);
@@ -65,7 +65,7 @@ fn data_of_another_version_is_overwritten_and_not_used() {
         let mut standby = standby.standby();
 
         let mut master = Node::new(2 + n, &cluster);
-        master.lead(20 + n);
+        master.become_master(20 + n);
         master.commit(vec![put_record(2, 2)]);
         master.wait_until_acknowledged();
         let is_protection_lost =
@@ -116,7 +116,7 @@ fn master_with_unreadable_store_keeps_its_key() {
     long_limit.reply_timeout = GUARD;
     let etcd = EtcdReplication::start(long_limit, disk.clone(), sender).unwrap();
     let mut master = Node::with_replication(1, etcd, events, disk.store.clone());
-    master.lead(10);
+    master.become_master(10);
     let wait_for_reads = |times| {
         until("read", || {
             disk.read_attempts.load(Ordering::SeqCst) >= times
@@ -142,7 +142,7 @@ fn temporarily_replaced_master_is_deposed() {
     let mut master_settings = settings(1, vec![stall.endpoint()]);
     master_settings.reply_timeout = GUARD;
     let mut master = Node::start(master_settings, &Arc::default());
-    master.lead(10);
+    master.become_master(10);
     master.commit(vec![put_record(1, 1)]);
     master.wait_until_acknowledged();
     let mut standby = Node::new(2, &cluster).standby();
@@ -166,7 +166,7 @@ fn silence_after_an_etcd_failure_is_uncertain() {
     let cluster = Cluster::new(1);
     let stall = StallingProxy::in_front_of(&cluster.endpoints()[0]);
     let mut master = Node::new(1, &cluster);
-    master.lead(10);
+    master.become_master(10);
     let standby_settings = settings(2, vec![stall.endpoint()]);
     let mut standby = Node::start(standby_settings, &Arc::default()).standby();
     standby.expect_in_sync(1);

@@ -130,10 +130,10 @@ impl<R: Replication> Node<R> {
         }
     }
 
-    pub(crate) fn lead(&mut self, epoch: u64) {
+    pub(crate) fn become_master(&mut self, epoch: u64) {
         self.epoch = epoch;
         self.replication.set_role(Role::Master { epoch });
-        self.expect("leading", |e| *e == ReplicationEvent::MasterReady);
+        self.expect("master ready", |e| *e == ReplicationEvent::MasterReady);
         self.seq = self.store.position().map_or(0, |at| at.seq);
     }
 
@@ -181,9 +181,9 @@ impl<R: Replication> Node<R> {
         );
     }
 
-    pub(crate) fn expect_in_sync(&mut self, leader: u64) {
+    pub(crate) fn expect_in_sync(&mut self, master: u64) {
         self.expect("in sync", |e| {
-            *e == ReplicationEvent::InSync { guid: leader }
+            *e == ReplicationEvent::InSync { guid: master }
         });
     }
 }

@@ -243,7 +243,7 @@ impl SubnetManager {
             } => {
                 self.mastership.on_master_end(in_sync);
                 // A handover is announced by HANDOVER.
-                if reason == StepDownReason::Stopping {
+                if reason == StepDownReason::NoSuccessor {
                     let uncertain = false;
                     self.elect(election::ElectionInput::PeerSilent { guid, uncertain });
                 }

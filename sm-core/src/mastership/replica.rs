@@ -189,12 +189,12 @@ impl StandbyReplica {
                 self.deadline = Some(now + REPLICA_TIMEOUT);
                 out.push(Output::Replicate(ReplicationRole::Standby));
             }
-            SmState::Discovering => step_down(out, StepDownReason::Stopping),
+            SmState::Discovering => step_down(out, StepDownReason::NoSuccessor),
             // Stopped without a successor: the records stay the latest.
             _ if reason == RoleChangeReason::OperatorRequest => {
-                step_down(out, StepDownReason::Stopping);
+                step_down(out, StepDownReason::NoSuccessor);
             }
-            _ => step_down(out, StepDownReason::HandingOver),
+            _ => step_down(out, StepDownReason::SuccessorExpected),
         }
     }
 
@@ -234,7 +234,7 @@ impl StandbyReplica {
             contents,
         });
         if self.is_enabled {
-            step_down(out, StepDownReason::Stopping);
+            step_down(out, StepDownReason::NoSuccessor);
         }
         out.push(Output::LoadReplica { load: self.loads });
     }

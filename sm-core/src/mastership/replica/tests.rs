@@ -79,10 +79,10 @@ impl Node {
             all.push(match output {
                 Output::Replicate(ReplicationRole::Master) => "master",
                 Output::Replicate(ReplicationRole::Standby) => "standby",
-                Output::Replicate(ReplicationRole::Inactive(StepDownReason::Stopping)) => {
+                Output::Replicate(ReplicationRole::Inactive(StepDownReason::NoSuccessor)) => {
                     "inactive"
                 }
-                Output::Replicate(ReplicationRole::Inactive(StepDownReason::HandingOver)) => {
+                Output::Replicate(ReplicationRole::Inactive(StepDownReason::SuccessorExpected)) => {
                     "handing over"
                 }
                 Output::LoadReplica { .. } => "load",
