@@ -290,7 +290,7 @@ fn input_of(event: &ReplicationEvent, sms: &SmDirectory<'_>) -> Option<Input> {
     let port = |guid: &u64| log::fields_of(&sms(sm(guid))).0;
     match event {
         ReplicationEvent::MasterReady => {
-            info!("accepting standbys");
+            info!("replicating as master");
             None
         }
         ReplicationEvent::StandbyInSync { guid } => {
@@ -302,11 +302,11 @@ fn input_of(event: &ReplicationEvent, sms: &SmDirectory<'_>) -> Option<Input> {
             None
         }
         ReplicationEvent::ProtectionLost(why) => {
-            error!(why, "alarm: no standby in sync");
+            error!(why, "alarm: records not replicated");
             None
         }
         ReplicationEvent::ProtectionRestored => {
-            info!("standby in sync again");
+            info!("records replicated again");
             None
         }
         ReplicationEvent::ProcessStalled(time) => {

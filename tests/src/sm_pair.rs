@@ -24,9 +24,9 @@ const SM_NODES: [&str; 3] = [
 /// The host that runs queries.
 pub const CLIENT: &str = "host-3-1-1 mlx5_0";
 /// Alarm of a master that acknowledges without a standby in sync.
-pub const ALARM: &str = "alarm: no standby in sync";
+pub const ALARM: &str = "alarm: records not replicated";
 /// The end of [`ALARM`].
-pub const RESTORED: &str = "standby in sync again";
+pub const RESTORED: &str = "records replicated again";
 
 /// SMs, usually two, with priorities 9, 8 and 7.
 #[derive(Debug)]
