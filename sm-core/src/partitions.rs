@@ -102,7 +102,7 @@ fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedPKeys {
 
 /// All entries of a port's P_Key table; `None` if some are unknown.
 fn known_keys(fabric: &Subnet, p: PortRef) -> Option<Vec<PKey>> {
-    fabric.port(p)?.keys.entries(table_len(fabric, p))
+    fabric.port(p)?.pkeys.entries(table_len(fabric, p))
 }
 
 /// The keys of a port for SA access checks: its table, or the wanted keys if the table is unknown, so that an unresponsive device grants no
@@ -221,11 +221,11 @@ impl PartitionTables {
         if let Some(port) = ctx.fabric.port_mut(p) {
             for block in 0..count {
                 // Blocks that were assumed to be empty are known from now on, or are about to be written.
-                port.keys
+                port.pkeys
                     .set_block(block, PKeyTable::block_of(current, block));
             }
             for block in &differ {
-                port.keys.invalidate_block(*block);
+                port.pkeys.invalidate_block(*block);
             }
         }
         self.writes.insert(p, table);
@@ -252,7 +252,7 @@ impl PartitionTables {
         if let Some(data) = outcome.data()
             && let Some(port) = ctx.fabric.port_mut(p)
         {
-            port.keys.set_block(block, PKeyBlock::decode(data).keys);
+            port.pkeys.set_block(block, PKeyBlock::decode(data).keys);
         }
         share_equal_table(ctx.fabric, p);
         if let Err(kind) = outcome.check_set(id::PKEY_TABLE, self.payload(p, block)) {
@@ -275,9 +275,9 @@ pub(crate) fn read(ctx: &mut Ctx<'_>, scope: &SweepScope) {
             && ctx
                 .fabric
                 .port(p)
-                .is_some_and(|port| port.info().lid == Lid::NONE && port.keys.is_unknown());
+                .is_some_and(|port| port.info().lid == Lid::NONE && port.pkeys.is_unknown());
         if configured && let Some(port) = ctx.fabric.port_mut(p) {
-            port.keys.set_unread_empty(false);
+            port.pkeys.set_unread_empty(false);
         }
         if is_new {
             ctx.smps.enqueue(SmpOp::PKeyTable(p, 0));
@@ -307,12 +307,12 @@ pub(crate) fn on_block_read(ctx: &mut Ctx<'_>, p: PortRef, block: u16, outcome: 
         return;
     };
     let first_of_fresh =
-        block == 0 && !configured && port.info().lid == Lid::NONE && port.keys.is_unknown();
-    port.keys.set_block(block, keys);
+        block == 0 && !configured && port.info().lid == Lid::NONE && port.pkeys.is_unknown();
+    port.pkeys.set_block(block, keys);
     if first_of_fresh && num_blocks(len) > 1 {
         let empty = |key: &PKey| partition_of(*key) == 0;
         let at_power_up = keys[0].0 & 0x7FFF == 0x7FFF && keys[1..].iter().all(empty);
-        port.keys.set_unread_empty(at_power_up);
+        port.pkeys.set_unread_empty(at_power_up);
         if !at_power_up {
             read_unknown_blocks(ctx, p);
         }
@@ -330,9 +330,9 @@ fn share_equal_table(fabric: &mut Subnet, p: PortRef) {
         node.map(|n| PortRef::new(n, p.port)),
     ];
     for candidate in candidates.into_iter().flatten() {
-        let other = fabric.port(candidate).map(|port| port.keys.clone());
+        let other = fabric.port(candidate).map(|port| port.pkeys.clone());
         if let Some((other, port)) = other.zip(fabric.port_mut(p)) {
-            port.keys.share_with(&other);
+            port.pkeys.share_with(&other);
         }
     }
 }
@@ -342,7 +342,7 @@ fn read_unknown_blocks(ctx: &mut Ctx<'_>, p: PortRef) {
     let Some(port) = ctx.fabric.port(p) else {
         return;
     };
-    for block in port.keys.unknown_blocks(len) {
+    for block in port.pkeys.unknown_blocks(len) {
         ctx.smps.enqueue(SmpOp::PKeyTable(p, block));
     }
 }

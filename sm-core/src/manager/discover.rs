@@ -28,7 +28,7 @@ impl SubnetManager {
         self.begin_sweep(SweepScope::Full);
         self.commands
             .on_full_sweep_started(&mut self.out, self.last_sweep.number);
-        self.subnet.begin_epoch();
+        self.subnet.begin_full_sweep();
         self.routing.mark_stale();
         self.enqueue(SmpOp::NodeInfo(None));
     }

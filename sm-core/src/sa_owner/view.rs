@@ -104,7 +104,7 @@ impl ObservedFabric for Observed<'_> {
                     has_port_info: port.known,
                     is_end_port: node.is_end_port(num),
                     fdr10: port.fdr10,
-                    pkeys: &port.keys,
+                    pkeys: &port.pkeys,
                     enforces_partitions: port.enforces_p_keys,
                     vl_arbitration: &port.vl_arbitration,
                     peer: self.fabric.peer(PortRef::new(idx, num)).map(port_idx),

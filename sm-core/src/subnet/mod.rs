@@ -21,11 +21,11 @@ pub use mft::Mft;
 pub use node::{Node, Port, VlTableOrigin};
 pub(crate) use paths::STABLE_AFTER;
 
-/// A node of the subnet. It becomes invalid when the node is removed, also if another node reuses its slot. So late responses never
+/// A node of the subnet. It becomes invalid when the node is removed, also if another node gets its index. So late responses never
 /// apply to another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIdx {
-    slot: u32,
+    index: u32,
     generation: NonZeroU32,
 }
 
@@ -33,11 +33,11 @@ impl NodeIdx {
     /// A dense index, unique among the present nodes, for tables by node.
     #[must_use]
     pub const fn index(self) -> usize {
-        self.slot as usize
+        self.index as usize
     }
 
     fn graph_index(self) -> NodeIndex<u32> {
-        NodeIndex::new(self.slot as usize)
+        NodeIndex::new(self.index as usize)
     }
 }
 
@@ -94,7 +94,7 @@ pub struct Subnet {
     guids_revision: u64,
     /// A link of known DR paths may have changed.
     paths_stale: bool,
-    epoch: u32,
+    full_sweep_number: u32,
     departed: DepartedNodes,
 }
 
@@ -115,13 +115,13 @@ impl Subnet {
 
     /// The number of the last full sweep, stored in `seen` of the nodes and ports that it reached.
     #[must_use]
-    pub const fn epoch(&self) -> u32 {
-        self.epoch
+    pub const fn full_sweep_number(&self) -> u32 {
+        self.full_sweep_number
     }
 
-    /// Starts the epoch of a full sweep: nodes and ports that it does not reach retain an earlier one.
-    pub const fn begin_epoch(&mut self) {
-        self.epoch += 1;
+    /// Numbers the full sweep that starts: nodes and ports that it does not reach retain an earlier number.
+    pub const fn begin_full_sweep(&mut self) {
+        self.full_sweep_number += 1;
     }
 
     /// Changes whenever a node is added or removed, or a port GUID or the SM port may have changed.
@@ -150,7 +150,7 @@ impl Subnet {
 
     fn idx(index: NodeIndex<u32>, node: &Node) -> NodeIdx {
         NodeIdx {
-            slot: u32::try_from(index.index()).unwrap_or(u32::MAX),
+            index: u32::try_from(index.index()).unwrap_or(u32::MAX),
             generation: node.generation,
         }
     }

@@ -56,9 +56,9 @@ pub struct Node {
     pub vl_fingerprint: Option<u64>,
     /// It rejects SLtoVL tables for all inputs of an output.
     pub rejects_optimized_sl_to_vl: bool,
-    /// The epoch of the last sweep that reached it.
+    /// The number of the last full sweep that reached it.
     pub seen: u32,
-    /// Distinguishes nodes that use the same slot.
+    /// Distinguishes nodes that successively have the same index in the graph.
     pub(super) generation: NonZeroU32,
     /// See [`Self::revision`].
     pub(super) revision: u64,
@@ -92,12 +92,13 @@ pub struct Port {
     pub last_peer: Option<super::PortRef>,
     /// When the link counts as stable again, after its state fell.
     pub stable_from: Instant,
-    /// The epoch of the last sweep that reached it.
+    /// The number of the last full sweep that reached it.
     pub seen: u32,
     /// Fingerprint of the last Set and of the PortInfo after it: a value that the device does not accept is not written again until
     /// something changes.
     pub written_fingerprint: Option<NonZeroU64>,
-    /// It rejected its parameters and has accepted none since, so that the values of its link are written in any state.
+    /// The device rejected a Set(PortInfo) with link parameters and has accepted none since. NeighborMTU and OperationalVLs are then written
+    /// in any port state.
     pub params_rejected: bool,
     /// The port was armed after its peer was queried. After a change of state the peer is queried again, because a cable that was exchanged
     /// in between leaves no trace.
@@ -107,7 +108,7 @@ pub struct Port {
     /// Bounces of its link since its ends last agreed.
     pub bounces: u8,
     /// The P_Key table: of an end port, or the enforcement table of a switch port.
-    pub keys: PKeyTable,
+    pub pkeys: PKeyTable,
     /// Its P_Key table covers the end port behind it, so that it may enforce P_Keys.
     pub enforces_p_keys: bool,
     /// Blocks of VLArbitrationTable that this SM has written.
@@ -134,7 +135,7 @@ impl Default for Port {
             peer_unverified: false,
             fdr10: false,
             bounces: 0,
-            keys: PKeyTable::default(),
+            pkeys: PKeyTable::default(),
             enforces_p_keys: false,
             vl_arbitration: VlArbitrationBlocks::default(),
             quarantine: None,
@@ -269,7 +270,7 @@ impl Node {
         self.vl_fingerprint = None;
         for port in &mut self.ports {
             port.vl_arbitration = VlArbitrationBlocks::default();
-            port.keys.invalidate();
+            port.pkeys.invalidate();
         }
     }
 

@@ -131,7 +131,8 @@ impl Discovery {
             let contradicts = match self.neighbours.get(&to) {
                 Some(seen) => *seen != from,
                 None => {
-                    peer_port.state() == PortState::Down && peer_port.seen == ctx.fabric.epoch()
+                    peer_port.state() == PortState::Down
+                        && peer_port.seen == ctx.fabric.full_sweep_number()
                 }
             };
             if contradicts && !rejected.contains(&to) {

@@ -28,7 +28,7 @@ use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
 use crate::subnet::{Node, NodeIdx, PortRef, plausible};
 
-use owners::{has_absent_owner, index_port, set_port_guid};
+use owners::{has_unreached_owner, index_port, set_port_guid};
 pub(crate) use port_info::{
     check_port_info, on_ext_port_info, on_port_info_failed, read_fdr10, store_port_info,
 };
@@ -159,7 +159,7 @@ impl Discovery {
         }
         if let Some(from) = from
             && !self.is_local()
-            && has_absent_owner(ctx.fabric, from, &info)
+            && has_unreached_owner(ctx.fabric, from, &info)
         {
             self.contested.push((from, info));
             return NodeInfoOutcome::Done;
@@ -229,7 +229,7 @@ impl Discovery {
             self.check_both_ends(ctx);
             let nodes = ctx.fabric.nodes();
             let absent: Vec<NodeIdx> = nodes
-                .filter(|(_, n)| n.seen != ctx.fabric.epoch())
+                .filter(|(_, n)| n.seen != ctx.fabric.full_sweep_number())
                 .map(|(i, _)| i)
                 .collect();
             let absent = absent.into_iter();
@@ -249,10 +249,10 @@ impl Discovery {
         info: &NodeInfo,
         path: DrPath,
     ) -> Option<NodeIdx> {
-        let epoch = ctx.fabric.epoch();
+        let this_sweep = ctx.fabric.full_sweep_number();
         if let Some(idx) = ctx.fabric.node_by_guid(info.node_guid) {
             let node = ctx.fabric.get_mut(idx)?;
-            if node.seen == epoch {
+            if node.seen == this_sweep {
                 if is_same_node(&node.info, info) {
                     return Some(idx);
                 }
@@ -272,7 +272,7 @@ impl Discovery {
                 return Some(self.add_node(ctx, info, path));
             }
             if self.is_local() || is_same_node(&node.info, info) {
-                node.seen = epoch;
+                node.seen = this_sweep;
                 node.path = path;
                 node.info = *info;
                 read_node(ctx, idx);
@@ -286,7 +286,7 @@ impl Discovery {
 
     fn add_node(&mut self, ctx: &mut Ctx<'_>, info: &NodeInfo, path: DrPath) -> NodeIdx {
         let mut node = Node::new(*info, path);
-        node.seen = ctx.fabric.epoch();
+        node.seen = ctx.fabric.full_sweep_number();
         let idx = ctx.fabric.add_node(node);
         self.added.insert(idx);
         self.has_unscanned_nodes = true;
@@ -297,11 +297,11 @@ impl Discovery {
     }
 
     fn visit_end_port(&self, ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
-        let epoch = ctx.fabric.epoch();
+        let this_sweep = ctx.fabric.full_sweep_number();
         let Some(port) = ctx.fabric.port_mut(at) else {
             return;
         };
-        if port.seen == epoch && !self.is_local() {
+        if port.seen == this_sweep && !self.is_local() {
             return;
         }
         set_port_guid(ctx, at, guid);

@@ -51,13 +51,13 @@ impl Discovery {
     }
 }
 
-/// A CA or router port was reached, and has this GUID.
+/// Records that the sweep reached a CA or router port and that it reports this GUID.
 pub(super) fn set_port_guid(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
-    let epoch = ctx.fabric.epoch();
+    let this_sweep = ctx.fabric.full_sweep_number();
     let Some(port) = ctx.fabric.port_mut(at) else {
         return;
     };
-    port.seen = epoch;
+    port.seen = this_sweep;
     if port.guid != guid {
         port.guid = guid;
         ctx.effects.routing_stale = true;
@@ -67,27 +67,29 @@ pub(super) fn set_port_guid(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
 
 /// Whether a sweep has reached an end port.
 fn is_reached(fabric: &Subnet, p: PortRef) -> bool {
-    let epoch = fabric.epoch();
+    let this_sweep = fabric.full_sweep_number();
     fabric.get(p.node).is_some_and(|node| {
         let port = node.ports.get(p.port.index());
-        node.seen == epoch && (node.is_switch() || port.is_some_and(|port| port.seen == epoch))
+        node.seen == this_sweep
+            && (node.is_switch() || port.is_some_and(|port| port.seen == this_sweep))
     })
 }
 
-/// Whether a NodeInfo received over `from` has a GUID of a known node, or of its port, that was elsewhere before this sweep and has not
-/// been reached yet. If it still is elsewhere, the node behind `from` uses a GUID that is not its own.
-pub(super) fn has_absent_owner(fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
+/// Whether the node GUID or port GUID in a NodeInfo received over `from` belongs to a known node that was attached to another port
+/// before this sweep and that this sweep has not reached yet. If that node is still attached there, the node behind `from` has a
+/// duplicate GUID.
+pub(super) fn has_unreached_owner(fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
     let is_elsewhere = |p: PortRef| fabric.peer(p).is_some_and(|peer| peer != from);
-    let is_absent = |n: NodeIdx| {
+    let is_unreached = |n: NodeIdx| {
         let is_here = fabric.peer(PortRef::new(n, info.local_port_num)) == Some(from);
         fabric.get(n).is_some_and(|node| {
             let mut ports = node.physical_ports().map(|p| PortRef::new(n, p));
-            node.seen != fabric.epoch() && !is_here && ports.any(is_elsewhere)
+            node.seen != fabric.full_sweep_number() && !is_here && ports.any(is_elsewhere)
         })
     };
     let owner = fabric.port_by_guid(info.port_guid);
     let nodes = [fabric.node_by_guid(info.node_guid), owner.map(|p| p.node)];
-    nodes.into_iter().flatten().any(is_absent)
+    nodes.into_iter().flatten().any(is_unreached)
         || owner.is_some_and(|p| !is_reached(fabric, p) && is_elsewhere(p))
 }
 

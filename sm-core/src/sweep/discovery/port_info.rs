@@ -139,7 +139,7 @@ pub(crate) fn check_port_info(
 /// Stores a PortInfo. Tables and keys that the device may have lost are unknown from now on. Returns whether the port is present.
 pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: ReadMode) -> bool {
     let PortChange { at, new, raw, .. } = change;
-    let epoch = ctx.fabric.epoch();
+    let this_sweep = ctx.fabric.full_sweep_number();
     let Some(node) = ctx.fabric.get_mut(at.node) else {
         return false;
     };
@@ -162,13 +162,13 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     };
     // An end port whose link was down, or that lost its LID, may have lost its P_Keys.
     if port.known && has_own_keys && (is_down || port.info().lid != new.lid) {
-        port.keys.invalidate();
+        port.pkeys.invalidate();
     }
     if port.known && new.port_state < port.state() {
         port.stable_from = ctx.now + STABLE_AFTER;
     }
     port.known = true;
-    port.seen = epoch;
+    port.seen = this_sweep;
     let has_link = change.is_external() || !change.is_switch;
     // A full sweep checks the rates of all links.
     let is_full = mode.phase == ReadPhase::Discovery(ScopeKind::Full);
