@@ -160,7 +160,7 @@ pub fn request(
     data: &[u8],
 ) -> (Status, Vec<u8>) {
     let reply = try_request(&mut lab.world, lab.sm, from, request_kind, tid, mask, data);
-    reply.unwrap_or_else(|| panic!("{} no reply", lab.repeat()))
+    reply.unwrap_or_else(|| panic!("{} no reply", lab.describe_run()))
 }
 
 /// Sends one join of the broadcast group: the status of the reply, or `None` if the SM drops it.
@@ -279,7 +279,7 @@ impl Members {
             assert!(
                 reply.is_ok(),
                 "{} leave of a member rejected: {reply:?}",
-                lab.repeat()
+                lab.describe_run()
             );
             return;
         }
@@ -291,7 +291,7 @@ impl Members {
             reply.is_ok(),
             exists || join_state & 0b1001 != 0,
             "{} {at:?} {gid} {join_state} {reply:?}",
-            lab.repeat()
+            lab.describe_run()
         );
     }
 

@@ -132,7 +132,7 @@ impl RandomClients {
                 Err(violation) => reason = violation,
             }
         }
-        panic!("{} {:?} {reason}", lab.repeat(), self.counts);
+        panic!("{} {:?} {reason}", lab.describe_run(), self.counts);
     }
 
     fn random_host(&mut self) -> PortAt {
@@ -185,7 +185,7 @@ impl RandomClients {
         let reply = self.path_between(lab, from, to);
         let lids = reply.map(|p| (p.slid, p.dlid));
         let expected = Ok((self.lids[&from], self.lids[&to]));
-        assert_eq!(lids, expected, "{} {from:?} {to:?}", lab.repeat());
+        assert_eq!(lids, expected, "{} {from:?} {to:?}", lab.describe_run());
         self.counts.paths += 1;
     }
 
@@ -212,7 +212,7 @@ impl RandomClients {
             status.is_ok(),
             should_succeed,
             "{} {at:?} {method:?} {status:?}",
-            lab.repeat()
+            lab.describe_run()
         );
         if method == Method::Set {
             self.services.insert((at, number));
@@ -224,7 +224,7 @@ impl RandomClients {
 
     fn assert_services_registered(&mut self, lab: &mut Lab) {
         let registered = lab.manager().core().registry().services().len();
-        assert_eq!(registered, self.services.len(), "{}", lab.repeat());
+        assert_eq!(registered, self.services.len(), "{}", lab.describe_run());
     }
 
     fn check_query(&mut self, lab: &mut Lab) {
@@ -235,7 +235,7 @@ impl RandomClients {
             assert!(
                 status.is_ok() && data.len() >= 32,
                 "{} {status:?}",
-                lab.repeat()
+                lab.describe_run()
             );
         } else {
             let record = NodeRecord {
@@ -244,7 +244,7 @@ impl RandomClients {
             };
             let request_kind = (Method::Get, id::NODE);
             let (status, data) = self.request(lab, from, request_kind, 1, &record.encode());
-            assert!(status.is_ok(), "{} {of:?} {status:?}", lab.repeat());
+            assert!(status.is_ok(), "{} {of:?} {status:?}", lab.describe_run());
             let guid = |from: usize| data.get(from..from + 8).map(<[u8]>::to_vec);
             let fabric = lab.world.fabric();
             let node = fabric.node_guid(of.node).0.to_be_bytes().to_vec();
@@ -299,7 +299,7 @@ impl RandomClients {
             lid,
             self.lids[&at],
             "{} the LID of a returning host changed",
-            lab.repeat()
+            lab.describe_run()
         );
     }
 
@@ -317,6 +317,9 @@ impl RandomClients {
             }
             lab.world.run_for(Duration::from_millis(100));
         }
-        panic!("{} {to:?} not within a minute: {description}", lab.repeat());
+        panic!(
+            "{} {to:?} not within a minute: {description}",
+            lab.describe_run()
+        );
     }
 }

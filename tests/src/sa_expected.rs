@@ -86,7 +86,7 @@ fn record(len: usize, fields: &[(usize, usize, u64)], at: usize, inner: &[u8]) -
 fn read(lab: &mut Lab, at: PortAt, attr: u16, modifier: u32) -> [u8; 64] {
     let lid = lid(lab, at);
     read_device(lab, lid, attr, modifier)
-        .unwrap_or_else(|| panic!("{} {at:?}: attribute {attr:#x}", lab.repeat()))
+        .unwrap_or_else(|| panic!("{} {at:?}: attribute {attr:#x}", lab.describe_run()))
 }
 
 /// NodeRecords. LocalPortNum of a switch depends on the port through which it was read.

@@ -210,7 +210,8 @@ pub fn try_query(lab: &mut Lab, request: &WireRequest) -> Option<WireReply> {
 /// # Panics
 /// If the SA does not reply, or the reply is malformed.
 pub fn query(lab: &mut Lab, request: &WireRequest) -> WireReply {
-    try_query(lab, request).unwrap_or_else(|| panic!("{} no reply to {request:?}", lab.repeat()))
+    try_query(lab, request)
+        .unwrap_or_else(|| panic!("{} no reply to {request:?}", lab.describe_run()))
 }
 
 /// Reads an attribute (64 bytes) of the device at a LID by a Get; `None` if the device rejects the Get or cannot be reached.

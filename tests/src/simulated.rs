@@ -499,7 +499,7 @@ impl Lab {
     pub fn restart_sm(&mut self, cfg: SmConfig, restored: RestoredState) {
         let next = Sm::new(cfg, restored, self.world.now());
         let added = self.world.add_sm(Some(self.at), next);
-        self.sm = added.unwrap_or_else(|e| panic!("{} {e:?}", self.repeat()));
+        self.sm = added.unwrap_or_else(|e| panic!("{} {e:?}", self.describe_run()));
     }
 
     /// The SM under test.
@@ -507,12 +507,12 @@ impl Lab {
     pub fn manager(&self) -> &Sm {
         self.world
             .sm(self.sm)
-            .unwrap_or_else(|| panic!("{} the SM was killed", self.repeat()))
+            .unwrap_or_else(|| panic!("{} the SM was killed", self.describe_run()))
     }
 
-    /// Name and seed, as a prefix of failure messages.
+    /// The name and seed of the run, with which it can be repeated: a prefix of failure messages.
     #[must_use]
-    pub fn repeat(&self) -> String {
+    pub fn describe_run(&self) -> String {
         format!("[{} seed {}]", self.name, self.seed)
     }
 
@@ -531,7 +531,7 @@ impl Lab {
                 Some(now) if now <= deadline => {}
                 _ => panic!(
                     "{} not within {max_s} virtual seconds: {description}",
-                    self.repeat()
+                    self.describe_run()
                 ),
             }
         }
@@ -552,7 +552,7 @@ impl Lab {
         let reports = self.manager().reports();
         (*reports
             .last()
-            .unwrap_or_else(|| panic!("{} no sweep yet", self.repeat())))
+            .unwrap_or_else(|| panic!("{} no sweep yet", self.describe_run())))
         .clone()
     }
 
@@ -596,7 +596,7 @@ impl Lab {
         if let Err(error) = self.verdict(&expect) {
             panic!(
                 "{} {error}\nlast report: {:#?}",
-                self.repeat(),
+                self.describe_run(),
                 self.manager().reports().last().map(|r| &r.problems)
             );
         }
@@ -631,7 +631,7 @@ impl Lab {
             .nodes
             .iter()
             .position(|n| n.description == description)
-            .unwrap_or_else(|| panic!("{} no node {description}", self.repeat()))
+            .unwrap_or_else(|| panic!("{} no node {description}", self.describe_run()))
     }
 
     /// A link between two switches whose removal does not partition the fabric; the first `skip` such links are
@@ -652,7 +652,7 @@ impl Lab {
             })
             .nth(skip);
         redundant
-            .unwrap_or_else(|| panic!("{} no redundant link", self.repeat()))
+            .unwrap_or_else(|| panic!("{} no redundant link", self.describe_run()))
             .1
             .a
     }

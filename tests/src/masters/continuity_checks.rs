@@ -162,7 +162,11 @@ impl ContinuityTracker {
                     .clients
                     .check_host(&sim.lab.world, *at, &known, continuity.exact);
                 if let Err(error) = checked {
-                    panic!("{} {:?} {error}", sim.lab.repeat(), sim.lab.world.now());
+                    panic!(
+                        "{} {:?} {error}",
+                        sim.lab.describe_run(),
+                        sim.lab.world.now()
+                    );
                 }
                 checks += 1;
                 exact += u32::from(continuity.exact);
@@ -255,7 +259,7 @@ impl HostContinuity {
         {
             panic!(
                 "{} {:?} {at:?} got a reregistration request although no record was lost: {self:?}, term {own_term}",
-                sim.lab.repeat(),
+                sim.lab.describe_run(),
                 sim.lab.world.now()
             );
         }

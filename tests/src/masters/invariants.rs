@@ -65,7 +65,7 @@ impl InvariantMonitor {
         assert!(
             now.since(since) <= self.two_masters_limit,
             "{} two masters in one subnet fragment for {:?}",
-            sim.lab.repeat(),
+            sim.lab.describe_run(),
             now.since(since)
         );
     }
@@ -86,10 +86,10 @@ impl InvariantMonitor {
                 changed.push((at, *had, lid));
             }
         }
-        let repeat = sim.lab.repeat();
+        let run = sim.lab.describe_run();
         assert!(
             changed.is_empty() || self.lid_may_change,
-            "{repeat} LIDs of ports changed: {changed:?}"
+            "{run} LIDs of ports changed: {changed:?}"
         );
     }
 
@@ -118,10 +118,10 @@ pub(crate) fn assert_foreign_sm_ignored(sim: &Simulation) {
     let Some(foreign) = sim.foreign.as_ref().filter(|f| !f.takes_part()) else {
         return;
     };
-    let repeat = sim.lab.repeat();
+    let run = sim.lab.describe_run();
     assert_eq!(
         foreign.handovers, 0,
-        "{repeat} HANDOVER to an SM with another key"
+        "{run} HANDOVER to an SM with another key"
     );
     let wanted = ElectionNotice::SmKeyMismatch(foreign.guid());
     for (nodes, sms) in &*sim.fragments() {
@@ -136,7 +136,7 @@ pub(crate) fn assert_foreign_sm_ignored(sim: &Simulation) {
             let is_reported = |e: &Event| matches!(e, Event::Alarm(alarm) if alarm.what == wanted);
             assert!(
                 sm.events.iter().any(is_reported),
-                "{repeat} missing alarm: {wanted}"
+                "{run} missing alarm: {wanted}"
             );
         }
     }

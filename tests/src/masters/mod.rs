@@ -273,7 +273,7 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     if let Err(error) = check_settled(&mut sim, all) {
         panic!(
             "{} the fabric did not stay correct: {error}",
-            sim.lab.repeat()
+            sim.lab.describe_run()
         );
     }
     assert_foreign_sm_ignored(&sim);
@@ -292,7 +292,7 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
         assert!(
             sim.cold_takeovers > cold_takeovers || reregister_requests == 0,
             "{} {reregister_requests} reregistration requests although no record was lost",
-            sim.lab.repeat()
+            sim.lab.describe_run()
         );
     }
     let has_cold_takeover = calm && sim.cold_takeovers > cold_takeovers;
@@ -343,11 +343,11 @@ fn assert_quiet(sim: &mut Simulation, monitor: &mut InvariantMonitor) {
     };
     let before = read_counters(sim);
     run_checked(sim, monitor, Duration::from_secs(31));
-    let repeat = sim.lab.repeat();
+    let run = sim.lab.describe_run();
     for (i, (was, now)) in before.into_iter().zip(read_counters(sim)).enumerate() {
         let is_same = (was.0, was.1) == (now.0, now.1);
-        assert!(is_same, "{repeat} {i} changes its role");
-        assert!(now.2 - was.2 <= 1, "{repeat} {i} sweeps without a cause");
+        assert!(is_same, "{run} {i} changes its role");
+        assert!(now.2 - was.2 <= 1, "{run} {i} sweeps without a cause");
     }
 }
 
@@ -374,7 +374,7 @@ fn run_until_settled(
         match check_settled(sim, exact) {
             Ok(()) => return,
             Err(reason) if sim.lab.world.now() >= deadline => {
-                panic!("{} not within {limit:?}: {reason}", sim.lab.repeat());
+                panic!("{} not within {limit:?}: {reason}", sim.lab.describe_run());
             }
             Err(_) => {}
         }

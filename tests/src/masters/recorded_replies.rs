@@ -39,10 +39,10 @@ impl RecordedReplies {
             }
             let locations = sim.sm_locations();
             let reply = sim.clients.path(&mut sim.lab.world, &locations, from, to);
-            let repeat = sim.lab.repeat();
+            let run = sim.lab.describe_run();
             let (status, path) =
-                reply.unwrap_or_else(|| panic!("{repeat} no path reply to {from:?} about {to:?}"));
-            assert_eq!(status, Status::OK, "{repeat} {from:?} to {to:?}");
+                reply.unwrap_or_else(|| panic!("{run} no path reply to {from:?} about {to:?}"));
+            assert_eq!(status, Status::OK, "{run} {from:?} to {to:?}");
             paths.insert((from, to), path);
         }
         Self {
@@ -83,11 +83,11 @@ impl RecordedReplies {
             let locations = sim.sm_locations();
             let reply = sim.clients.groups(&mut sim.lab.world, &locations, at);
             for (granted, status, now) in reply {
-                let repeat = sim.lab.repeat();
+                let run = sim.lab.describe_run();
                 assert_eq!(
                     (status, granted.mlid, granted.qkey, granted.sl),
                     (Status::OK, now.mlid, now.qkey, now.sl),
-                    "{repeat} {when:?} {at:?} gets other parameters of group {}",
+                    "{run} {when:?} {at:?} gets other parameters of group {}",
                     granted.mgid
                 );
                 same_groups += 1;
@@ -114,18 +114,15 @@ impl RecordedReplies {
         }
         let locations = sim.sm_locations();
         let reply = sim.clients.path(&mut sim.lab.world, &locations, from, to);
-        let repeat = sim.lab.repeat();
+        let run = sim.lab.describe_run();
         let Some((status, now)) = reply else {
-            assert!(
-                when == FabricState::Any,
-                "{repeat} no path reply to {from:?}"
-            );
+            assert!(when == FabricState::Any, "{run} no path reply to {from:?}");
             return false;
         };
         assert_eq!(
             (status, &now[..]),
             (Status::OK, before),
-            "{repeat} {when:?} {from:?} gets another path to {to:?}"
+            "{run} {when:?} {from:?} gets another path to {to:?}"
         );
         true
     }

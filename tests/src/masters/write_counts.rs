@@ -51,14 +51,11 @@ impl WriteAudit {
         if let Some(last) = &mut self.last
             && last.causes == now.causes
         {
-            let repeat = sim.lab.repeat();
+            let run = sim.lab.describe_run();
             let tables = last.tables.iter().zip(&now.tables).zip(&TABLES);
             for ((before, now), (name, _)) in tables {
                 let sets = now - before;
-                assert_eq!(
-                    sets, 0,
-                    "{repeat} {name} tables were written without a change"
-                );
+                assert_eq!(sets, 0, "{run} {name} tables were written without a change");
             }
             self.takeovers += now.takeovers - last.takeovers;
             last.takeovers = now.takeovers;

@@ -29,11 +29,16 @@ impl InvariantMonitor {
     }
 
     pub(crate) fn check(&mut self, lab: &Lab, verbose: bool) {
-        self.check_sm(lab.manager(), lab.world.fabric(), &lab.repeat(), verbose);
+        self.check_sm(
+            lab.manager(),
+            lab.world.fabric(),
+            &lab.describe_run(),
+            verbose,
+        );
     }
 
-    /// `repeat` names the fabric and the seed in messages.
-    pub(crate) fn check_sm(&mut self, sm: &Sm, fabric: &Fabric, repeat: &str, verbose: bool) {
+    /// `run` names the fabric and the seed in messages.
+    pub(crate) fn check_sm(&mut self, sm: &Sm, fabric: &Fabric, run: &str, verbose: bool) {
         if verbose {
             for event in &sm.events[self.events_read..] {
                 println!("        {event}");
@@ -50,7 +55,7 @@ impl InvariantMonitor {
         for (guid, (lid, lmc)) in map {
             for l in lid.raw()..lid.raw() + (1 << lmc.raw()) {
                 let other = owner.insert(l, guid);
-                assert!(other.is_none(), "{} LID {l} assigned twice", repeat);
+                assert!(other.is_none(), "{} LID {l} assigned twice", run);
             }
             let subnet = sm.core().subnet();
             let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
@@ -63,7 +68,7 @@ impl InvariantMonitor {
                 let was_configured = self.configured.remove(guid);
                 assert!(
                     !was_configured || (may_change && before.1 != *lmc),
-                    "{repeat} {guid} was assigned another LID: {before:?}, {:?}",
+                    "{run} {guid} was assigned another LID: {before:?}, {:?}",
                     (*lid, *lmc)
                 );
             }
@@ -71,10 +76,7 @@ impl InvariantMonitor {
         self.lids.retain(|guid, _| {
             let is_assigned = map.contains_key(guid);
             let was_configured = self.configured.contains(guid);
-            assert!(
-                is_assigned || !was_configured,
-                "{repeat} {guid} lost its LID"
-            );
+            assert!(is_assigned || !was_configured, "{run} {guid} lost its LID");
             is_assigned
         });
         let has_own_lid = |at: &PortAt| {
@@ -97,7 +99,7 @@ impl InvariantMonitor {
         let subnet = sm.core().subnet();
         for link in subnet.links() {
             for port in [link.a, link.b] {
-                assert_eq!(subnet.peer(port), Some(link.other(port)), "{}", repeat);
+                assert_eq!(subnet.peer(port), Some(link.other(port)), "{}", run);
             }
         }
     }

@@ -157,11 +157,11 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     if matches!(mode, Mode::FaultsOnly) {
         return lab.world.trace_hash();
     }
-    let (sm, at, repeat) = (lab.sm, lab.at, lab.repeat());
+    let (sm, at, run) = (lab.sm, lab.at, lab.describe_run());
     let expect = |world: &World<Sm>| expect_of(world, sm, at);
     let liveness = lab.world.converge_to(&timing, expect, |world| {
         let sm = world.sm(sm).unwrap();
-        monitor.check_sm(sm, world.fabric(), &repeat, verbose);
+        monitor.check_sm(sm, world.fabric(), &run, verbose);
         match sm.core().last_report() {
             Some(report) if report.is_clean() => Ok(()),
             Some(report) => Err(format!("problems of the SM: {:?}", report.problems)),
@@ -169,7 +169,7 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
         }
     });
     log(lab.world.now(), &liveness.to_string());
-    assert!(liveness.is_live(), "{repeat} {liveness}");
+    assert!(liveness.is_live(), "{run} {liveness}");
     // The SM runs a full sweep if it recorded an inconsistency, and is then idle; the fabric stays correct. The full
     // sweep may repeat once if the first one came before the last inconsistency.
     lab.world.run_for(Duration::from_secs(75));
@@ -181,7 +181,7 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     assert!(
         extra_sweeps <= 1,
         "{} {extra_sweeps} sweeps of an unchanged fabric",
-        lab.repeat()
+        lab.describe_run()
     );
     if std::env::var_os("FERROSM_TRACE").is_some() {
         println!("seed {seed} {liveness}");

@@ -15,7 +15,7 @@ use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::multicast_members::hosts;
 use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
-use crate::election::{THERE, set_sm_info, stopped, up, with_foreign_standby};
+use crate::election::{OTHER_SM_PORT, set_sm_info, start_master, stopped, with_foreign_standby};
 
 type CommandResult = Result<CommandOutcome, CommandFailure>;
 
@@ -135,7 +135,12 @@ fn handover_is_answered_with_the_new_master() {
     // This command joins the handover in progress.
     send(&mut lab, first, Command::Handover.with_id(2));
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(role(&lab, second), SmState::Master, "{}", lab.repeat());
+    assert_eq!(
+        role(&lab, second),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
     let successor = lab.world.fabric().port_guid(at[1]);
     let expected = format!("complete: handed over to SM {successor} (at ");
     let results = lab_results(&lab, first);
@@ -160,7 +165,12 @@ fn stop_supersedes_a_handover() {
     send(&mut lab, first, Command::Stop.with_id(2));
     send(&mut lab, first, Command::Handover.with_id(3));
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(role(&lab, second), SmState::Master, "{}", lab.repeat());
+    assert_eq!(
+        role(&lab, second),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
     let successor = lab.world.fabric().port_guid(at[1]);
     let results = lab_results(&lab, first);
     let [handovers @ .., stopped] = &results[..] else {
@@ -193,7 +203,7 @@ fn stop_survives_another_master_during_its_sm_scan() {
             stopped(&lab, lab.sm),
             Some((handed_over, handed_over)),
             "{}",
-            lab.repeat()
+            lab.describe_run()
         );
     }
 }
@@ -340,10 +350,10 @@ fn every_command_is_answered_exactly_once() {
 /// The only other SM is disabled: a handover is rejected at once, without a sweep.
 #[test]
 fn handover_without_an_eligible_sm_starts_no_sweep() {
-    let mut lab = up(5);
-    let guid = lab.world.fabric().port_guid(THERE);
+    let mut lab = start_master(5);
+    let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     let disabled = ForeignSm::new(guid, 0, SmState::NotActive);
-    let added = lab.world.add_foreign_sm(THERE, disabled);
+    let added = lab.world.add_foreign_sm(OTHER_SM_PORT, disabled);
     added.unwrap_or_else(|error| panic!("{error}"));
     lab.world.run_for(Duration::from_secs(30));
     let sweeps = lab.manager().reports().len();

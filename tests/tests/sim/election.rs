@@ -21,14 +21,14 @@ use ferrosm_tests::multicast_members::{BROADCAST, Members};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host port far from the first SM's; a standby or a foreign SM runs there.
-pub(crate) const THERE: PortAt = PortAt::new(7, 1);
+pub(crate) const OTHER_SM_PORT: PortAt = PortAt::new(7, 1);
 const OTHER_HOST: PortAt = PortAt::new(12, 1);
 const STEP: Duration = Duration::from_millis(1);
 
 pub(crate) fn cfg(lab: Option<&Lab>, priority: u8) -> SmConfig {
     let peers = lab.map(|lab| {
         let fabric = lab.world.fabric();
-        [lab.at, THERE, OTHER_HOST].map(|at| fabric.port_guid(at))
+        [lab.at, OTHER_SM_PORT, OTHER_HOST].map(|at| fabric.port_guid(at))
     });
     SmConfig {
         priority,
@@ -37,7 +37,8 @@ pub(crate) fn cfg(lab: Option<&Lab>, priority: u8) -> SmConfig {
     }
 }
 
-pub(crate) fn up(priority: u8) -> Lab {
+/// A fat tree with a ferrosm master of this priority, after a sweep without problems.
+pub(crate) fn start_master(priority: u8) -> Lab {
     let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
     let cfg = cfg(Some(&lab), priority);
     let now = lab.world.now();
@@ -50,12 +51,12 @@ pub(crate) fn up(priority: u8) -> Lab {
     lab
 }
 
-/// A ferrosm master, and the port GUID of a foreign standby with priority 0 at [`THERE`].
+/// A ferrosm master, and the port GUID of a foreign standby with priority 0 at [`OTHER_SM_PORT`].
 pub(crate) fn with_foreign_standby() -> (Lab, PortGuid) {
-    let mut lab = up(5);
-    let guid = lab.world.fabric().port_guid(THERE);
+    let mut lab = start_master(5);
+    let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     let other = ForeignSm::new(guid, 0, SmState::Standby);
-    let added = lab.world.add_foreign_sm(THERE, other);
+    let added = lab.world.add_foreign_sm(OTHER_SM_PORT, other);
     added.unwrap_or_else(|error| panic!("{error}"));
     lab.world.run_for(Duration::from_secs(30));
     (lab, guid)
@@ -145,7 +146,7 @@ fn assert_one_master(lab: &Lab, sms: &[SmId], wanted: SmId) {
         } else {
             SmState::Standby
         };
-        assert_eq!(role(lab, *sm), expected, "{}", lab.repeat());
+        assert_eq!(role(lab, *sm), expected, "{}", lab.describe_run());
     }
 }
 
@@ -157,8 +158,8 @@ fn written(lab: &Lab) -> [u32; 3] {
 /// SIGTERM: the SM hands the subnet over before it stops. Hosts always have a serving SA, and no forwarding table is written.
 #[test]
 fn planned_stop_is_invisible_to_clients() {
-    let mut lab = up(5);
-    let second = join_as(&mut lab, THERE, 0);
+    let mut lab = start_master(5);
+    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let before = lids(&lab);
@@ -170,7 +171,7 @@ fn planned_stop_is_invisible_to_clients() {
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
     });
-    let sms = [first, (second, THERE)];
+    let sms = [first, (second, OTHER_SM_PORT)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_millis(1900));
     assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
     assert_eq!(
@@ -181,7 +182,7 @@ fn planned_stop_is_invisible_to_clients() {
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(stopped(&lab, first.0), Some((true, true)));
     lab.world.kill(first.0);
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, OTHER_SM_PORT);
     lab.run_until_correct(30);
     assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
 }
@@ -189,7 +190,7 @@ fn planned_stop_is_invisible_to_clients() {
 /// Without a standby, a stop completes at once and reports that the subnet was not handed over.
 #[test]
 fn sm_without_standby_stops_at_once() {
-    let mut lab = up(5);
+    let mut lab = start_master(5);
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
     });
@@ -206,8 +207,8 @@ fn sm_without_standby_stops_at_once() {
 /// is updated.
 #[test]
 fn dead_master_is_replaced_from_the_replica() {
-    let mut lab = up(5);
-    let second = join_as(&mut lab, THERE, 0);
+    let mut lab = start_master(5);
+    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
     let before = lids(&lab);
     let replica = lab.manager().replicated_state(lab.world.now());
@@ -215,9 +216,9 @@ fn dead_master_is_replaced_from_the_replica() {
         .with_sm(second, |sm, _| sm.replica = Some(replica));
     lab.world.fabric_mut().reset_counters();
     lab.world.kill(lab.sm);
-    let gap = longest_gap(&mut lab, &[(second, THERE)], Duration::from_secs(8));
+    let gap = longest_gap(&mut lab, &[(second, OTHER_SM_PORT)], Duration::from_secs(8));
     assert!(gap < Duration::from_secs(5), "a gap of {gap:?}");
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, OTHER_SM_PORT);
     lab.run_until_correct(30);
     assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
     let silent = events(&lab, second).iter().position(|e| {
@@ -244,13 +245,13 @@ fn dead_master_is_replaced_from_the_replica() {
 /// A handover on the operator's command succeeds although the standby has the lower priority, and does not revert by itself.
 #[test]
 fn operator_handover_succeeds_and_persists() {
-    let mut lab = up(5);
-    let second = join_as(&mut lab, THERE, 1);
+    let mut lab = start_master(5);
+    let second = join_as(&mut lab, OTHER_SM_PORT, 1);
     lab.world.run_for(Duration::from_secs(30));
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Handover.with_id(0), now);
     });
-    let sms = [(lab.sm, lab.at), (second, THERE)];
+    let sms = [(lab.sm, lab.at), (second, OTHER_SM_PORT)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_secs(4));
     assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
     // A configuration reload does not revert the handover.
@@ -260,15 +261,15 @@ fn operator_handover_succeeds_and_persists() {
     });
     lab.world.run_for(Duration::from_mins(2));
     assert_one_master(&lab, &[lab.sm, second], second);
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, OTHER_SM_PORT);
     lab.assert_correct();
 }
 
 /// The priority of a standby is raised. Its trap 144 makes the master hand over at once, before the next SMInfo scan.
 #[test]
 fn trap_144_reports_the_priority() {
-    let mut lab = up(5);
-    let second = join_as(&mut lab, THERE, 0);
+    let mut lab = start_master(5);
+    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
     // The light sweep is complete, and the next one is not due soon.
     lab.world.run_for(Duration::from_secs(31));
     let higher_priority = cfg(Some(&lab), 9);
@@ -291,8 +292,8 @@ fn trap_144_reports_the_priority() {
 /// The trap arrives while a light sweep waits for a slow switch, after the standby has answered the SMInfo query of that sweep.
 #[test]
 fn priority_trap_during_a_light_sweep_is_not_lost() {
-    let mut lab = up(5);
-    let second = join_as(&mut lab, THERE, 0);
+    let mut lab = start_master(5);
+    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(31));
     let slow = Faults {
         delay: Duration::from_millis(150),
@@ -319,7 +320,7 @@ fn priority_trap_during_a_light_sweep_is_not_lost() {
 #[test]
 fn master_priority_prevents_failback() {
     for sticky in [true, false] {
-        let mut lab = up(5);
+        let mut lab = start_master(5);
         let mut settings = cfg(Some(&lab), 9);
         settings.master_priority = 15;
         let own_settings = SmConfig {
@@ -330,7 +331,7 @@ fn master_priority_prevents_failback() {
             sm.command(Input::Config(Box::new(own_settings)), now);
         });
         lab.world.run_for(Duration::from_secs(30));
-        let second = join(&mut lab, THERE, settings);
+        let second = join(&mut lab, OTHER_SM_PORT, settings);
         lab.world.run_for(Duration::from_mins(2));
         let wanted = if sticky { lab.sm } else { second };
         assert_one_master(&lab, &[lab.sm, second], wanted);
@@ -346,7 +347,7 @@ fn peer_capabilities_survive_a_reload() {
         ..SmConfig::default()
     };
     let mut lab = Lab::up("fat-tree:4", 1, settings(5));
-    let second = join(&mut lab, THERE, settings(0));
+    let second = join(&mut lab, OTHER_SM_PORT, settings(0));
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let master = lab.world.fabric().port_guid(lab.at);
@@ -370,8 +371,8 @@ fn peer_capabilities_survive_a_reload() {
 /// A standby that is stopped stops at once, and does not report a handover.
 #[test]
 fn standby_stop_hands_nothing_over() {
-    let mut lab = up(5);
-    let second = join_as(&mut lab, THERE, 3);
+    let mut lab = start_master(5);
+    let second = join_as(&mut lab, OTHER_SM_PORT, 3);
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     lab.world.with_sm(second, |sm, now| {
@@ -494,7 +495,7 @@ fn hosts_of_the_other_fragment_reregister() {
     lab.world.run_for(Duration::from_mins(2));
     assert_one_master(&lab, &[a, b], a);
     let once: Vec<(Lid, u32)> = before.iter().map(|(lid, n)| (*lid, n + 1)).collect();
-    assert_eq!(state(&lab), once, "{}", lab.repeat());
+    assert_eq!(state(&lab), once, "{}", lab.describe_run());
 }
 
 /// Links whose loss splits a ring of six into two fragments.
@@ -517,14 +518,14 @@ fn cut_between(lab: &Lab) -> Vec<PortAt> {
 /// on the operator's command.
 #[test]
 fn managed_subnet_is_not_taken_over_if_refused() {
-    let mut lab = up(5);
+    let mut lab = start_master(5);
     lab.world.kill(lab.sm);
     lab.world.fabric_mut().reset_counters();
     let refusing = SmConfig {
         refuse_managed_subnet: true,
         ..cfg(Some(&lab), 5)
     };
-    let second = join(&mut lab, THERE, refusing);
+    let second = join(&mut lab, OTHER_SM_PORT, refusing);
     lab.world.run_for(Duration::from_mins(2));
     assert_eq!(role(&lab, second), SmState::NotActive);
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
@@ -533,7 +534,7 @@ fn managed_subnet_is_not_taken_over_if_refused() {
     lab.world.with_sm(second, |sm, now| {
         sm.command(Command::Takeover.with_id(0), now)
     });
-    (lab.sm, lab.at) = (second, THERE);
+    (lab.sm, lab.at) = (second, OTHER_SM_PORT);
     lab.run_until_correct(60);
     assert_eq!(role(&lab, second), SmState::Master);
 }
@@ -543,7 +544,7 @@ fn managed_subnet_is_not_taken_over_if_refused() {
 #[test]
 fn own_subnet_does_not_count_as_managed_by_another_sm() {
     for own in [true, false] {
-        let mut lab = up(5);
+        let mut lab = start_master(5);
         let old = lab.world.kill(lab.sm).unwrap();
         let mut restored = old.restored(lab.world.now());
         let guid = lab.world.fabric().port_guid(lab.at);
@@ -563,7 +564,7 @@ fn own_subnet_does_not_count_as_managed_by_another_sm() {
         } else {
             SmState::NotActive
         };
-        assert_eq!(role(&lab, lab.sm), wanted, "{}", lab.repeat());
+        assert_eq!(role(&lab, lab.sm), wanted, "{}", lab.describe_run());
     }
 }
 
@@ -594,10 +595,10 @@ fn sweep_replaces_a_pending_sminfo_scan() {
             own_state,
             Some(SmState::Master),
             "{} {deposed}",
-            lab.repeat()
+            lab.describe_run()
         );
         let joined = Members::new().join(&mut lab, OTHER_HOST, BROADCAST, JoinState::FULL);
-        assert!(joined.is_ok(), "{} {joined:?}", lab.repeat());
+        assert!(joined.is_ok(), "{} {joined:?}", lab.describe_run());
     }
 }
 
@@ -605,8 +606,8 @@ fn sweep_replaces_a_pending_sminfo_scan() {
 /// A standby that is notified of its master's silence polls the master with the usual SMP timeout, and stays standby.
 #[test]
 fn lost_lease_alone_does_not_end_the_mastership() {
-    let mut lab = up(5);
-    let second = join_as(&mut lab, THERE, 0);
+    let mut lab = start_master(5);
+    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let sweeps = |lab: &Lab| {
@@ -655,27 +656,32 @@ fn lost_lease_alone_does_not_end_the_mastership() {
 
     // Another SM has become master.
     lab.world.kill(second);
-    let guid = lab.world.fabric().port_guid(THERE);
+    let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     let other = ForeignSm::new(guid, 0, SmState::Master);
-    lab.world.add_foreign_sm(THERE, other).unwrap();
+    lab.world.add_foreign_sm(OTHER_SM_PORT, other).unwrap();
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Input::Peer(PeerEvent::LeaseLost), now)
     });
     lab.world.run_for(Duration::from_secs(1));
-    assert_eq!(role(&lab, lab.sm), SmState::Standby, "{}", lab.repeat());
+    assert_eq!(
+        role(&lab, lab.sm),
+        SmState::Standby,
+        "{}",
+        lab.describe_run()
+    );
     assert_eq!(read_counters(&lab).1, before.1);
 }
 
 /// A requested stop completes even if another SM has already become master.
 #[test]
 fn pending_stop_survives_a_lost_lease() {
-    let mut lab = up(5);
-    let second = join_as(&mut lab, THERE, 0);
+    let mut lab = start_master(5);
+    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
     lab.world.kill(second);
-    let guid = lab.world.fabric().port_guid(THERE);
+    let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     let other = ForeignSm::new(guid, 0, SmState::Master);
-    lab.world.add_foreign_sm(THERE, other).unwrap();
+    lab.world.add_foreign_sm(OTHER_SM_PORT, other).unwrap();
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Stop.with_id(0), now);
         sm.command(Input::Peer(PeerEvent::LeaseLost), now);
@@ -693,9 +699,9 @@ fn pending_stop_survives_a_lost_lease() {
 #[test]
 fn standby_obeys_disable_and_standby_of_its_master() {
     let mut lab = Lab::new("fat-tree:4", 1);
-    let guid = lab.world.fabric().port_guid(THERE);
+    let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     let master = ForeignSm::new(guid, 9, SmState::Master);
-    lab.world.add_foreign_sm(THERE, master).unwrap();
+    lab.world.add_foreign_sm(OTHER_SM_PORT, master).unwrap();
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(role(&lab, lab.sm), SmState::Standby);
     for (control, state) in [
@@ -709,7 +715,7 @@ fn standby_obeys_disable_and_standby_of_its_master() {
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
 }
 
-/// The foreign SM at [`THERE`] sends Set(SMInfo) to this SM over the directed route between them.
+/// The foreign SM at [`OTHER_SM_PORT`] sends Set(SMInfo) to this SM over the directed route between them.
 pub(crate) fn set_sm_info(lab: &mut Lab, control: SmControl, priority: u8, guid: PortGuid) {
     use ferrosm_mad::attr::SmInfo;
     use ferrosm_mad::ids::{AttrMod, MKey, Tid};
@@ -722,13 +728,13 @@ pub(crate) fn set_sm_info(lab: &mut Lab, control: SmControl, priority: u8, guid:
         priority,
         sm_state: SmState::Master,
     };
-    let path = dr_path(lab, THERE, lab.at);
+    let path = dr_path(lab, OTHER_SM_PORT, lab.at);
     let request = SmpRequest::set(id::SM_INFO, AttrMod(control.0), MKey::NONE, info.encode());
     let mad = MadOut {
         to: Address::DIRECTED,
         mad: request.directed(&path, Tid(77)),
     };
-    lab.world.inject(THERE, &mad);
+    lab.world.inject(OTHER_SM_PORT, &mad);
     lab.world.run_for(Duration::from_millis(100));
 }
 

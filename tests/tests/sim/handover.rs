@@ -90,14 +90,14 @@ fn synchronising_standby_gets_no_handover() {
     let sm = lab.sm;
     give_input(&mut lab, sm, Command::Handover.with_id(0));
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.repeat());
+    assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.describe_run());
     assert_eq!(count_events(&lab, is_not_ready), 1);
     lab.assert_correct();
     synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
     give_input(&mut lab, sm, Command::Handover.with_id(0));
     let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
-    assert!(taken.is_some(), "{}", lab.repeat());
+    assert!(taken.is_some(), "{}", lab.describe_run());
 }
 
 /// SIGTERM: the master waits until the standby's replica is complete, answers reads meanwhile, and then hands over quickly.
@@ -107,7 +107,7 @@ fn stop_waits_for_the_replica() {
     let sm = lab.sm;
     give_input(&mut lab, sm, Command::Stop.with_id(0));
     let early = takeover_time(&mut lab, second, Duration::from_millis(3500));
-    assert_eq!(early, None, "{}", lab.repeat());
+    assert_eq!(early, None, "{}", lab.describe_run());
     assert_eq!(role(&lab, sm), SmState::Master);
     assert!(
         lab.manager().core().view().is_some(),
@@ -117,7 +117,7 @@ fn stop_waits_for_the_replica() {
     // The standby notifies its master; if the message is lost, the next SMInfo scan finds it.
     synchronise(&mut lab, second);
     let taken = takeover_time(&mut lab, second, Duration::from_millis(1100));
-    assert!(taken.is_some(), "{}", lab.repeat());
+    assert!(taken.is_some(), "{}", lab.describe_run());
     lab.world.run_for(Duration::from_secs(3));
     let handed_over = |e: &Event| {
         matches!(
@@ -141,7 +141,7 @@ fn stop_waits_a_bounded_time() {
     let sm = lab.sm;
     give_input(&mut lab, sm, Command::Stop.with_id(0));
     let taken = takeover_time(&mut lab, second, LEAVE_WITHIN);
-    let taken = taken.unwrap_or_else(|| panic!("{} no SM took over", lab.repeat()));
+    let taken = taken.unwrap_or_else(|| panic!("{} no SM took over", lab.describe_run()));
     assert!(
         taken > Duration::from_secs(5),
         "handed over after {taken:?}"
@@ -180,7 +180,7 @@ fn no_registration_before_the_replica_is_loaded() {
     lab.world.run_for(Duration::from_secs(1));
     give_input(&mut lab, first, Command::Handover.with_id(0));
     let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
-    assert!(taken.is_some(), "{}", lab.repeat());
+    assert!(taken.is_some(), "{}", lab.describe_run());
     lab.world
         .with_sm(first, |sm, _| sm.defers_replica_load = true);
     give_input(&mut lab, second, Command::Stop.with_id(0));
@@ -221,13 +221,13 @@ fn no_request_is_rejected_across_a_handover() {
                     try_path(&mut lab, sm, pair, tid + 1),
                 ];
                 let refused = replies.into_iter().flatten().find(|s| !s.is_ok());
-                assert_eq!(refused, None, "{} {host:?} at {n}", lab.repeat());
+                assert_eq!(refused, None, "{} {host:?} at {n}", lab.describe_run());
                 accepted += usize::from(sm == to && replies.iter().all(Option::is_some));
             }
             lab.world.run_for(STEP);
         }
-        assert_eq!(role(&lab, to), SmState::Master, "{}", lab.repeat());
-        assert!(accepted > 0, "{}", lab.repeat());
+        assert_eq!(role(&lab, to), SmState::Master, "{}", lab.describe_run());
+        assert!(accepted > 0, "{}", lab.describe_run());
     }
 }
 
@@ -264,7 +264,7 @@ fn standby_with_replica_outranks_standby_without() {
     let first = lab.sm;
     lab.world.kill(first);
     let taken = takeover_time(&mut lab, ready, Duration::from_secs(8));
-    assert!(taken.is_some(), "{}", lab.repeat());
+    assert!(taken.is_some(), "{}", lab.describe_run());
     lab.world.run_for(Duration::from_secs(5));
     assert_eq!(
         [ready, better].map(|id| role(&lab, id)),
@@ -272,7 +272,7 @@ fn standby_with_replica_outranks_standby_without() {
     );
     synchronise(&mut lab, better);
     let taken = takeover_time(&mut lab, better, Duration::from_secs(5));
-    assert!(taken.is_some(), "{}", lab.repeat());
+    assert!(taken.is_some(), "{}", lab.describe_run());
 }
 
 /// A standby takes over with its own LID map, because the master's records cannot be read. No LID record of the master remains.
@@ -292,7 +292,7 @@ fn takeover_without_replica_replaces_the_lid_records() {
         .with_sm(second, |sm, now| sm.replace_records(records, None, now));
     lab.world.kill(lab.sm);
     let taken = takeover_time(&mut lab, second, Duration::from_secs(30));
-    assert!(taken.is_some(), "{}", lab.repeat());
+    assert!(taken.is_some(), "{}", lab.describe_run());
     lab.world.run_for(Duration::from_secs(5));
     let sm = lab.world.sm(second).unwrap();
     let persisted = sm.restored(lab.world.now()).lids;

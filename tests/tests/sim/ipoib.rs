@@ -366,7 +366,7 @@ fn assert_tables(case: &mut Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortA
     case.lab.world.run_for(Duration::from_millis(500));
     let expected = expect(case, groups);
     if let Err(error) = case.lab.verdict(&expected) {
-        panic!("{} {error}", case.lab.repeat());
+        panic!("{} {error}", case.lab.describe_run());
     }
 }
 

@@ -47,7 +47,7 @@ fn up() -> (Lab, Members) {
 
 fn join(lab: &mut Lab, members: &mut Members, at: PortAt, mgid: Gid) {
     let joined = members.join(lab, at, mgid, JoinState::FULL);
-    assert!(joined.is_ok(), "{} {joined:?}", lab.repeat());
+    assert!(joined.is_ok(), "{} {joined:?}", lab.describe_run());
 }
 
 fn standby(lab: &mut Lab) -> SmId {
@@ -103,7 +103,7 @@ fn reregistered_since(lab: &Lab, before: &[(PortAt, u32)]) -> Vec<PortAt> {
 
 fn assert_correct(lab: &Lab, members: &Members) {
     if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.repeat());
+        panic!("{} {error}", lab.describe_run());
     }
 }
 
@@ -342,7 +342,12 @@ fn standby_polls_master_on_other_paths_before_takeover() {
         let roles = events
             .iter()
             .filter(|e| matches!(e, Event::RoleChanged { .. }));
-        assert_eq!(roles.count(), 0, "{} cut {at:?}: {events:?}", lab.repeat());
+        assert_eq!(
+            roles.count(),
+            0,
+            "{} cut {at:?}: {events:?}",
+            lab.describe_run()
+        );
         assert_eq!(role(&lab, second), SmState::Standby);
         cuts += 1;
     }

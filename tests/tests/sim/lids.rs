@@ -64,7 +64,7 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
         lab.world.fabric().lid(absent_host),
         (lid, lmc),
         "{}",
-        lab.repeat()
+        lab.describe_run()
     );
     lab.assert_correct();
 }

@@ -35,8 +35,18 @@ fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (SmId, PortAt)) {
     let sm = Sm::new(cfg, RestoredState::default(), lab.world.now());
     let second = lab.world.add_sm(Some(far_host), sm).expect("a port");
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
-    assert_eq!(role(&lab, second), SmState::Standby, "{}", lab.repeat());
+    assert_eq!(
+        role(&lab, lab.sm),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
+    assert_eq!(
+        role(&lab, second),
+        SmState::Standby,
+        "{}",
+        lab.describe_run()
+    );
     (lab, (second, far_host))
 }
 
@@ -66,7 +76,12 @@ fn hand_over(lab: &mut Lab, other: &mut (SmId, PortAt), priority: u8) {
         role(lab, lab.sm) == SmState::Master && lab.manager().reports().len() > before
     });
     lab.world.run_for(Duration::from_secs(5));
-    assert_eq!(role(lab, other.0), SmState::Standby, "{}", lab.repeat());
+    assert_eq!(
+        role(lab, other.0),
+        SmState::Standby,
+        "{}",
+        lab.describe_run()
+    );
 }
 
 /// An SM is master, then another SM, then the first one again. It starts with the trees that the other SM has installed, not with those of
@@ -88,9 +103,9 @@ fn second_term_starts_with_the_installed_trees() {
                 lab.world.fabric_mut().reset_counters();
                 hand_over(&mut lab, &mut other, priority);
                 let sets = lab.world.fabric().all_counters().sets(id::MFT);
-                assert_eq!(sets, 0, "{} priority {priority}", lab.repeat());
+                assert_eq!(sets, 0, "{} priority {priority}", lab.describe_run());
                 if let Err(error) = lab.verdict(&members.expect(&lab)) {
-                    panic!("{} {error}", lab.repeat());
+                    panic!("{} {error}", lab.describe_run());
                 }
             }
         }
@@ -113,7 +128,11 @@ fn drain_ends_with_the_mastership_term() {
         let writes = |lab: &Lab| lab.manager().core().phase() == Phase::WriteTables;
         lab.until("tables are written", 20, writes);
         lab.world.run_for(Duration::from_millis(200));
-        assert!(writes(&lab), "{} no table write is waiting", lab.repeat());
+        assert!(
+            writes(&lab),
+            "{} no table write is waiting",
+            lab.describe_run()
+        );
         let first = (lab.sm, lab.at);
         lab.world.with_sm(first.0, |sm, now| {
             sm.command(command.with_id(0), now);
@@ -122,8 +141,18 @@ fn drain_ends_with_the_mastership_term() {
         other = first;
         lab.world.run_for(Duration::from_secs(5));
         lab.assert_correct();
-        assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
-        assert_ne!(role(&lab, other.0), SmState::Master, "{}", lab.repeat());
+        assert_eq!(
+            role(&lab, lab.sm),
+            SmState::Master,
+            "{}",
+            lab.describe_run()
+        );
+        assert_ne!(
+            role(&lab, other.0),
+            SmState::Master,
+            "{}",
+            lab.describe_run()
+        );
     }
 }
 
@@ -183,7 +212,7 @@ fn simulate_brief_master(lab: &mut Lab, from: PortAt) {
         master_sm_lids(lab),
         BTreeSet::from([own_lid]),
         "{}",
-        lab.repeat()
+        lab.describe_run()
     );
 }
 
@@ -217,11 +246,11 @@ fn master_sm_lid_of_an_unseen_master_is_replaced() {
             master_sm_lids(&lab),
             BTreeSet::from([own_lid]),
             "{}",
-            lab.repeat()
+            lab.describe_run()
         );
         lab.assert_correct();
         let more: Vec<u32> = before.into_iter().map(|n| n + 1).collect();
-        assert_eq!(reregisters(&lab), more, "{}", lab.repeat());
+        assert_eq!(reregisters(&lab), more, "{}", lab.describe_run());
         let is_foreign_master =
             |e: &&Event| matches!(e, Event::Observation(Observation::ForeignMaster { .. }));
         let notices = lab
@@ -230,9 +259,14 @@ fn master_sm_lid_of_an_unseen_master_is_replaced() {
             .iter()
             .filter(is_foreign_master)
             .count();
-        assert_eq!(notices, times, "{}", lab.repeat());
+        assert_eq!(notices, times, "{}", lab.describe_run());
         let sweeps = lab.manager().reports().len();
         lab.world.run_for(Duration::from_secs(64));
-        assert_eq!(lab.manager().reports().len(), sweeps, "{}", lab.repeat());
+        assert_eq!(
+            lab.manager().reports().len(),
+            sweeps,
+            "{}",
+            lab.describe_run()
+        );
     }
 }

@@ -40,7 +40,7 @@ fn settle(lab: &mut Lab, members: &Members) {
 
 fn assert_correct(lab: &Lab, members: &Members) {
     if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.repeat());
+        panic!("{} {error}", lab.describe_run());
     }
 }
 
@@ -60,7 +60,11 @@ fn assert_empty(lab: &Lab, mlids: u16) {
     for node in (0..lab.spec.nodes.len()).filter(|n| fabric.is_switch(*n)) {
         for mlid in 0xC000..0xC000 + mlids {
             let ports = fabric.mft_ports(node, Lid(mlid));
-            assert!(ports.is_empty(), "{} {mlid:#x}: {ports:?}", lab.repeat());
+            assert!(
+                ports.is_empty(),
+                "{} {mlid:#x}: {ports:?}",
+                lab.describe_run()
+            );
         }
     }
 }
@@ -252,7 +256,7 @@ fn no_multicast_loop_while_mfts_are_written() {
                         assert!(
                             !loops && !is_credit_loop,
                             "{} round {round}: {v}",
-                            lab.repeat()
+                            lab.describe_run()
                         );
                     }
                 }

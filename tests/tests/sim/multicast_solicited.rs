@@ -56,7 +56,7 @@ const fn all_nodes() -> Gid {
 fn settle(lab: &mut Lab, members: &Members) {
     lab.world.run_for(Duration::from_millis(500));
     if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.repeat());
+        panic!("{} {error}", lab.describe_run());
     }
 }
 

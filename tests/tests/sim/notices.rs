@@ -125,7 +125,7 @@ fn assert_view_is_current_when_reported(lab: &mut Lab, client: PortAt, target: P
             return;
         }
     }
-    panic!("{} no report received", lab.repeat());
+    panic!("{} no report received", lab.describe_run());
 }
 
 /// The same for a change that a full sweep misses, because it comes after discovery, while routes are computed.

@@ -76,7 +76,7 @@ fn expectations(
 
 fn assert_correct(lab: &Lab, expect: &Expectations, description: &str) {
     if let Err(error) = lab.verdict(expect) {
-        panic!("{description} {}: {error}", lab.repeat());
+        panic!("{description} {}: {error}", lab.describe_run());
     }
 }
 
@@ -358,7 +358,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
                 })
                 .map(|to| guid(&lab, to))
                 .collect();
-            assert_eq!(guids(&lab, from), expected, "{}", lab.repeat());
+            assert_eq!(guids(&lab, from), expected, "{}", lab.describe_run());
         }
     }
 }

@@ -41,7 +41,7 @@ fn assert_adds_up(lab: &Lab) {
     let current = current.map(Record::Registration);
     let current: BTreeMap<RecordKey, Record> = current.map(|r| (r.key(), r)).collect();
     let keys = |records: &BTreeMap<RecordKey, Record>| records.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(&persisted), keys(&current), "{}", lab.repeat());
+    assert_eq!(keys(&persisted), keys(&current), "{}", lab.describe_run());
     for (key, current) in current {
         match (&persisted[&key], current) {
             (
@@ -56,18 +56,18 @@ fn assert_adds_up(lab: &Lab) {
                 assert!(
                     difference.unwrap_or(0) <= 1,
                     "{} {current:?} {persisted:?}",
-                    lab.repeat()
+                    lab.describe_run()
                 );
                 assert_eq!(
                     expiry.is_some(),
                     persisted.lease_remaining_s.is_some(),
                     "{}",
-                    lab.repeat()
+                    lab.describe_run()
                 );
                 current.lease_remaining_s = persisted.lease_remaining_s;
-                assert_eq!(**persisted, *current, "{}", lab.repeat());
+                assert_eq!(**persisted, *current, "{}", lab.describe_run());
             }
-            (persisted, current) => assert_eq!(*persisted, current, "{}", lab.repeat()),
+            (persisted, current) => assert_eq!(*persisted, current, "{}", lab.describe_run()),
         }
     }
     // Ports that left the subnet keep their LIDs.
@@ -80,7 +80,12 @@ fn assert_adds_up(lab: &Lab) {
             lid,
             lmc,
         };
-        assert_eq!(lids.get(&record.key()), Some(&record), "{}", lab.repeat());
+        assert_eq!(
+            lids.get(&record.key()),
+            Some(&record),
+            "{}",
+            lab.describe_run()
+        );
     }
     assert!(
         lids.len()

@@ -45,7 +45,7 @@ fn cut(lab: &mut Lab, at: PortAt) {
 
 fn assert_memberships_correct(lab: &Lab, members: &Members) {
     if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.repeat());
+        panic!("{} {error}", lab.describe_run());
     }
 }
 
@@ -315,7 +315,7 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
             reregisters(&lab),
             once,
             "{} restarts: {restarts}",
-            lab.repeat()
+            lab.describe_run()
         );
     }
 }

@@ -12,11 +12,11 @@ use ferrosm_mad::ids::{PortGuid, PortNum};
 use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::simulated::Lab;
 
-use crate::election::{THERE, cfg, events, role, set_sm_info, up};
+use crate::election::{OTHER_SM_PORT, cfg, events, role, set_sm_info, start_master};
 
 /// A ferrosm master whose allow-list contains no other SM.
 fn with_empty_allow_list() -> Lab {
-    let mut lab = up(5);
+    let mut lab = start_master(5);
     let own_port_guid = lab.world.fabric().port_guid(lab.at);
     let allowed = SmConfig {
         allowed_sms: Some(Arc::new(BTreeSet::from([own_port_guid]))),
@@ -39,9 +39,9 @@ fn alarms(lab: &Lab) -> Vec<AboutSm<ElectionNotice>> {
 }
 
 fn add_rogue(lab: &mut Lab) -> SmId {
-    let guid = lab.world.fabric().port_guid(THERE);
+    let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     let rogue = ForeignSm::new(guid, 15, SmState::Standby);
-    let rogue = lab.world.add_foreign_sm(THERE, rogue);
+    let rogue = lab.world.add_foreign_sm(OTHER_SM_PORT, rogue);
     lab.world.run_for(Duration::from_mins(1));
     rogue.unwrap_or_else(|e| panic!("{e}"))
 }
@@ -54,10 +54,12 @@ fn sm_off_the_allow_list_raises_an_alarm() {
     let guid = |node: usize| lab.world.fabric().node_guid(node);
     let links = lab.spec.links.iter();
     let mut directed_links = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
-    let (_, switch) = directed_links.find(|(host, _)| *host == THERE).unwrap();
+    let (_, switch) = directed_links
+        .find(|(host, _)| *host == OTHER_SM_PORT)
+        .unwrap();
     // The node of that SM, and the switch port that it is connected to.
     let expected_location = (
-        guid(THERE.node),
+        guid(OTHER_SM_PORT.node),
         Some((guid(switch.node), PortNum(switch.port))),
     );
     for times in 1..=2 {
@@ -96,7 +98,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
 #[test]
 fn forged_guids_do_not_hide_a_rogue_sm() {
     let mut lab = with_empty_allow_list();
-    let guid = lab.world.fabric().port_guid(THERE);
+    let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     for forged_guid in [guid].into_iter().chain((1..=70).map(PortGuid)) {
         set_sm_info(&mut lab, SmControl::Handover, 15, forged_guid);
     }

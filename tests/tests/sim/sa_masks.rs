@@ -52,7 +52,7 @@ impl TestSubnet {
         subnet.register();
         // Wait until the MFTs are written and the view is published.
         subnet.lab.world.run_for(core::time::Duration::from_secs(5));
-        println!("{} masks from seed {seed}", subnet.lab.repeat());
+        println!("{} masks from seed {seed}", subnet.lab.describe_run());
         subnet
     }
 
@@ -170,7 +170,7 @@ impl TestSubnet {
             reply.status,
             status::OK,
             "{} {request:?}",
-            self.lab.repeat()
+            self.lab.describe_run()
         );
     }
 
@@ -278,7 +278,7 @@ fn check_query(
     let context = || {
         format!(
             "{} {} mask {mask:#x} requested {:02x?}",
-            subnet.lab.repeat(),
+            subnet.lab.describe_run(),
             kind.name,
             &requested[..kind.stride.min(requested.len())]
         )
@@ -386,7 +386,7 @@ fn compare(
     }
     expected.sort();
     found.sort();
-    let context = format!("{} {}", subnet.lab.repeat(), kind.name);
+    let context = format!("{} {}", subnet.lab.describe_run(), kind.name);
     assert_eq!(found.len(), expected.len(), "{context}");
     for (a, b) in found.iter().zip(&expected) {
         assert_eq!(a, b, "{context}");
@@ -486,7 +486,7 @@ fn registered(subnet: &mut TestSubnet, masks: u64) {
             assert!(
                 all_records.len() > 4,
                 "{} {}: {}",
-                subnet.lab.repeat(),
+                subnet.lab.describe_run(),
                 kind.name,
                 all_records.len()
             );

@@ -89,7 +89,7 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
     let reply = sa_wire::query(lab, &request);
     request.method = method::GET;
     let one = sa_wire::query(lab, &request);
-    let context = format!("{} from {client:?} {query:?}", lab.repeat());
+    let context = format!("{} from {client:?} {query:?}", lab.describe_run());
     if !query.demand.is_legal() {
         assert_eq!(
             (reply.status, one.status),
@@ -119,7 +119,7 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
                 &|a, l| sl(here, a, l),
             );
             if let Some(max) = query.numb_path {
-                // NumbPath limits the paths of each pair of ports; which of the allowed ones are returned is open.
+                // NumbPath limits the paths of each pair of ports; which of the allowed paths are returned is unspecified.
                 let of_pair = |t: &&PathReply| allowed.contains(t);
                 let received = found.iter().filter(of_pair).count();
                 assert_eq!(
@@ -213,7 +213,11 @@ fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], count: u64) {
         let client = all_end_ports[rng.index(all_end_ports.len())];
         answered += usize::from(check(lab, client, &query, &mut rng) > 0);
     }
-    assert!(answered > 20, "{} only {answered} replies", lab.repeat());
+    assert!(
+        answered > 20,
+        "{} only {answered} replies",
+        lab.describe_run()
+    );
 }
 
 /// Every selector with every value, between two hosts.
@@ -264,14 +268,14 @@ fn up(spec: &str, cfg: SmConfig) -> Lab {
 }
 
 #[test]
-fn fat_tree() {
+fn returned_paths_match_the_tables_on_a_fat_tree() {
     let mut lab = up("fat-tree:4;mixed-speeds", SmConfig::default());
     selectors(&mut lab);
     random(&mut lab, 1, &[0xFFFF, 0x7FFF, 0x8001, 0], 600);
 }
 
 #[test]
-fn torus_with_vls_and_lmc() {
+fn returned_paths_match_the_tables_on_a_torus_with_vls_and_lmc() {
     let cfg = SmConfig {
         engines: vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()],
         lmc: Lmc(2),
@@ -282,7 +286,7 @@ fn torus_with_vls_and_lmc() {
 }
 
 #[test]
-fn ring_with_a_router_and_two_ports() {
+fn returned_paths_match_the_tables_on_a_ring_with_a_router() {
     let mut lab = up(
         "ring:4,2;routers=1;dual-port;mixed-speeds",
         SmConfig::default(),
@@ -292,7 +296,7 @@ fn ring_with_a_router_and_two_ports() {
 }
 
 #[test]
-fn partitions() {
+fn returned_paths_match_the_tables_with_partitions() {
     let (cfg, _) = expected_records::partitions_that_overlap();
     let mut lab = up("fat-tree:4", cfg);
     random(

@@ -114,7 +114,7 @@ fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
                 && field(path, 400, 16) == u64::from(t.pkey)
         }),
         "{} {a:?} to {b:?}: {lids:?} {values:?}",
-        lab.repeat()
+        lab.describe_run()
     );
 }
 
@@ -142,7 +142,7 @@ fn assert_table(
     }
     found.sort();
     expected.sort();
-    assert!(found == expected, "{} {attr:#x}", lab.repeat());
+    assert!(found == expected, "{} {attr:#x}", lab.describe_run());
 }
 
 fn broadcast() -> Gid {
@@ -197,7 +197,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
             assert_path(&mut lab, (pair[0], pair[1]));
         }
         if let Err(error) = lab.verdict(&members.expect(&lab)) {
-            panic!("{} {error}", lab.repeat());
+            panic!("{} {error}", lab.describe_run());
         }
     }
 }
@@ -222,7 +222,7 @@ fn registrations_wait_for_decided_mastership() {
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(2));
     if let Err(error) = lab.verdict(&members.expect(&lab)) {
-        panic!("{} {error}", lab.repeat());
+        panic!("{} {error}", lab.describe_run());
     }
 }
 

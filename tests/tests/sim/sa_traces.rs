@@ -60,7 +60,7 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
         (reply.status, reply.attr),
         (status::OK, TRACE),
         "{}",
-        lab.repeat()
+        lab.describe_run()
     );
     let fabric = lab.world.fabric();
     let steps = reply.records.iter().map(|r| {
@@ -90,12 +90,17 @@ fn all_traces(lab: &mut Lab) {
             for dlid in lids(lab, *to) {
                 let expected = walk(lab, *from, *to, dlid);
                 let reply = trace(lab, client, *from, dlid);
-                assert_eq!(reply, expected, "{} {from:?} {to:?} {dlid}", lab.repeat());
+                assert_eq!(
+                    reply,
+                    expected,
+                    "{} {from:?} {to:?} {dlid}",
+                    lab.describe_run()
+                );
                 long += usize::from(reply.is_some_and(|t| t.len() > 3));
             }
         }
     }
-    assert!(long > 20, "{} only short routes", lab.repeat());
+    assert!(long > 20, "{} only short routes", lab.describe_run());
 }
 
 fn up(spec: &str, lmc: u8) -> Lab {
@@ -153,7 +158,7 @@ fn multi(
         (reply.status, reply.attr),
         (status::OK, PATH),
         "{}",
-        lab.repeat()
+        lab.describe_run()
     );
     reply.records.iter().map(|r| decode(lab, r)).collect()
 }
@@ -194,7 +199,7 @@ fn random_sets(lab: &mut Lab, seed: u64, count: u64) {
         }
         let context = format!(
             "{} {sources:?} {destinations:?} {numb_path:?}",
-            lab.repeat()
+            lab.describe_run()
         );
         let distinct: BTreeSet<PathReply> = reply.iter().copied().collect();
         assert_eq!(distinct.len(), reply.len(), "{context}: duplicate path");
@@ -224,7 +229,7 @@ fn random_sets(lab: &mut Lab, seed: u64, count: u64) {
     assert!(
         with_alternatives > 20,
         "{} only {with_alternatives} replies had alternatives",
-        lab.repeat()
+        lab.describe_run()
     );
 }
 

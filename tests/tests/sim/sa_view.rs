@@ -28,7 +28,7 @@ fn assert_same(lab: &Lab, description: &str) {
     let core = lab.manager().core();
     let new_view = core.make_view();
     let Some(view) = core.view() else {
-        panic!("{} no view after {description}", lab.repeat());
+        panic!("{} no view after {description}", lab.describe_run());
     };
     let kinds = [
         id::NODE,
@@ -44,7 +44,7 @@ fn assert_same(lab: &Lab, description: &str) {
         assert!(
             expected.is_some() && table(view, attr) == expected,
             "{} {attr:?} differs after {description}",
-            lab.repeat()
+            lab.describe_run()
         );
     }
     for at in new_view.end_port_indices() {

@@ -49,7 +49,7 @@ fn reply(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> 
 
 /// Compares all tables for one client of each kind, the path of each pair, and some traces.
 fn assert_same(lab: &Lab, view: &View, restored: &View, description: &str) {
-    let context = format!("{} {description}", lab.repeat());
+    let context = format!("{} {description}", lab.describe_run());
     let end_ports = view.end_ports();
     // Restored node indices are compact. Their order is unchanged.
     let end_ports_of = |v: &View| -> Vec<_> {
@@ -101,7 +101,7 @@ fn assert_same(lab: &Lab, view: &View, restored: &View, description: &str) {
 fn restored(lab: &Lab, records: &Records, view: &View) -> View {
     let restored = records
         .restore()
-        .unwrap_or_else(|e| panic!("{} {e}", lab.repeat()));
+        .unwrap_or_else(|e| panic!("{} {e}", lab.describe_run()));
     restored
         .with_settings(SmConfig::default().sa_settings())
         .with_aliases(Arc::clone(view.aliases()))
@@ -188,7 +188,7 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
         assert!(
             records.all == all_records.all && records.head == all_records.head,
             "{} {description}: incremental records differ from the full record set",
-            lab.repeat()
+            lab.describe_run()
         );
         let restored_view = restored(&lab, &records, &view);
         assert_same(&lab, &view, &restored_view, &description);

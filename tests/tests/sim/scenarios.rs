@@ -36,7 +36,7 @@ fn run(spec: &str, seed: u64, actions: u32, faults: u64) {
     }
     clients.assert_consistent(&mut lab);
     let done = clients.counts;
-    println!("{} {actions} actions: {done:?}", lab.repeat());
+    println!("{} {actions} actions: {done:?}", lab.describe_run());
     let all = [done.groups, done.paths, done.services, done.queries];
     assert!(all.iter().all(|n| *n > actions / 20), "{done:?}");
 }
@@ -87,7 +87,7 @@ fn storm(
     }
     lab.world.run_for(Duration::from_secs(2));
     if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.repeat());
+        panic!("{} {error}", lab.describe_run());
     }
     let after = blocks(lab, mlids);
     let all = before.keys().chain(after.keys());

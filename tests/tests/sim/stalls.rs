@@ -9,15 +9,15 @@ use ferrosm_mad::attr::{SmState, id};
 use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::simulated::Lab;
 
-use crate::election::{THERE, events, role, up};
+use crate::election::{OTHER_SM_PORT, events, role, start_master};
 
 /// A ferrosm master, and a foreign SM with priority 0.
 fn with_foreign_sm(state: SmState) -> (Lab, SmId) {
-    let mut lab = up(5);
-    let guid = lab.world.fabric().port_guid(THERE);
+    let mut lab = start_master(5);
+    let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     let added = lab
         .world
-        .add_foreign_sm(THERE, ForeignSm::new(guid, 0, state));
+        .add_foreign_sm(OTHER_SM_PORT, ForeignSm::new(guid, 0, state));
     let other = added.unwrap_or_else(|error| panic!("{error}"));
     (lab, other)
 }
@@ -48,9 +48,18 @@ fn sm_info_gets(lab: &Lab, other: SmId) -> usize {
 /// The other SM is master: this one loads its state and becomes standby, without a write.
 fn assert_replaced(lab: &mut Lab, sets: u64) {
     lab.world.run_for(Duration::from_secs(5));
-    assert_eq!(role(lab, lab.sm), SmState::Standby, "{}", lab.repeat());
+    assert_eq!(
+        role(lab, lab.sm),
+        SmState::Standby,
+        "{}",
+        lab.describe_run()
+    );
     let deposed = |e: &Event| matches!(e, Event::RoleChanged { why, .. } if matches!(why.what, RoleChangeReason::Deposed(_)));
-    assert!(events(lab, lab.sm).iter().any(deposed), "{}", lab.repeat());
+    assert!(
+        events(lab, lab.sm).iter().any(deposed),
+        "{}",
+        lab.describe_run()
+    );
     assert_eq!(lab.world.fabric().all_counters().all_sets(), sets);
 }
 
@@ -65,7 +74,7 @@ fn stall_is_verified_after_an_unanswered_query() {
     let (mut lab, other) = with_foreign_sm(SmState::Standby);
     lab.world.run_for(Duration::from_secs(30));
     let before = sm_info_gets(&lab, other);
-    assert!(before > 0, "{}", lab.repeat());
+    assert!(before > 0, "{}", lab.describe_run());
     lab.world.set_paused(other, true);
     lab.world.run_for(Duration::from_secs(15));
     lab.world.set_paused(other, false);
@@ -108,11 +117,16 @@ fn second_stall_starts_another_scan() {
 /// Without another SM the master continues, and sweeps once.
 #[test]
 fn lone_master_continues_after_a_stall() {
-    let mut lab = up(5);
+    let mut lab = start_master(5);
     let swept = lab.manager().reports().len();
     stall(&mut lab);
     lab.world.run_for(Duration::from_secs(5));
-    assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
+    assert_eq!(
+        role(&lab, lab.sm),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
     assert_eq!(lab.manager().reports().len(), swept + 1);
     lab.assert_correct();
 }

@@ -93,7 +93,7 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
     lab.world.run_for(Duration::from_secs(20));
     lab.assert_correct();
     if let Err(error) = lab.verdict(&members.expect(&lab)) {
-        panic!("{} {error}", lab.repeat());
+        panic!("{} {error}", lab.describe_run());
     }
     (lab, members)
 }
@@ -244,7 +244,12 @@ fn take_over(
         lab.world.step();
         steps += 1;
         if steps.is_multiple_of(500) {
-            assert_eq!(active_ports(lab), up, "{} a link went down", lab.repeat());
+            assert_eq!(
+                active_ports(lab),
+                up,
+                "{} a link went down",
+                lab.describe_run()
+            );
             // With incomplete state, the new master has to drop some entries first.
             let writing_sm_lids =
                 matches!(lab.manager().core().phase(), Phase::Arm | Phase::Activate);
@@ -254,12 +259,15 @@ fn take_over(
                 && matches!(case.persisted, Persisted::All | Persisted::Routing)
                 && let Err(error) = lab.verdict(&expect)
             {
-                panic!("{} {case:?} during the takeover: {error}", lab.repeat());
+                panic!(
+                    "{} {case:?} during the takeover: {error}",
+                    lab.describe_run()
+                );
             }
         }
     }
     let report = lab.last_report();
-    assert!(report.is_clean(), "{} {report:?}", lab.repeat());
+    assert!(report.is_clean(), "{} {report:?}", lab.describe_run());
     let counters = lab.world.fabric().all_counters();
     let after = tables(lab);
     let changed = |name: &str| {
@@ -273,7 +281,10 @@ fn take_over(
     if case.persisted != Persisted::None
         && let Err(error) = lab.verdict(&members.expect(lab))
     {
-        panic!("{} {case:?} after the takeover: {error}", lab.repeat());
+        panic!(
+            "{} {case:?} after the takeover: {error}",
+            lab.describe_run()
+        );
     }
     Cost {
         sets,

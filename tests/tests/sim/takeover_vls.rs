@@ -125,7 +125,7 @@ fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredSt
     lab.world.run_for(Duration::from_millis(1));
     lab.restart_sm(cfg, restored);
     let report = lab.next_sweep(600);
-    assert!(report.is_clean(), "{} {report:?}", lab.repeat());
+    assert!(report.is_clean(), "{} {report:?}", lab.describe_run());
     lab.world.run_for(Duration::from_secs(20));
     lab.assert_correct();
     assert_as_planned(lab);
@@ -154,7 +154,7 @@ fn assert_as_planned(lab: &Lab) {
     assert!(
         mismatches.is_empty(),
         "{} {count} {:?}",
-        lab.repeat(),
+        lab.describe_run(),
         mismatches[0]
     );
 }

@@ -422,7 +422,7 @@ fn no_deadlock_while_vls_change() {
 
 fn assert_multicast(lab: &Lab, members: &Members) {
     if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.repeat());
+        panic!("{} {error}", lab.describe_run());
     }
 }
 
