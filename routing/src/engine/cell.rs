@@ -9,12 +9,13 @@ pub(crate) trait HopCell: Copy + Ord + Send + Sync + 'static {
     const UNREACHED: Self;
     /// Zero hops: the destination itself.
     const HERE: Self;
-    /// One hop more in the same direction (in any direction in a matrix without up and down).
+    /// One hop more, downwards; `UNREACHED` if the path starts with a climb, because a climb after a descent is illegal. In a matrix
+    /// without up and down: one hop more.
     fn farther(self) -> Self;
     /// The cell of a switch whose next hop is up, to a neighbour with this cell.
     fn climb(self) -> Self;
     /// The cell without the climb flag.
-    fn down(self) -> Self;
+    fn without_flag(self) -> Self;
     /// Number of hops.
     fn hops(self) -> usize;
 }
@@ -33,7 +34,7 @@ macro_rules! cell {
                 ((self & Self::UNREACHED).min(Self::UNREACHED - 1) + 1) | !Self::UNREACHED
             }
             #[inline(always)]
-            fn down(self) -> Self {
+            fn without_flag(self) -> Self {
                 self & Self::UNREACHED
             }
             #[inline(always)]

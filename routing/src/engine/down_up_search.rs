@@ -321,7 +321,7 @@ fn paths_to<C: HopCell>(
                     let cell = if from[p] {
                         hops[p]
                     } else if shape[p].up_down {
-                        matrix.cell(p, dest).down()
+                        matrix.cell(p, dest).without_flag()
                     } else {
                         C::UNREACHED
                     };

@@ -123,7 +123,7 @@ impl<C: HopCell> HopMatrix<C> {
             }
             let sums = climb.iter().zip(&must_descend);
             for (own, (&up, &must_descend)) in cells[v * n..][..n].iter_mut().zip(sums) {
-                let may_climb = !must_descend && up.down() <= *own;
+                let may_climb = !must_descend && up.without_flag() <= *own;
                 *own = if *own == C::UNREACHED || may_climb {
                     up
                 } else {
@@ -277,7 +277,7 @@ fn by_climbing<C: HopCell>(cell: C, next: C) -> bool {
 /// Any path may descend to a neighbour that is one hop nearer and descends as well.
 #[inline(always)]
 fn by_descending<C: HopCell>(cell: C, next: C) -> bool {
-    cell.down() == next.farther()
+    cell.without_flag() == next.farther()
 }
 
 /// One row to write and another to read.

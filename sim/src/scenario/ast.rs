@@ -211,10 +211,8 @@ pub enum ScenarioCommand {
     Agent(AgentSetting, Option<NodeRef>),
     Error(AttrId, Percent, ScopeRef),
     Heal(ScopeRef),
-    /// Adds to a counter.
-    Count(ScenarioPort, String, u64, TextColumn),
-    /// Sets a counter.
-    Counter(ScenarioPort, String, u64, TextColumn),
+    AddToCounter(ScenarioPort, String, u64, TextColumn),
+    SetCounter(ScenarioPort, String, u64, TextColumn),
     Query(Query),
 }
 

@@ -318,9 +318,9 @@ impl Parser {
                 let name = self.text("a counter name")?;
                 let n = self.number("a number")?;
                 if verb == "count" {
-                    ScenarioCommand::Count(port, name, n, column)
+                    ScenarioCommand::AddToCounter(port, name, n, column)
                 } else {
-                    ScenarioCommand::Counter(port, name, n, column)
+                    ScenarioCommand::SetCounter(port, name, n, column)
                 }
             }
             "counters" if self.next == self.tokens.len() => {

@@ -212,8 +212,8 @@ impl Display for ScenarioCommand {
                 write!(f, "error attr {:#06x} {chance} {scope}", attr.0)
             }
             Self::Heal(scope) => write!(f, "heal {scope}"),
-            Self::Count(port, counter, n, _) => write!(f, "count {port} {counter} {n}"),
-            Self::Counter(port, counter, n, _) => write!(f, "counter {port} {counter} {n}"),
+            Self::AddToCounter(port, counter, n, _) => write!(f, "count {port} {counter} {n}"),
+            Self::SetCounter(port, counter, n, _) => write!(f, "counter {port} {counter} {n}"),
             Self::Query(query) => query.fmt(f),
         }
     }

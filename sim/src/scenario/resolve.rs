@@ -312,12 +312,12 @@ pub(super) fn action(
             FabricAction::AttrLoss(names.scope(scope, fabric)?, *attr, chance.probability())
         }
         ScenarioCommand::Heal(scope) => FabricAction::Heal(names.scope(scope, fabric)?),
-        ScenarioCommand::Count(port, name, n, column) => FabricAction::Count {
+        ScenarioCommand::AddToCounter(port, name, n, column) => FabricAction::Count {
             at: names.port(port, fabric)?,
             counter: counter(name, *column)?,
             n: *n,
         },
-        ScenarioCommand::Counter(port, name, value, column) => FabricAction::SetCounter {
+        ScenarioCommand::SetCounter(port, name, value, column) => FabricAction::SetCounter {
             at: names.port(port, fabric)?,
             counter: counter(name, *column)?,
             value: *value,

@@ -141,13 +141,13 @@ fn event() -> impl Strategy<Value = ScenarioCommand> {
         (any::<u16>(), target()).prop_map(|(number, target)| ScenarioCommand::Trap(number, target)),
         (target(), sm).prop_map(|(target, sm)| ScenarioCommand::Sm(target, sm)),
         target().prop_map(ScenarioCommand::SmOff),
-        (port(), name, any::<u64>()).prop_map(|(port, name, n)| ScenarioCommand::Count(
+        (port(), name, any::<u64>()).prop_map(|(port, name, n)| ScenarioCommand::AddToCounter(
             port,
             name,
             n,
             TextColumn(0)
         )),
-        (port(), name, any::<u64>()).prop_map(|(port, name, n)| ScenarioCommand::Counter(
+        (port(), name, any::<u64>()).prop_map(|(port, name, n)| ScenarioCommand::SetCounter(
             port,
             name,
             n,
