@@ -18,7 +18,7 @@ pub struct ParseIdError {
 
 impl fmt::Display for ParseIdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a {}", self.text, self.kind)
+        write!(f, "invalid {}: `{}`", self.kind, self.text)
     }
 }
 
@@ -137,7 +137,7 @@ id!(
     /// A port number: 0 is a switch's management port, 1 to 254 are physical ports.
     PortNum(u8), "{}", "port number");
 id!(
-    /// LID mask control: the port owns 2^LMC consecutive LIDs, 0 to 7.
+    /// LID mask control, 0 to 7: the port owns 2^LMC consecutive LIDs.
     Lmc(u8), "{}", "LMC");
 id!(
     /// Service level, 0 to 15.
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!("0x11".parse(), Ok(Lid(17)));
         assert_eq!(
             "70000".parse::<Lid>().unwrap_err().to_string(),
-            "`70000` is not a LID"
+            "invalid LID: `70000`"
         );
     }
 
