@@ -356,7 +356,7 @@ impl Topology {
         &self.links[self.link_base[s.index()]..self.link_base[s.index() + 1]]
     }
 
-    /// CA and router ports attached to a switch, by port number.
+    /// CA and router ports attached to a switch, with their LIDs, by number of the switch port; port 0 is not included.
     #[must_use]
     pub fn end_ports(&self, s: SwitchIdx) -> &[AttachedEndPort] {
         &self.end_ports[self.end_base[s.index()]..self.end_base[s.index() + 1]]

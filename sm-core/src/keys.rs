@@ -3,7 +3,7 @@
 //! A protected port drops requests without its key, so the keys that the SM wrote outlive it: one record for the key of all ports,
 //! and one for each port that may have another. Before the SM writes a new key, ports that may have the old one are persisted as
 //! exceptions; each exception is removed when its port reports the new key. A restart in the middle, with a third key configured, therefore
-//! knows all of them. A replica adds keys and links that another SM knew: the key of a port is then known before the port was read.
+//! knows all of them. A replica replaces them by the keys and links that another SM knew: the key of a port is then known before the port was read.
 //!
 //! Keys are secrets: they are sent only to ports.
 
@@ -21,7 +21,8 @@ use crate::subnet::{Port, PortRef, Subnet};
 /// Keys that one port may have.
 const CANDIDATES_MAX: usize = 6;
 const _: () = assert!(CANDIDATES_MAX <= MAX_RETRIES as usize + 1);
-/// Further keys tried where the port behind a link is unknown, which leaves the candidates that are particular to a port unused.
+/// Further keys tried where the port behind a link is unknown. For such a port, only three other candidates exist: the common, the
+/// configured and the previous key.
 const FALLBACKS_MAX: usize = CANDIDATES_MAX - 3;
 
 /// The keys that ports may have, besides those that they report.
@@ -104,8 +105,8 @@ impl MKeyRing {
         keys[usize::from(attempt) % count.max(1)]
     }
 
-    /// Number of retries that try each key that the target of a request may have, if there are several. Up to [`MAX_RETRIES`] each is
-    /// tried twice, because their order may change between attempts.
+    /// Number of retries that try each key of the target twice, because their order may change between attempts; 0 if there is one key.
+    /// The queue limits it to [`MAX_RETRIES`], which is enough to try each key once.
     pub(crate) fn retries_for_all_keys(
         &self,
         fabric: &Subnet,

@@ -34,7 +34,7 @@ pub enum ProblemKind {
         /// The attribute that was read or written.
         attr: AttrId,
     },
-    /// It did not respond, and reported a request with another M_Key than its own.
+    /// It did not respond and sent a Bad M_Key trap (256).
     MKeyRejected,
     /// A Set was rejected with an error status.
     SetRejected {
@@ -131,7 +131,7 @@ impl fmt::Display for ProblemKind {
             Self::Quarantined(why, device) => Exclusion(*why, device).fmt(f),
             Self::NoResponse { attr } => write!(f, "no response to {}", name(attr)),
             Self::MKeyRejected => f.write_str(
-                "M_Key rejected: another SM or program changed it (import its M_Key, or reset the device)",
+                "M_Key rejected: another SM or program changed the device's M_Key (import that M_Key with `ferrosm state import`, or reset the device)",
             ),
             Self::SetRejected { attr, status } => {
                 write!(f, "Set({}) rejected: {status}", name(attr))
@@ -238,7 +238,7 @@ pub struct SweepReport {
     pub lids_changed: usize,
     /// The engine whose tables are installed; empty in a subnet without switches.
     pub engine: &'static str,
-    /// Whether routes were computed in this sweep, rather than those in force kept.
+    /// Whether this sweep computed routes; otherwise the routing in force was retained.
     pub has_new_routes: bool,
     /// Messages about the routing in force and the update of its tables.
     pub engine_messages: Vec<EngineMessage>,

@@ -110,8 +110,8 @@ impl DurabilityTracker {
         self.wake();
     }
 
-    /// A history begins: tickets up to this one belong to another history or were ignored, and will not be acknowledged.
-    pub(super) fn forget_pending(&self, ticket: u64) {
+    /// Counts tickets up to this one as durable: they belong to an earlier history or were ignored, so no acknowledgement will arrive for them.
+    pub(super) fn count_pending_as_durable(&self, ticket: u64) {
         let mut pending = locked(&self.pending);
         pending.batches.clear();
         pending.durable = pending.durable.max(ticket);

@@ -214,8 +214,8 @@ impl StoreThread {
             StoreRequest::Stop => {}
             StoreRequest::StartHistory(epoch) => {
                 self.flush();
-                // Earlier tickets belong to another history and will not be acknowledged.
-                self.durable.forget_pending(self.tickets.0);
+                // Earlier tickets belong to another history: no acknowledgement will arrive for them.
+                self.durable.count_pending_as_durable(self.tickets.0);
                 self.dir.contents.epoch = epoch;
                 self.dir.store.own_epoch = epoch;
                 // If this fails, the next batch writes it.

@@ -113,7 +113,7 @@ fn tables<C: HopCell>(
     Ok((tables, None))
 }
 
-/// Destination switches with end ports to which, from every switch with end ports, the up/down path is longer than the
+/// Destination switches with end ports to which the up/down path from at least one switch with end ports is longer than the
 /// shortest.
 fn destinations_with_longer_paths<C: HopCell>(
     graph: &Graph,

@@ -27,7 +27,7 @@ pub(crate) struct Closeness {
     sum: Vec<u64>,
     /// Mean, rounded to quarters of a hop.
     class: Vec<u32>,
-    /// Whether a large share of the end ports is attached here; among equals, such switches are placed lower.
+    /// Whether at least half the mean number of end ports per switch is attached here; among equals, such switches are placed lower.
     many_hosts: Vec<bool>,
 }
 

@@ -56,13 +56,13 @@ pub(super) enum SlIndexing {
     Uniform(u8),
     /// One row, indexed by LID.
     Lid(Arc<[u8]>),
-    /// The row of the switch where packets enter, indexed by the destination's switch.
+    /// The row of the source's switch, indexed by the destination's switch.
     Switches,
-    /// The row of the switch where packets enter, indexed by LID.
+    /// The row of the source's switch, indexed by LID.
     SwitchAndLid,
 }
 
-/// SLs of packets that enter at one switch; `None` if the indexing needs no rows.
+/// SLs of the paths from the end ports attached to one switch; `None` if the indexing needs no rows.
 pub(super) type SlRow = Option<Arc<[u8]>>;
 
 impl ServiceLevels {

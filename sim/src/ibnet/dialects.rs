@@ -353,7 +353,7 @@ fn include_cycles_are_rejected() {
     let deep = deep.unwrap();
     assert_eq!(
         deep.to_string(),
-        "a: line 1, column 10: cannot include `b`: files are nested deeper than 9"
+        "a: line 1, column 10: cannot include `b`: more than 9 levels of includes"
     );
 }
 

@@ -57,10 +57,10 @@ impl Sources {
         all
     }
 
-    /// The file with a name, at an include depth.
+    /// The index of an included file, or the reason why it cannot be included at this depth.
     pub(super) fn included(&self, name: &str, depth: usize) -> Result<usize, String> {
         if depth >= MAX_DEPTH {
-            return Err(format!("files are nested deeper than {MAX_DEPTH}"));
+            return Err(format!("more than {MAX_DEPTH} levels of includes"));
         }
         self.known
             .get(name)
@@ -84,7 +84,7 @@ fn decode(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A line without byte-order mark, terminal escape sequences, carriage return and surrounding blanks.
+/// A line without byte-order mark, leading terminal escape sequences, carriage return and surrounding blanks.
 pub(super) fn bare(line: &str) -> &str {
     let mut remaining =
         line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');

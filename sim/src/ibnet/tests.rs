@@ -142,7 +142,7 @@ Ca 1 \"H-0002c90400000011\" # \"h\"
 #[test]
 fn ibsim_files_are_read() {
     let text = "\
-# ports may be named; numbers default to 1; GUIDs count on
+# ports may be named; a missing port number is 1; GUIDs without a line are consecutive
 devid=0x5a06
 module=\"rack1\"
 Hca 2 \"host\"

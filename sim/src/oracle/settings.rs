@@ -45,11 +45,11 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
     };
     let is_switch = |at: &PortAt| scope.state.nodes[at.node].is_switch();
     let lmc_of = |at: &PortAt| scope.port(*at).info.lmc;
-    // The LMC of a base port 0 is always 0: without CAs, that of an enhanced port 0 may be the configured one.
+    // The LMC of a CA or router port. Without these, the LMC above 0 of an enhanced port 0: a base port 0 always has LMC 0.
     let mut end_ports = scope.end_ports.iter();
     let first_host = end_ports.clone().find(|at| !is_switch(at));
     let first = first_host.or_else(|| end_ports.find(|at| lmc_of(at).raw() > 0));
-    let usual_lmc = first.map_or(master.lmc, lmc_of);
+    let reference_lmc = first.map_or(master.lmc, lmc_of);
     for at in &scope.end_ports {
         let snapshot = scope.port(*at);
         let info: &PortInfo = &snapshot.info;
@@ -81,7 +81,7 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
             faults.push(Fault::GidPrefix(name(), info.gid_prefix, prefix));
         }
         // A base port 0 supports LMC 0 only.
-        let lmc = expected.lmc.unwrap_or(usual_lmc);
+        let lmc = expected.lmc.unwrap_or(reference_lmc);
         if info.lmc != lmc && !(is_switch(at) && info.lmc.raw() == 0) {
             faults.push(Fault::Lmc(name(), info.lmc, lmc));
         }

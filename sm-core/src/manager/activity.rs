@@ -314,7 +314,7 @@ pub(super) struct SweepHistory {
     pub(super) added_links: BTreeSet<(PortRef, PortRef)>,
     /// Links whose rates were checked at the end of sweeps.
     pub(super) link_rates: LinkRates,
-    /// Members of partitions that were no ports of the subnet in the last sweep as master.
+    /// Partition members whose ports were absent from the subnet in the last sweep as master.
     pub(super) absent_members: Vec<AbsentMember>,
     /// Why the SM's own port cannot be used, as reported last; `None` if it is reported as usable.
     pub(super) no_link: Option<NoLinkReason>,

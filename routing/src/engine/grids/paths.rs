@@ -22,7 +22,7 @@ pub(crate) enum GapRule {
     Detours,
 }
 
-/// Slots by destination switch and switch.
+/// The slot of each switch towards each destination switch: a row of switches for each destination.
 #[derive(Debug)]
 pub(crate) struct GridPaths {
     n: usize,

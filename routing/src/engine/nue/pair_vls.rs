@@ -14,7 +14,8 @@ use crate::work::{BudgetExceeded, WorkBudget};
 /// Maximum number of passes over all switches of a destination.
 const ROUNDS: usize = 4;
 
-/// Maximum number of VLs tried for all pairs of switches for balance; limits the time on large fabrics.
+/// Number of VLs tried for pairs of switches after which balancing ends; those tried by [`PairVls::shorten`] count. Limits the time on
+/// large fabrics.
 const TRIES_MAX: usize = 4_000_000;
 
 /// Work units for trying a VL for a pair of switches, and per channel visited by a cycle search.
@@ -61,16 +62,16 @@ impl<'a> PairVls<'a> {
         }
     }
 
-    /// Shortens the paths to `dest`; `nearest` are the minimum hops.
+    /// Shortens the paths to `dest`; `min_hops` has the distance of each switch.
     pub(super) fn shorten(
         &mut self,
         trees: &mut [u8],
         dest: usize,
-        nearest: &[u32],
+        min_hops: &[u32],
     ) -> Result<(), BudgetExceeded> {
         let net = self.net;
         let mut order: Vec<u32> = (0..to_u32(net.n)).filter(|&v| v as usize != dest).collect();
-        order.sort_by_key(|&v| (nearest[v as usize], v));
+        order.sort_by_key(|&v| (min_hops[v as usize], v));
         let mut hops = Vec::new();
         depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
         for _ in 0..ROUNDS {
@@ -79,7 +80,7 @@ impl<'a> PairVls<'a> {
                 let u = u as usize;
                 self.units += 1;
                 self.spend_units()?;
-                if hops[u] <= nearest[u] {
+                if hops[u] <= min_hops[u] {
                     continue;
                 }
                 let mut options: Vec<(u32, u32)> = net

@@ -89,7 +89,7 @@ impl LidTrees {
 
     /// The forwarding tables. An unchanged table reuses the installed allocation.
     pub(crate) fn tables(&self, topo: &Topology, previous: &PreviousRouting) -> Tables {
-        /// Number of switches whose tables are written together: one cache line of each column.
+        /// Number of switches whose tables are filled together: one cache line of each column.
         const ROWS_PER_BLOCK: usize = 64;
         let lids: Vec<usize> = self
             .destinations(topo)

@@ -16,7 +16,7 @@ pub struct GroupParameters {
     pub mtu: MtuCode,
     /// TClass of the GRH.
     pub tclass: u8,
-    /// P_Key; of an IPoIB group with the full-membership bit.
+    /// P_Key. For an IPoIB group, the full-membership bit is set.
     pub pkey: PKey,
     /// A rate that every member supports.
     pub rate: RateCode,

@@ -34,7 +34,7 @@ pub const VERSION: u32 = 1;
 pub enum NodeRecordKind {
     /// Node, ports, links, end ports and P_Keys. Every node has one.
     Node = 0,
-    /// LFT of a switch, and SLs of packets that enter there.
+    /// LFT of a switch, and SLs of the paths from the end ports attached to it.
     Forwarding = 1,
     /// MFT of a switch.
     Multicast = 2,

@@ -14,7 +14,7 @@ use super::other_sm::OtherSm;
 pub enum ElectionInput {
     /// Response to [`Decision::Poll`]. Responses to other queries are part of [`ElectionInput::ScanCompleted`].
     SmInfoReceived(OtherSm),
-    /// No response to [`Decision::Poll`], or one of another SM.
+    /// No response to [`Decision::Poll`], or a response from another SM.
     PollUnanswered {
         /// The polled SM.
         guid: PortGuid,
@@ -354,7 +354,7 @@ impl ElectionNotice {
         )
     }
 
-    /// The SM concerned, if its location is known.
+    /// The SM concerned, if the notice is about one.
     #[must_use]
     pub const fn about(&self) -> Option<PortGuid> {
         match self {

@@ -432,7 +432,7 @@ impl Election {
 
     fn on_sm_info(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) {
         match &self.state {
-            State::Standby(polled) if polled.guid == peer.guid => self.on_master_polled(peer, out),
+            State::Standby(polled) if polled.guid == peer.guid => self.on_poll_answered(peer, out),
             State::Master(master) if master.peer() == Some(peer.guid) => {
                 self.on_other_sm_info(now, peer, out);
             }
@@ -448,7 +448,7 @@ impl Election {
         out: &mut Vec<Decision>,
     ) {
         match &self.state {
-            State::Standby(polled) if polled.guid == guid => self.on_master_poll_missed(paths, out),
+            State::Standby(polled) if polled.guid == guid => self.on_poll_missed(paths, out),
             State::Master(master) if master.peer() == Some(guid) => {
                 self.on_other_poll_missed(now, paths, out);
             }

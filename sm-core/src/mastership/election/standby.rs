@@ -31,7 +31,7 @@ impl PolledSm {
 
 impl Election {
     /// The polled SM responded.
-    pub(super) fn on_master_polled(&mut self, peer: &OtherSm, out: &mut Vec<Decision>) {
+    pub(super) fn on_poll_answered(&mut self, peer: &OtherSm, out: &mut Vec<Decision>) {
         let outranks = peer.rank() > self.rank();
         let wait_polls = self.settings.wait_polls;
         let allowed = self.settings.missed_polls_for(peer.guid, 1);
@@ -66,12 +66,12 @@ impl Election {
 
     /// Replication reports whether the replica lacks records. A standby with a complete one announces itself to the master.
     pub(super) fn on_replica_changed(&mut self, is_incomplete: bool, out: &mut Vec<Decision>) {
-        let was_incomplete = core::mem::replace(&mut self.replica.is_incomplete, is_incomplete);
+        let before = core::mem::replace(&mut self.replica.is_incomplete, is_incomplete);
         let State::Standby(polled) = self.state else {
             return;
         };
         self.replica.was_incomplete = is_incomplete;
-        if was_incomplete && !is_incomplete {
+        if before && !is_incomplete {
             out.push(Decision::SendPriorityTrap { to: polled.guid });
         }
     }
@@ -91,7 +91,7 @@ impl Election {
     }
 
     /// The polled SM did not respond.
-    pub(super) fn on_master_poll_missed(&mut self, paths: u8, out: &mut Vec<Decision>) {
+    pub(super) fn on_poll_missed(&mut self, paths: u8, out: &mut Vec<Decision>) {
         let State::Standby(polled) = &mut self.state else {
             return;
         };

@@ -32,7 +32,7 @@ type Entry = (usize, Membership);
 /// Member entries of all partitions, indexed so that the lookup for one port is independent of the number of ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct MemberIndex {
-    /// By partition: the last entry that selects ports by kind.
+    /// By partition: the last entry of each selector other than a GUID.
     kinds: Vec<KindEntries>,
     /// By GUID: the partitions, each with its last entry for the port.
     ports: FxHashMap<PortGuid, Vec<(usize, Entry)>>,
