@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
@@ -149,8 +150,15 @@ impl SubnetManager {
     }
 }
 
-/// Adds a further problem of a device to its first one.
+/// Adds a further problem of a device to its first one. Of several requests without a response, the last one is reported: writes follow
+/// reads. NodeInfo is only read through the ports in front of a device.
 fn merge(first: &mut Problem, further: &Problem) {
+    if let ProblemKind::NoResponse { attr } = &mut first.kind
+        && let ProblemKind::NoResponse { attr: last } = further.kind
+        && last != id::NODE_INFO
+    {
+        *attr = last;
+    }
     if let ProblemKind::Quarantined(_, device) = &mut first.kind
         && let Some((_, others)) = &mut device.behind
     {

@@ -38,7 +38,7 @@ fn planned_handover_restores_from_the_replica() {
     let state = pair.sim.dir().join("state0").display().to_string();
     let done = pair.sim.ferrosm(&["handover", "--state-dir", &state]);
     let done = done.expect_success();
-    let handed_over = "handed over to the SM of GUID";
+    let handed_over = "handed over to SM 0x";
     assert!(done.stdout.starts_with(handed_over), "{}", done.stdout);
     pair.assert_master(1);
     pair.wait(1, "SA replies from saved topology", 1);
