@@ -201,7 +201,10 @@ fn check_vl_arb(
     }
     let Some(slot) = scope.slot(at) else { return };
     let mut in_use = 0u16;
-    for table in vl_map.port_tables(slot) {
+    // No packet leaves by the port where it arrived, or arrives at a port without a link.
+    let connected = scope.connected_ports(at.node).map(|(port, _)| port);
+    for input in connected.chain([0]).filter(|input| *input != at.port) {
+        let table = vl_map.table_for(slot, input);
         for sl in bits(used_sls & table.usable_sls) {
             in_use |= 1 << table.vl[usize::from(sl)];
         }

@@ -91,17 +91,6 @@ impl VlMap {
         &self.tables[usize::from(id.copied().unwrap_or(0))]
     }
 
-    /// All mappings of an output port.
-    pub(super) fn port_tables(&self, slot: usize) -> impl Iterator<Item = &OutputVlMap> {
-        let first = self.ports[slot].0 as usize;
-        let end = self
-            .ports
-            .get(slot + 1)
-            .map_or(self.by_input.len(), |(next, _)| *next as usize);
-        let ids = &self.by_input[first..end];
-        ids.iter().map(|id| &self.tables[usize::from(*id)])
-    }
-
     /// The end ports that send through a switch, grouped by equal tables; `port0` includes the switch itself.
     pub(super) fn injectors(&self, scope: &Scope<'_>, node: NodeIdx, port0: bool) -> Vec<Injector> {
         let outputs: Vec<usize> = scope
