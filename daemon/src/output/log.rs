@@ -319,7 +319,7 @@ pub fn sweep(r: &SweepReport, last: &[Problem], role: SmState) {
 
 /// Logs problems that are not known.
 pub fn log_problems(problems: &[Problem], known: &[Problem]) {
-    let new = problems.iter().filter(|p| !known.contains(p));
+    let new = problems.iter().filter(|p| !report::is_known(p, known));
     let (listed, suppressed) = report::first_problems(new);
     for found in listed {
         problem(found);

@@ -4,7 +4,7 @@ use core::fmt::Write;
 use core::time::Duration;
 
 use ferrosm_core::SweepReport;
-use ferrosm_core::report::Problem;
+use ferrosm_core::report::{Problem, ProblemKind};
 use ferrosm_mad::attr::{SmState, id};
 
 use super::table::{self, count};
@@ -154,6 +154,17 @@ pub fn first_problems<'a>(
     (sorted, suppressed)
 }
 
+/// Whether a problem is one of `known`. A device that does not respond is one problem, whichever request it did not answer.
+#[must_use]
+pub fn is_known(problem: &Problem, known: &[Problem]) -> bool {
+    let is_unanswered = |p: &Problem| matches!(p.kind, ProblemKind::NoResponse { .. });
+    known.iter().any(|k| {
+        let is_same_device =
+            k.location == problem.location && is_unanswered(k) && is_unanswered(problem);
+        is_same_device || k == problem
+    })
+}
+
 /// [`first_problems`] as lines.
 #[must_use]
 pub fn problem_lines(problems: &[Problem]) -> Vec<String> {
@@ -196,7 +207,7 @@ pub fn duration(d: Duration) -> String {
 mod tests {
     use super::*;
     use ferrosm_core::Location;
-    use ferrosm_core::report::{Phase, Problem, ProblemKind, SmpCount};
+    use ferrosm_core::report::{Phase, SmpCount};
     use ferrosm_mad::ids::Lid;
 
     fn report() -> SweepReport {
@@ -255,6 +266,19 @@ mod tests {
         assert_eq!(lines[0], "problem: LID 1: no LID available");
         assert_eq!(lines[PROBLEMS_MAX], "... and 11 more");
         assert!(render(&report, SmState::Master).contains("NOT fully up"));
+    }
+
+    #[test]
+    fn device_without_response_is_known_for_any_request() {
+        let problem = |lid, kind| Problem {
+            location: Location::Lid(Lid(lid)),
+            kind,
+        };
+        let silent = |attr| ProblemKind::NoResponse { attr };
+        let known = [problem(1, silent(id::SWITCH_INFO))];
+        assert!(is_known(&problem(1, silent(id::PORT_INFO)), &known));
+        assert!(!is_known(&problem(2, silent(id::PORT_INFO)), &known));
+        assert!(!is_known(&problem(1, ProblemKind::NoLid), &known));
     }
 
     #[test]
