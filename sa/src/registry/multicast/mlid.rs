@@ -200,9 +200,9 @@ impl MlidAllocator {
         last.0[13..].fill(0xFF);
         groups
             .range(first..=last)
-            .find(|(_, g)| g.parameters == *parameters)
+            .filter(|(_, g)| g.parameters == *parameters)
             .map(|(_, g)| g.mlid)
-            .filter(|mlid| self.is_usable(*mlid))
+            .find(|mlid| self.is_usable(*mlid))
     }
 
     fn least_shared(
@@ -321,6 +321,39 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Two solicited-node groups have the MLIDs 0xC000 and 0xC001. A further one shares the only MLID that remains below the limit.
+    #[test]
+    fn solicited_node_groups_share_usable_mlids_only() {
+        let parameters = parameters(0x8001, 0);
+        let mgid_of = |n: u8| {
+            Gid([
+                0xFF, 0x12, 0x60, 0x1B, 0x80, 1, 0, 0, 0, 0, 0, 1, 0xFF, 0, 0, n,
+            ])
+        };
+        let mut groups = BTreeMap::new();
+        let mut mlids = MlidAllocator::default();
+        for n in [9, 1] {
+            let mlid = mlids
+                .allocate(mgid_of(n), &parameters, None, &groups)
+                .unwrap();
+            let (members, well_known) = (BTreeMap::new(), false);
+            groups.insert(
+                mgid_of(n),
+                MulticastGroup {
+                    mlid,
+                    parameters,
+                    well_known,
+                    members,
+                },
+            );
+        }
+        mlids.set_consolidate(true);
+        mlids.set_count(1);
+        let shared = mlids.allocate(mgid_of(5), &parameters, None, &groups);
+        assert_eq!(shared, Some(Lid(MLID_FIRST)));
+        assert_eq!(groups[&mgid_of(1)].mlid, Lid(MLID_FIRST + 1));
     }
 
     #[test]
