@@ -19,8 +19,9 @@ use crate::subnet::{Node, NodeIdx, Subnet};
 /// A fabric that changes faster than it can be routed is programmed with the result of an outdated job after this many attempts.
 const STALE_RESULTS_MAX: u8 = 3;
 
-/// Shortest and longest time until the second and further retries of an update that dropped routes and wrote them back.
-const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(320));
+/// Shortest and longest time until the second and further retries of an update that dropped routes and wrote them back. Each retry
+/// interrupts routes. Meanwhile LFTs may not suit a fabric that has changed, so the switch must not stay untried for long.
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(80));
 
 /// A routing, with the node of each of its switches.
 pub(crate) type InstalledRouting = (Arc<VerifiedRun>, Vec<NodeIdx>);
@@ -88,6 +89,8 @@ pub(crate) struct RoutingState {
     retry_at: Option<Instant>,
     /// The delay of the last retry; zero after a complete update.
     retry_delay: Duration,
+    /// The current update is such a retry, and not due to a change.
+    is_retry: bool,
     /// What the next job starts from.
     start: RoutingStart,
     /// What the current job started from, and the minimum for the next; [`RoutingStart::Incremental`] once its routing is in force.
@@ -118,6 +121,7 @@ impl Default for RoutingState {
             has_aborted_before: false,
             retry_at: None,
             retry_delay: Duration::ZERO,
+            is_retry: false,
             start: RoutingStart::Incremental,
             job_start: RoutingStart::Incremental,
             job: None,
@@ -196,9 +200,11 @@ impl RoutingState {
         }
         let is_first = !core::mem::replace(&mut self.has_aborted_before, true);
         self.retry_at = None;
+        let is_retry = core::mem::take(&mut self.is_retry);
         if left == AbortedUpdate::Restored && !is_first {
             let (shortest, longest) = RETRY_DELAYS;
-            self.retry_delay = (self.retry_delay * 2).clamp(shortest, longest);
+            let factor = if is_retry { 2 } else { 1 };
+            self.retry_delay = (self.retry_delay * factor).clamp(shortest, longest);
             self.retry_at = Some(now + self.retry_delay);
         }
         is_first
@@ -234,7 +240,9 @@ impl RoutingState {
 
     /// Whether an aborted update is due to be tried again; once.
     pub(crate) fn take_retry(&mut self, now: Instant) -> bool {
-        self.retry_at.take_if(|due| *due <= now).is_some()
+        let is_due = self.retry_at.take_if(|due| *due <= now).is_some();
+        self.is_retry |= is_due;
+        is_due
     }
 
     /// All LFTs are written.
@@ -242,6 +250,7 @@ impl RoutingState {
         self.has_aborted_before = self.is_aborted;
         if !self.has_aborted_before {
             self.retry_delay = Duration::ZERO;
+            self.is_retry = false;
         }
     }
 
