@@ -83,7 +83,7 @@ pub(crate) struct RoutingState {
     trees_if_aborted: Option<TreeConstraint>,
     /// The last LFT update was aborted: the next sweep computes routes again.
     is_aborted: bool,
-    /// No LFT update has completed since the last one was aborted.
+    /// No LFT update has completed since the last one was aborted. Only then do jobs determine trees for the next abort.
     has_aborted_before: bool,
     /// No job begins before this time merely because the last update was aborted: each attempt interrupts the routes that it drops.
     retry_at: Option<Instant>,
@@ -302,6 +302,7 @@ impl RoutingState {
         let (id, start) = (self.jobs, self.job_start);
         let mut job = RoutingJob::new(id, fabric, lids, cfg, last, &self.desired, start);
         job.generation = self.configuration;
+        job.finds_interim_trees = self.has_aborted_before;
         self.job = Some((id, job.abandoned.clone()));
         job
     }

@@ -115,8 +115,8 @@ impl SubnetManager {
     }
 
     /// The rejected write of `port` blocks the update. If the drain is not over (entries were removed, no new ones written), the removed
-    /// entries are written back. Otherwise switches hold old and new entries, and multicast trees suit both; if entries were removed, the
-    /// next sweep begins at once, but only after the first abort.
+    /// entries are written back. Otherwise switches hold old and new entries. After the first abort the next sweep begins at once if entries
+    /// were removed, or to determine multicast trees that suit both.
     fn abort_tables(
         &mut self,
         mut update: Box<TableUpdate>,
@@ -137,7 +137,7 @@ impl SubnetManager {
             return self.begin_tables(update, Vec::new());
         }
         let is_first = self.routing.on_aborted(left, self.now);
-        if is_first && lfts.drops_routes() {
+        if is_first && (lfts.drops_routes() || self.routing.freezes_trees()) {
             self.request_local_sweep();
         }
         self.finish_tables(*update);

@@ -60,6 +60,8 @@ pub struct RoutingJob {
     pub hint_warnings: Vec<HintWarning>,
     /// Names of the switches, for messages.
     pub names: SwitchNames,
+    /// Also determines [`LftWritePlan::trees_if_aborted`], which can take longer than the rest of an incremental reroute.
+    pub finds_interim_trees: bool,
     /// The routing of an earlier run or another SM that may be installed.
     pub inherited: Option<InheritedRouting>,
     nodes: Vec<NodeIdx>,
@@ -129,7 +131,8 @@ pub struct LftWritePlan {
     pub order: LftWriteOrder,
     /// Multicast entries that must be cleared before LFTs are written.
     pub conflicting_groups: Vec<(Lid, NodeIdx)>,
-    /// The constraint of multicast trees if the update stops between two stages; `None` if no tree is known to be deadlock-free then.
+    /// The constraint of multicast trees if the update stops between two stages; `None` if no tree is known to be deadlock-free then, or
+    /// without [`RoutingJob::finds_interim_trees`].
     pub trees_if_aborted: Option<TreeConstraint>,
 }
 
@@ -246,6 +249,7 @@ impl RoutingJob {
             hints,
             hint_warnings,
             names: names.into_iter().collect(),
+            finds_interim_trees: false,
             inherited: None,
             nodes,
         }
@@ -400,8 +404,10 @@ impl RoutingJob {
         let before = self.previous_vls.as_ref();
         let conflicting_groups = self.groups.conflicting(replacement, &self.nodes, before);
         let trees_if_aborted = match transition {
-            Transition::Stages(_) => transition::trees_in_all_phases(replacement, &routing.trees),
-            Transition::AnyOrder | Transition::Drain { .. } => None,
+            Transition::Stages(_) if self.finds_interim_trees => {
+                transition::trees_in_all_phases(replacement, &routing.trees)
+            }
+            Transition::Stages(_) | Transition::AnyOrder | Transition::Drain { .. } => None,
         };
         let order = match (transition, drained) {
             (Transition::AnyOrder, None) => LftWriteOrder::Any,
