@@ -295,9 +295,8 @@ impl fmt::Display for Diagnostic {
             Self::Fallback => f.write_str("fallback: every configured engine failed"),
             Self::Compared { routings, best } => write!(
                 f,
-                "engines compared by the routes over the busiest link, and by the transfers that share it if every host sends to \
-                 another one (fewer is better): {}; selected: {best}",
-                join(routings)
+                "engines compared by the busiest link (fewer is better): {}; selected: {best}",
+                routings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
             ),
             Self::Rerouted(summary) => summary.fmt(f),
             Self::Restored { text, .. } => f.write_str(text),
@@ -430,7 +429,12 @@ impl fmt::Display for RoutingFigures {
         } = self;
         write!(
             f,
-            "{engine} {max_load} and {shift:.2} with {}",
+            "{engine} {}, {shift:.2} simultaneous transfers, {}",
+            count(
+                usize::try_from(*max_load).unwrap_or(usize::MAX),
+                "route",
+                "routes"
+            ),
             count((*vls).into(), "VL", "VLs")
         )
     }

@@ -122,10 +122,10 @@ fn warn_if_disconnected(view: &FabricView, own_port: PortLocation) {
     };
     warn!(
         components = components.len(),
-        nodes = own_component.nodes.len(),
-        nodes_outside = view.nodes.len() - own_component.nodes.len(),
-        node = view.nodes[own_port.node].name(),
-        port = own_port.port.0,
+        sm_node = view.nodes[own_port.node].name(),
+        sm_port = own_port.port.0,
+        reachable_nodes = own_component.nodes.len(),
+        unreachable_nodes = view.nodes.len() - own_component.nodes.len(),
         "fabric is disconnected"
     );
 }

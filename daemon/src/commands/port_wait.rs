@@ -65,9 +65,9 @@ pub async fn wait_for_port(choice: &PortChoice, limits: WaitLimits) -> Result<Lo
     let started = Instant::now();
     let (mut waited, mut settled) = (false, names_one_port(&selection));
     loop {
-        let (failure, limit) = match ports::find(&selection)? {
+        let (failure, limit, down) = match ports::find(&selection)? {
             Ok(port) => match limits.link.filter(|_| !port.has_link()) {
-                Some(link) => (ports::no_link(&port, link), link),
+                Some(link) => (ports::no_link(&port, link), link, Some(port)),
                 None if !waited => return Ok(port),
                 // The kernel lists a device before ib_umad has created its files.
                 None if !ports::has_umad(&port) && started.elapsed() < limits.device => {
@@ -82,20 +82,27 @@ pub async fn wait_for_port(choice: &PortChoice, limits: WaitLimits) -> Result<Lo
                 }
             },
             Err(e @ PortChoiceError::Ambiguous { .. }) => return Err(ports::selection_failure(&e)),
-            Err(e) => (ports::selection_failure(&e), limits.limit(&e)),
+            Err(e) => (ports::selection_failure(&e), limits.limit(&e), None),
         };
         if started.elapsed() >= limit {
             return Err(failure);
         }
         if !waited {
-            warn!(
-                reason = failure.to_log_line(),
-                exit_after_s = limit.as_secs(),
-                "waiting for local port"
-            );
+            log_wait(&failure, limit, down.as_ref());
             waited = true;
         }
         sleep(POLL).await;
+    }
+}
+
+/// Logs what is waited for: the link of a port, or what the failure names.
+fn log_wait(failure: &Failure, limit: Duration, down: Option<&LocalPort>) {
+    let exit_after_s = limit.as_secs();
+    if let Some(local) = down {
+        warn!(ca = local.ca, port = local.port_num.0, phys_state = %local.phys_state, exit_after_s, "waiting for link");
+    } else {
+        let reason = failure.to_log_line();
+        warn!(reason, exit_after_s, "waiting for local port");
     }
 }
 

@@ -93,7 +93,7 @@ fn receive_batch(
             Ok(GmpReceived::TimedOut) => break,
             Err(e) => {
                 // The driver gets the same error from its own descriptor and ends the program.
-                error!(action = e.action, error = %e.source, "cannot receive SA requests");
+                error!(error = %e.source, "cannot receive SA requests");
                 return Err(e);
             }
         }

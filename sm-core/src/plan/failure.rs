@@ -23,12 +23,12 @@ pub enum AdoptionRejection {
 impl Describe for AdoptionRejection {
     fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         let why = match self {
-            Self::OtherSettings => "computed for other settings",
-            Self::OtherSwitches => "computed for other switches",
-            Self::OtherLids => "computed for other LIDs",
+            Self::OtherSettings => "the settings have changed",
+            Self::OtherSwitches => "the set of switches has changed",
+            Self::OtherLids => "the LIDs have changed",
             Self::Tables(error) => &error.describe(label),
         };
-        format!("installed routing rejected: {why}")
+        format!("installed routes not adopted: {why}")
     }
 }
 

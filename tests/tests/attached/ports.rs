@@ -254,7 +254,7 @@ fn run_once_waits_a_bounded_time_for_the_link() {
     let words = "mlx5_0 port 1 has no link after 10 s (Polling)";
     assert!(failed.stderr.contains(words), "{}", failed.describe());
     let mut sm = host.ferrosm(&["--once"]);
-    wait_for_log(&mut sm, "waiting for local port");
+    wait_for_log(&mut sm, "waiting for link");
     host.plug();
     let _ = sm.wait(GUARD).expect_success();
 }
