@@ -110,7 +110,8 @@ const fn advice(command: ClientCommand, reason: Reason) -> &'static str {
             "Start a standby, or check priority and state of the other SMs, then run the command again."
         }
         Reason::NotFullyUp => {
-            "All other ports carry data. Resolve these problems, then run the command again."
+            "The other nodes carry data, except hosts that only an excluded device connects. Restart or isolate an excluded device: it is added \
+             again when it responds. Resolve the other problems, then run the command again."
         }
         Reason::Superseded | Reason::Busy => "Run the command again.",
         Reason::Stopping => "",

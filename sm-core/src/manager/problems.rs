@@ -101,6 +101,7 @@ impl SubnetManager {
         };
         let details = ExcludedDevice {
             behind: Some((name, 0)),
+            hosts: self.subnet.hosts_lost_with(n),
             ..ExcludedDevice::default()
         };
         let kind = ProblemKind::Quarantined(reason, Box::new(details));
@@ -125,7 +126,7 @@ impl SubnetManager {
         ExcludedDevice {
             port: port.map(name),
             owner: owner.map(|owner| (name(owner), subnet.peer(owner).map(name))),
-            behind: None,
+            ..ExcludedDevice::default()
         }
     }
 

@@ -30,6 +30,8 @@ pub struct ExcludedDevice {
     pub owner: Option<(PortName, Option<PortName>)>,
     /// If the problem is located at the device: a port that it is behind, and the number of further ones.
     pub behind: Option<(PortName, usize)>,
+    /// Hosts that only this device connected when it was excluded.
+    pub hosts: usize,
 }
 
 /// An exclusion as a text.
@@ -42,11 +44,22 @@ impl fmt::Display for Exclusion<'_> {
             return write!(f, "excluded from the subnet: invalid response: {what}");
         }
         match (device.port, device.behind) {
+            (None, None) if *reason == QuarantineReason::NoResponse => {
+                return f.write_str(
+                    "the device behind this port does not respond; it, and what only it connects, is not in the subnet",
+                );
+            }
             (Some(port), _) => write!(f, "{port}, the device behind this port, is ")?,
             (None, Some(_)) => {}
             (None, None) => f.write_str("the device behind this port is ")?,
         }
-        f.write_str("excluded from the subnet: ")?;
+        f.write_str("excluded from the subnet")?;
+        match device.hosts {
+            0 => {}
+            1 => f.write_str(" with the host that only it connects")?,
+            n => write!(f, " with the {n} hosts that only it connects")?,
+        }
+        f.write_str(": ")?;
         match reason {
             QuarantineReason::DuplicateNodeGuid(guid) => {
                 write!(f, "it has the node GUID {guid} of ")?;
@@ -60,12 +73,11 @@ impl fmt::Display for Exclusion<'_> {
             QuarantineReason::NoResponse => {
                 f.write_str("it does not respond")?;
                 match device.behind {
-                    Some((port, 0)) => write!(f, "; it is behind {port}")?,
-                    Some((port, 1)) => write!(f, "; it is behind {port} and another port")?,
-                    Some((port, n)) => write!(f, "; it is behind {port} and {n} other ports")?,
-                    None => {}
+                    Some((port, 0)) => write!(f, "; it is behind {port}"),
+                    Some((port, 1)) => write!(f, "; it is behind {port} and another port"),
+                    Some((port, n)) => write!(f, "; it is behind {port} and {n} other ports"),
+                    None => Ok(()),
                 }
-                f.write_str("; queried again in every light sweep")
             }
             QuarantineReason::PathTooLong => f.write_str("it is more than 63 hops from the SM"),
         }
@@ -108,7 +120,7 @@ mod tests {
         let device = ExcludedDevice {
             port: Some(port("host2", 2, 1)),
             owner: Some((port("host1", 1, 1), Some(port("leaf", 9, 3)))),
-            behind: None,
+            ..ExcludedDevice::default()
         };
         let reason = QuarantineReason::DuplicatePortGuid(PortGuid(7));
         assert_eq!(
@@ -120,22 +132,27 @@ mod tests {
 
     #[test]
     fn unresponsive_device_is_described_by_the_ports_in_front_of_it() {
-        let text = |behind| {
+        let text = |behind, hosts| {
             let device = ExcludedDevice {
                 behind,
+                hosts,
                 ..ExcludedDevice::default()
             };
             Exclusion(QuarantineReason::NoResponse, &device).to_string()
         };
         let leaf = port("leaf", 9, 3);
         assert_eq!(
-            text(Some((leaf, 3))),
-            "excluded from the subnet: it does not respond; it is behind \"leaf\" (0x0000000000000009) port 3 and 3 other ports; queried \
-             again in every light sweep"
+            text(Some((leaf, 3)), 0),
+            "excluded from the subnet: it does not respond; it is behind \"leaf\" (0x0000000000000009) port 3 and 3 other ports"
         );
         assert_eq!(
-            text(None),
-            "the device behind this port is excluded from the subnet: it does not respond; queried again in every light sweep"
+            text(Some((leaf, 0)), 2),
+            "excluded from the subnet with the 2 hosts that only it connects: it does not respond; it is behind \"leaf\" \
+             (0x0000000000000009) port 3"
+        );
+        assert_eq!(
+            text(None, 0),
+            "the device behind this port does not respond; it, and what only it connects, is not in the subnet"
         );
     }
 }

@@ -1,8 +1,8 @@
 //! Nodes that left the subnet: their names, and why their links were lost. For messages only.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{NodeIdx, Subnet};
+use super::{Node, NodeIdx, PortRef, Subnet};
 use crate::event::NodeRemovalReason;
 use crate::location::NodeName;
 
@@ -13,14 +13,18 @@ const NAMES_MAX: usize = 1024;
 #[derive(Debug, Clone, Default)]
 pub(super) struct DepartedNodes {
     names: VecDeque<(NodeIdx, NodeName)>,
+    /// The number of hosts that only an excluded node connected, if there were any.
+    hosts: BTreeMap<NodeIdx, usize>,
     /// Nodes that lost a link since the last sweep began, and why they lost the last one.
     link_losses: BTreeMap<NodeIdx, NodeRemovalReason>,
 }
 
 impl DepartedNodes {
     pub(super) fn add(&mut self, idx: NodeIdx, name: NodeName) {
-        if self.names.len() >= NAMES_MAX {
-            self.names.pop_front();
+        if self.names.len() >= NAMES_MAX
+            && let Some((oldest, _)) = self.names.pop_front()
+        {
+            self.hosts.remove(&oldest);
         }
         self.names.push_back((idx, name));
     }
@@ -46,5 +50,31 @@ impl Subnet {
     pub(crate) fn removal_reason(&self, node: NodeIdx) -> NodeRemovalReason {
         let lost = self.departed.link_losses.get(&node);
         lost.copied().unwrap_or(NodeRemovalReason::NoPath)
+    }
+
+    /// Counts the hosts that only a node connects, before it is excluded.
+    pub(crate) fn count_hosts_lost_with(&mut self, node: NodeIdx) {
+        let is_only_link = |host: NodeIdx, h: &Node| {
+            let mut ports = h.physical_ports().map(|p| PortRef::new(host, p));
+            !h.is_switch() && ports.all(|p| self.peer(p).is_none_or(|peer| peer.node == node))
+        };
+        let Some(excluded) = self.get(node) else {
+            return;
+        };
+        let peers = excluded
+            .physical_ports()
+            .filter_map(|p| self.peer(PortRef::new(node, p)));
+        let hosts: BTreeSet<NodeIdx> = peers
+            .map(|peer| peer.node)
+            .filter(|n| self.get(*n).is_some_and(|h| is_only_link(*n, h)))
+            .collect();
+        if !hosts.is_empty() {
+            self.departed.hosts.insert(node, hosts.len());
+        }
+    }
+
+    /// The number of hosts that only an excluded node connected.
+    pub(crate) fn hosts_lost_with(&self, node: NodeIdx) -> usize {
+        self.departed.hosts.get(&node).copied().unwrap_or(0)
     }
 }

@@ -9,6 +9,7 @@ use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 
 /// Removes a node that cannot be used, and quarantines the ports that lead to it.
 pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: QuarantineReason) {
+    ctx.fabric.count_hosts_lost_with(n);
     let Some(node) = ctx.fabric.get(n) else {
         return;
     };
@@ -31,10 +32,17 @@ pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: NodeRemovalReas
     }
 }
 
-/// Removes a node that cannot be reached any more.
-pub(crate) fn remove_unreachable_node(ctx: &mut Ctx<'_>, n: NodeIdx) {
-    let reason = ctx.fabric.removal_reason(n);
-    remove_node(ctx, n, reason);
+/// Removes nodes that cannot be reached any more.
+pub(crate) fn remove_unreachable_nodes(ctx: &mut Ctx<'_>, nodes: &[NodeIdx]) {
+    for &n in nodes {
+        if let NodeRemovalReason::Excluded(_) = ctx.fabric.removal_reason(n) {
+            ctx.fabric.count_hosts_lost_with(n);
+        }
+    }
+    for &n in nodes {
+        let reason = ctx.fabric.removal_reason(n);
+        remove_node(ctx, n, reason);
+    }
 }
 
 /// Removes the link at a port. On a switch port the reason is recorded; it concerns the node behind the port.

@@ -447,6 +447,27 @@ fn hung_switch_is_one_problem() {
     lab.run_until_correct(40);
 }
 
+/// A leaf switch hangs. After a full sweep, its problem has the number of hosts that only it connects.
+#[test]
+fn problem_of_a_hung_leaf_has_the_number_of_its_hosts() {
+    let mut lab = Lab::new(SPEC, 3);
+    assert!(lab.next_sweep(8).is_clean());
+    let leaf = lab.node("leaf-3-1");
+    lab.world.set_node_faults(leaf, Some(Faults::HUNG));
+    let sweep = Command::Sweep.with_id(1);
+    lab.world.with_sm(lab.sm, |sm, now| sm.command(sweep, now));
+    for _ in 0..2 {
+        lab.world.run_for(Duration::from_secs(30));
+        let problems = &lab.last_report().problems;
+        let [problem] = &problems[..] else {
+            panic!("{problems:#?}");
+        };
+        let text = problem.to_string();
+        let words = "excluded from the subnet with the 2 hosts that only it connects: ";
+        assert!(text.contains(words), "{text}");
+    }
+}
+
 /// A leaf switch loses power: it is removed because its links are down, its hosts because no path leads to them.
 #[test]
 fn removed_nodes_have_a_reason() {

@@ -18,7 +18,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
 use super::ScopeKind;
-use super::quarantine::{exclude_node, quarantine, remove_node, remove_unreachable_node};
+use super::quarantine::{exclude_node, quarantine, remove_node, remove_unreachable_nodes};
 use crate::ctx::Ctx;
 use crate::event::{NoLinkReason, NodeRemovalReason};
 use crate::plan::port_settings;
@@ -232,12 +232,10 @@ impl Discovery {
                 .filter(|(_, n)| n.seen != ctx.fabric.full_sweep_number())
                 .map(|(i, _)| i)
                 .collect();
-            let absent = absent.into_iter();
-            absent.for_each(|n| remove_unreachable_node(ctx, n));
+            remove_unreachable_nodes(ctx, &absent);
         }
         let unreachable = ctx.fabric.refresh_paths(ctx.now);
-        let unreachable = unreachable.into_iter();
-        unreachable.for_each(|n| remove_unreachable_node(ctx, n));
+        remove_unreachable_nodes(ctx, &unreachable);
         remove_unlinked_end_ports(ctx);
     }
 
