@@ -130,11 +130,11 @@ pub enum Event {
     MlidsExhausted(MlidExhaustion),
     /// Configured members of partitions are not in the subnet. Each is reported once, and again after it was in the subnet.
     PartitionMembersAbsent(Vec<AbsentMember>),
-    /// A node was discovered after the first sweep.
-    NodeAdded(NodeName),
+    /// A node was discovered after the first sweep, with this number of links.
+    NodeAdded(NodeName, usize),
     /// A node was removed from the subnet.
     NodeRemoved(NodeName, NodeRemovalReason),
-    /// A link came up between two ports.
+    /// A link came up between two ports of nodes that were not added with it.
     LinkUp(PortName, PortName),
     /// A link went down.
     LinkDown(PortName, PortName),
@@ -214,7 +214,8 @@ impl fmt::Display for Event {
                 "partition members not in the subnet: {}",
                 absent_members::describe(members)
             ),
-            Self::NodeAdded(n) => write!(f, "node added: {n}"),
+            Self::NodeAdded(n, 1) => write!(f, "node added: {n}, 1 link"),
+            Self::NodeAdded(n, links) => write!(f, "node added: {n}, {links} links"),
             Self::NodeRemoved(n, why) => write!(f, "node removed: {n}: {why}"),
             Self::LinkUp(a, b) => write!(f, "link up: {a} - {b}"),
             Self::LinkDown(a, b) => write!(f, "link down: {a} - {b}"),

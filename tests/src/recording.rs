@@ -124,7 +124,7 @@ const fn kind(event: &Event) -> &'static str {
         Event::Durability(_) => "durability",
         Event::MlidsExhausted(_) => "shortage",
         Event::PartitionMembersAbsent(_) => "members-absent",
-        Event::NodeAdded(_) => "node-added",
+        Event::NodeAdded(..) => "node-added",
         Event::NodeRemoved(..) => "node-gone",
         Event::LinkUp(..) => "link-up",
         Event::LinkDown(..) => "link-down",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ferrosm_core::event::NoLinkReason;
 use ferrosm_core::plan::partitions::Partitions;
 use ferrosm_core::plan::routing_hints::GuidHints;
-use ferrosm_core::{Event, Problem, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::GidPrefix;
 use ferrosm_mad::transport::umad::LocalPort;
@@ -170,7 +170,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         bar: terminal.bar(),
         log,
         engine: "",
-        problems: Vec::new(),
+        logged: log::LoggedSweep::default(),
     };
     let result = runtime.block_on(async {
         let (control, control_inbox) = mpsc::channel(16);
@@ -294,8 +294,8 @@ struct ServiceShell {
     log: log::Handle,
     /// The engine of the last routed sweep; empty before it.
     engine: &'static str,
-    /// The problems of the last sweep, and those found since.
-    problems: Vec<Problem>,
+    /// What was logged about the last sweep.
+    logged: log::LoggedSweep,
 }
 
 /// The result of a service.
@@ -307,9 +307,6 @@ impl Shell for ServiceShell {
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
         let role = sm.role();
         self.metrics.event(&event, role);
-        if let Event::ProblemFound(problem) = &event {
-            self.problems.push(problem.clone());
-        }
         match &event {
             Event::SweepCompleted(report) => {
                 self.bar.clear();
@@ -318,8 +315,7 @@ impl Shell for ServiceShell {
                     capture.set_local_lid(sm.subnet().lid(local));
                 }
                 if !self.options.once {
-                    log::sweep(report, &self.problems, role);
-                    self.problems.clone_from(&report.problems);
+                    self.logged.sweep(report, role);
                 }
                 if let Err(e) = self.sweep_done(report, sm) {
                     if self.options.once {
@@ -374,13 +370,13 @@ impl Shell for ServiceShell {
             | Event::Alarm(_)
             | Event::MlidsExhausted(_)
             | Event::PartitionMembersAbsent(_)
-            | Event::NodeAdded(_)
+            | Event::NodeAdded(..)
             | Event::NodeRemoved(..)
             | Event::LinkUp(..)
             | Event::LinkDown(..)
             | Event::LinkDegraded(_)
             | Event::LinkRestored(_)
-            | Event::FurtherLinksDegraded(_) => log::event(&event, role),
+            | Event::FurtherLinksDegraded(_) => self.logged.event(&event, role),
         }
         ControlFlow::Continue(())
     }
@@ -601,8 +597,8 @@ fn log_warnings(warnings: &[ConfigError]) {
 
 fn not_master(reason: &str) -> Failure {
     Failure::with_hint(
-        format!("another subnet manager is master: {reason}"),
-        "Stop it, or give this one a higher --priority.",
+        format!("another subnet manager is master and has not handed over: {reason}"),
+        "Stop it, or run this one without --once: a master hands over to an SM with a higher priority.",
     )
 }
 

@@ -133,7 +133,7 @@ impl Shell for DiscoveryShell {
             | Event::Durability(_)
             | Event::MlidsExhausted(_)
             | Event::PartitionMembersAbsent(_)
-            | Event::NodeAdded(_)
+            | Event::NodeAdded(..)
             | Event::NodeRemoved(..)
             | Event::LinkUp(..)
             | Event::LinkDown(..)

@@ -57,6 +57,10 @@ impl CommandClients {
         };
         match &result {
             Ok(outcome) => info!(id = number, %outcome, "command complete"),
+            // The event `handover failed` has the reason.
+            Err(reason @ CommandFailure::NotHandedOver(_)) => {
+                debug!(id = number, %reason, "command failed");
+            }
             Err(reason) => warn!(id = number, %reason, "command failed"),
         }
         if let Some(client) = self.clients.remove(&id) {

@@ -4,11 +4,13 @@
 //! deviation, `info` has a few lines per sweep, `debug` has details per phase.
 
 use ferrosm_core::election::ElectionNotice;
-use ferrosm_core::event::{AboutSm, Observation, SmLocation};
+use ferrosm_core::event::{AboutSm, LocalSweepReasons, Observation, SmLocation};
 use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::partitions::absent_members;
+use ferrosm_core::report::ProblemKind;
 use ferrosm_core::{DurabilityEvent, Event, PortName, Problem, SweepReport};
 use ferrosm_mad::attr::SmState;
+use ferrosm_routing::Diagnostic;
 use ferrosm_sa::registry::multicast::MlidExhaustion;
 use tracing::field::DisplayValue;
 use tracing::{debug, error, info, warn};
@@ -60,8 +62,15 @@ pub fn init(settings: &LogSettings, terminal: &Terminal) -> Handle {
 pub fn event(event: &Event, role: SmState) {
     match event {
         Event::PhaseStarted(phase) => debug!(%phase, "phase started"),
-        Event::SweepCompleted(report) => sweep(report, &[], role),
-        Event::ProblemFound(found) => problem(found),
+        Event::SweepCompleted(report) => LoggedSweep::default().sweep(report, role),
+        Event::ProblemFound(found) => {
+            let is_unanswered = matches!(found.kind, ProblemKind::NoResponse { .. });
+            problem(
+                found,
+                is_unanswered
+                    .then_some("it stays in the routes until a full sweep or a link change"),
+            );
+        }
         Event::LocalPortUnusable(why) => warn!(reason = %why, "local port unusable"),
         Event::LocalPortUsable(port) => info!(%port, "local port usable"),
         Event::RoleChanged { state, why } => {
@@ -122,7 +131,7 @@ pub fn event(event: &Event, role: SmState) {
             members = absent_members::describe(members),
             "partition members not in the subnet"
         ),
-        Event::NodeAdded(node) => info!(%node, "node added"),
+        Event::NodeAdded(node, links) => info!(%node, links, "node added"),
         Event::NodeRemoved(node, reason) => warn!(%node, %reason, "node removed"),
         Event::LinkUp(a, b) => info!(link = %format_args!("{a} - {b}"), "link up"),
         Event::LinkDown(a, b) => warn!(link = %format_args!("{a} - {b}"), "link down"),
@@ -249,14 +258,99 @@ fn observation(observation: &Observation) {
             let effect = "full sweep follows";
             info!(effect, "missing or contradictory responses");
         }
-        Observation::ChangesFound(reasons) => {
-            info!(reason = %reasons, "local sweep of changed parts scheduled");
+        Observation::ChangesFound(reason) => info!(%reason, "sweep of changed parts scheduled"),
+    }
+}
+
+/// What was logged about the last sweep, so that the log does not repeat it.
+#[derive(Debug, Default)]
+pub struct LoggedSweep {
+    /// Its problems, and those found since.
+    problems: Vec<Problem>,
+    /// Its messages about the routing.
+    messages: Vec<EngineMessage>,
+    /// Why the last light sweep requested a local sweep, if no full sweep has run since.
+    reasons: Option<LocalSweepReasons>,
+    /// The next local sweep has the same reasons as the last one, and none is a new change.
+    is_repeated: bool,
+}
+
+impl LoggedSweep {
+    /// Logs an event between sweeps. The same reasons for another local sweep are logged at debug.
+    pub fn event(&mut self, event: &Event, role: SmState) {
+        if let Event::ProblemFound(problem) = event {
+            self.problems.push(problem.clone());
+        }
+        if let Event::Observation(Observation::ChangesFound(reason)) = event {
+            let is_new_change = reason.changed_switches > 0 || reason.outdated_routes;
+            self.is_repeated = !is_new_change && self.reasons == Some(*reason);
+            self.reasons = Some(*reason);
+            if self.is_repeated {
+                debug!(%reason, "sweep of changed parts scheduled");
+                return;
+            }
+        }
+        self::event(event, role);
+    }
+
+    /// Logs a sweep. A local sweep logs only problems that are new, and is logged at debug if it repeats the last one.
+    pub fn sweep(&mut self, r: &SweepReport, role: SmState) {
+        let is_repeated = core::mem::take(&mut self.is_repeated) && self.is_unchanged(r);
+        if is_repeated {
+            debug!(
+                sweep = r.number,
+                problems = r.num_severe(),
+                "sweep complete"
+            );
+        } else {
+            log_sweep(r, role);
+        }
+        self.log_messages(r);
+        log_details(r);
+        let known = if r.local { &self.problems[..] } else { &[] };
+        log_problems(&r.problems, known);
+        self.problems.clone_from(&r.problems);
+        self.messages.clone_from(&r.engine_messages);
+        if !r.local {
+            self.reasons = None;
+        }
+    }
+
+    /// Whether a local sweep found and changed nothing.
+    fn is_unchanged(&self, r: &SweepReport) -> bool {
+        let is_known = |p: &Problem| report::is_known(p, &self.problems);
+        let has_same_problems =
+            r.problems.len() == self.problems.len() && r.problems.iter().all(is_known);
+        let has_writes = r.lids_changed > 0 || r.lft_blocks_written > 0;
+        r.local && has_same_problems && !has_writes && !r.has_new_routes && !r.failed
+    }
+
+    /// Logs the messages about new routes. Decisions that are unchanged since the last sweep are not repeated.
+    fn log_messages(&self, r: &SweepReport) {
+        let engine = Some(r.engine).filter(|engine| !engine.is_empty());
+        // Without new routes, the report repeats the messages about those in force.
+        let is_write_failure = |message: &EngineMessage| {
+            matches!(
+                message,
+                EngineMessage::LftsNotWritten { .. } | EngineMessage::MftsNotWritten
+            )
+        };
+        let is_decision = |message: &EngineMessage| {
+            matches!(message, EngineMessage::Engine(diagnostic)
+                if !matches!(diagnostic.message, Diagnostic::Rerouted(_)))
+        };
+        let is_current = |message: &&EngineMessage| {
+            let is_repeated = is_decision(message) && self.messages.contains(message);
+            is_write_failure(message) || ((r.has_new_routes || r.failed) && !is_repeated)
+        };
+        for message in r.engine_messages.iter().filter(is_current) {
+            let (kind, detail) = (message.kind(), message.to_string());
+            info!(engine, kind, detail, "routing message");
         }
     }
 }
 
-/// Logs a sweep. A local sweep logs only problems that are not in `last`, the report of the sweep before.
-pub fn sweep(r: &SweepReport, last: &[Problem], role: SmState) {
+fn log_sweep(r: &SweepReport, role: SmState) {
     let severe = r.num_severe();
     let engine = Some(r.engine).filter(|engine| !engine.is_empty());
     info!(
@@ -283,18 +377,10 @@ pub fn sweep(r: &SweepReport, last: &[Problem], role: SmState) {
         took_ms = super::json::sweep::ms(r.took),
         "sweep complete"
     );
-    // Without new routes, the report repeats the messages about those in force.
-    let is_current = |message: &&EngineMessage| {
-        let is_write_failure = matches!(
-            message,
-            EngineMessage::LftsNotWritten { .. } | EngineMessage::MftsNotWritten
-        );
-        r.has_new_routes || r.failed || is_write_failure
-    };
-    for message in r.engine_messages.iter().filter(is_current) {
-        let (kind, detail) = (message.kind(), message.to_string());
-        info!(engine, kind, detail, "routing message");
-    }
+}
+
+/// Logs a nearly full P_Key table, and counts and times of a sweep.
+fn log_details(r: &SweepReport) {
     let table = r.fullest_pkey_table.as_ref().filter(|_| !r.local);
     if let Some(table) = table.filter(|table| table.free() < usize::from(table.capacity / 4)) {
         let (used, capacity, free) = (table.used, table.capacity, table.free());
@@ -313,8 +399,6 @@ pub fn sweep(r: &SweepReport, last: &[Problem], role: SmState) {
     for (phase, took) in &r.phases {
         debug!(%phase, took_ms = super::json::sweep::ms(*took), "phase complete");
     }
-    let known = if r.local { last } else { &[] };
-    log_problems(&r.problems, known);
 }
 
 /// Logs problems that are not known.
@@ -322,18 +406,18 @@ pub fn log_problems(problems: &[Problem], known: &[Problem]) {
     let new = problems.iter().filter(|p| !report::is_known(p, known));
     let (listed, suppressed) = report::first_problems(new);
     for found in listed {
-        problem(found);
+        problem(found, None);
     }
     if suppressed > 0 {
         warn!(suppressed, "further problems found");
     }
 }
 
-fn problem(found: &Problem) {
+fn problem(found: &Problem, effect: Option<&str>) {
     let (kind, location) = (found.kind.name(), &found.location);
     let detail = found.kind.to_string();
     if found.kind.is_severe() {
-        warn!(kind, %location, detail, "problem found");
+        warn!(kind, %location, detail, effect, "problem found");
     } else {
         info!(kind, %location, detail, "minor problem found");
     }

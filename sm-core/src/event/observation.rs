@@ -87,7 +87,7 @@ impl fmt::Display for LocalSweepReasons {
                 self.failed_switches,
                 "switch",
                 "es",
-                "without response, or with a rejected write",
+                "with a failed request",
             ),
             (
                 self.silent_ports,
@@ -95,12 +95,7 @@ impl fmt::Display for LocalSweepReasons {
                 "s",
                 "with a device that does not respond",
             ),
-            (
-                self.unverified_ports,
-                "port",
-                "s",
-                "to read again after an error or a change",
-            ),
+            (self.unverified_ports, "port", "s", "to verify"),
         ];
         let counted = counted.into_iter().filter(|(n, ..)| *n > 0);
         let mut reasons: Vec<String> = counted
@@ -163,7 +158,7 @@ impl fmt::Display for Observation {
             Self::InconsistencyFound => f.write_str(
                 "requests timed out or links contradicted each other: full sweep follows",
             ),
-            Self::ChangesFound(reasons) => write!(f, "local sweep scheduled: {reasons}"),
+            Self::ChangesFound(reasons) => write!(f, "sweep of changed parts scheduled: {reasons}"),
         }
     }
 }

@@ -81,13 +81,17 @@ impl SubnetManager {
 
     /// Reports what was added to the fabric since a sweep was complete. By the end of discovery, the names of new nodes are known.
     pub(super) fn report_additions(&mut self) {
-        for n in core::mem::take(&mut self.last_sweep.added_nodes) {
+        let added_nodes = core::mem::take(&mut self.last_sweep.added_nodes);
+        for &n in &added_nodes {
             if let Some(node) = self.subnet.get(n) {
-                self.out.emit(Event::NodeAdded(node.name()));
+                let ports = node.physical_ports().map(|p| PortRef::new(n, p));
+                let links = ports.filter(|p| self.subnet.peer(*p).is_some()).count();
+                self.out.emit(Event::NodeAdded(node.name(), links));
             }
         }
         for (a, b) in core::mem::take(&mut self.last_sweep.added_links) {
-            if self.subnet.peer(a) == Some(b) {
+            let is_of_added_node = [a, b].iter().any(|p| added_nodes.contains(&p.node));
+            if !is_of_added_node && self.subnet.peer(a) == Some(b) {
                 let (a, b) = (self.subnet.port_name(a), self.subnet.port_name(b));
                 self.out.emit(Event::LinkUp(a, b));
             }
