@@ -270,6 +270,9 @@ pub enum ConfigCommand {
         file: Option<PathBuf>,
     },
     /// Print a configuration file.
+    #[command(
+        override_usage = "ferrosm config print [--effective] [--fabric <NAME>] [FILE]\n       ferrosm config print --default"
+    )]
     Print {
         /// Configuration file [default: /etc/ferrosm.toml, if it exists].
         file: Option<PathBuf>,

@@ -84,12 +84,41 @@ fn describe_syntax_errors(
         let line = e.span().map_or("", |span| line_at(text, span.start));
         let message = match line.trim_end().strip_suffix('=') {
             Some(key) => format!("{}: missing value after `=`", key.trim()),
-            None => e.message().to_owned(),
+            None => describe_duplicate_key(text, e).unwrap_or_else(|| e.message().to_owned()),
         };
         (e.span(), message)
     });
     let rest = "keys and values are checked when the file is valid TOML".to_owned();
     ConfigErrors::new(Some(path), text, errors).and(ConfigErrors::single(path, rest))
+}
+
+/// The message about a duplicate key, with the line that sets it first; that line is omitted in inline tables.
+fn describe_duplicate_key(text: &str, error: &toml::de::Error) -> Option<String> {
+    let span = error
+        .span()
+        .filter(|_| error.message() == "duplicate key")?;
+    let (before, key) = (text.get(..span.start)?, text.get(span)?);
+    let message = format!("duplicate key `{key}`");
+    let (above, own_line) = before.rsplit_once('\n').unwrap_or(("", before));
+    let is_section = own_line.starts_with('[');
+    let lines = (1..).zip(above.lines());
+    let mut first = None;
+    for (number, line) in lines {
+        if !is_section && line.starts_with('[') {
+            // The keys of another section.
+            first = None;
+        }
+        let name = line.trim_start_matches('[').trim_start();
+        let rest = name.strip_prefix(key).map(str::trim_start);
+        if line.starts_with('[') == is_section && rest.is_some_and(|r| r.starts_with(['=', ']'])) {
+            first = first.or(Some(number));
+        }
+    }
+    let is_at_start = own_line.trim_matches(['[', ' ', '\t']).is_empty();
+    let first = first.filter(|_| is_at_start);
+    Some(first.map_or(message.clone(), |n| {
+        format!("{message}: first set in line {n}")
+    }))
 }
 
 /// Whether a text has keys of OpenSM's configuration: a name and a value without `=`.
@@ -362,6 +391,31 @@ mod tests {
             "{text}"
         );
         assert!(lines[1].ends_with("when the file is valid TOML"), "{text}");
+    }
+
+    #[test]
+    fn duplicate_keys_name_the_first_line() {
+        for (text, expected) in [
+            (
+                "[sweep]\ninterval = \"1s\"\n[sm]\npriority = 1\n\npriority = 2\n",
+                "f.toml:6:1: duplicate key `priority`: first set in line 4",
+            ),
+            (
+                "[[partition]]\nname = \"a\"\n[partition]\n",
+                "f.toml:3:2: duplicate key `partition`: first set in line 1",
+            ),
+            (
+                "[sm]\npriority = 1\n[sm]\n",
+                "f.toml:3:2: duplicate key `sm`: first set in line 1",
+            ),
+            (
+                "a = 1\nsm = {a = 1, a = 2}\n",
+                "f.toml:2:14: duplicate key `a`",
+            ),
+        ] {
+            let text = errors(text);
+            assert_eq!(text.lines().next(), Some(expected), "{text}");
+        }
     }
 
     #[test]

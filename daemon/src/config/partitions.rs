@@ -31,16 +31,15 @@ pub(super) fn read_partitions(
     };
     let (list, warnings) = match (&file, &raw.partition[..]) {
         (None, []) => return Ok((Partitions::default(), Vec::new())),
-        (Some(_), [_, ..]) => {
-            return Err(config_error(
-                entry_position(0),
-                "partitions.file and [[partition]] are mutually exclusive".to_owned(),
-            ));
-        }
         (Some(file), []) => from_file(file)?,
-        (None, entries) => {
+        (file, entries) => {
             let mut list = Vec::new();
             let mut errors = Vec::new();
+            if let Some(file) = file {
+                let message = "partitions.file and [[partition]] are mutually exclusive";
+                errors.extend(config_error(entry_position(0), message.to_owned()));
+                errors.extend(from_file(file).err().unwrap_or_default());
+            }
             for (i, entry) in entries.iter().enumerate() {
                 match entry.partition() {
                     Ok(partition) => list.push(partition),
@@ -129,7 +128,8 @@ impl PartitionEntry {
         }
         let parsed = partitions_conf::parse(&text).map_err(messages)?;
         if !parsed.warnings.is_empty() {
-            return Err(messages(parsed.warnings));
+            let warnings = messages(parsed.warnings).into_iter();
+            return Err(warnings.map(|w| rejected_value(&w)).collect());
         }
         let mut partitions = parsed.partitions;
         match (partitions.pop(), partitions.is_empty()) {
@@ -138,6 +138,14 @@ impl PartitionEntry {
                 "the entry does not define exactly one partition".to_owned(),
             ]),
         }
+    }
+}
+
+/// The error about a value that partitions.conf permits with a warning: here it is not read as another value.
+fn rejected_value(warning: &str) -> String {
+    match warning.split_once(": read as `") {
+        Some((error, _)) => error.to_owned(),
+        None => warning.replacen(" read as ", ": expected ", 1),
     }
 }
 
@@ -214,7 +222,26 @@ mod tests {
             "{entry}"
         );
         let abbreviated = error("[[partition]]\nname = \"a\"\npkey = 1\nmembers = [\"A\"]\n");
-        assert!(abbreviated.contains("`A` read as `ALL`"), "{abbreviated}");
+        assert!(
+            abbreviated.contains("a: `A`: expected `ALL`"),
+            "{abbreviated}"
+        );
+        let membership = error("[[partition]]\nname = \"a\"\npkey = 1\nmembers = [\"0x1=foo\"]\n");
+        assert!(
+            membership.ends_with("invalid membership `foo` (expected full, limited or both)"),
+            "{membership}"
+        );
+        let both = error(
+            "[partitions]\nfile = \"bad\"\n[[partition]]\nname = \"a\"\npkey = 0x8000\nmembers = [\"h\"]\n",
+        );
+        for word in [
+            "mutually exclusive",
+            "bad:1:5: invalid member `x`",
+            "a: invalid P_Key `0x8000`",
+            "a: invalid member `h`",
+        ] {
+            assert!(both.contains(word), "{both}");
+        }
         let invalid_name = error("[[partition]]\nname = \"a:b;\"\npkey = 1\n");
         assert!(
             invalid_name.contains("name: `a:b;` has an invalid character"),
