@@ -374,7 +374,10 @@ impl fmt::Display for Diagnostic {
                 })
             }
             Self::OneVl => f.write_str("shortest paths are free of credit loops on one VL"),
-            Self::Vls(vls) => write!(f, "{vls} VLs keep the paths free of credit loops"),
+            Self::Vls(vls) => {
+                let keep = count((*vls).into(), "VL keeps", "VLs keep");
+                write!(f, "{keep} the paths free of credit loops")
+            }
             Self::OneWaySls => f.write_str(
                 "too few VLs for replies on the SL of their request on all paths: clients must query the path of each \
                  direction",

@@ -117,7 +117,7 @@ pub struct SimCtlArgs {
     /// Socket of the server.
     #[command(flatten)]
     pub socket: SocketArgs,
-    /// A command or scenario statement; without one, lines are read from standard input. `help` lists them.
+    /// A command or scenario statement; without one, lines are read from standard input. `ferrosm sim-ctl help` lists them.
     #[arg(
         value_name = "STATEMENT",
         trailing_var_arg = true,

@@ -9,13 +9,17 @@ use std::path::Path;
 use crate::cli::SimCtlArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::simulator::main_loop::console;
 use crate::simulator::paths;
 
 /// Runs the command.
 ///
 /// # Errors
-/// No server, or it rejected a statement.
+/// No server, or it rejected a statement. All lines of standard input are executed; the failure lists the rejected ones.
 pub fn run(args: &SimCtlArgs) -> Result<(), Failure> {
+    if args.statement == ["help"] {
+        return output::print(&console::help());
+    }
     let path = paths::socket(args.socket.socket.as_deref());
     let mut server = Server::connect(&path)?;
     if !args.statement.is_empty() {
@@ -23,7 +27,7 @@ pub fn run(args: &SimCtlArgs) -> Result<(), Failure> {
     }
     let stdin = io::stdin();
     let interactive = stdin.is_terminal();
-    let mut rejected = None;
+    let mut rejected = Vec::new();
     for (number, line) in stdin.lock().lines().enumerate() {
         let line =
             line.map_err(|e| Failure::runtime(format!("cannot read standard input: {e}")))?;
@@ -31,13 +35,17 @@ pub fn run(args: &SimCtlArgs) -> Result<(), Failure> {
             if interactive {
                 output::print(&format!("{failure}\n"))?;
             } else {
-                rejected.get_or_insert_with(|| {
-                    Failure::runtime(format!("line {}: {failure}", number + 1))
-                });
+                rejected.push(format!("line {}: {failure}", number + 1));
             }
         }
     }
-    rejected.map_or(Ok(()), Err)
+    if rejected.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::with_hint(
+        rejected.join("\n"),
+        "All other lines were executed.",
+    ))
 }
 
 struct Server {

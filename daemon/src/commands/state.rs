@@ -52,7 +52,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
             replace,
         } => {
             // Read all files before any change.
-            let (batch, from) = read_import_files(files, opensm_dir)?;
+            let (batch, omitted, from) = read_import_files(files, opensm_dir)?;
             // Opening the directory logs as at a start of the SM.
             let settings = LogSettings {
                 format: LogFormat::Compact,
@@ -60,7 +60,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
             };
             let _ = log::init(&settings, &Terminal::detect());
             let mut dir = StateDir::open_or(&path, IMPORT_WHILE_STOPPED)?;
-            import(&mut dir, &batch, &from, *replace)
+            import(&mut dir, &batch, omitted, &from, *replace)
         }
     }
 }
@@ -107,11 +107,11 @@ fn check_damage(inspection: &StateInspection, path: &Path) -> Result<(), Failure
     ))
 }
 
-/// Reads the files to import; returns a batch and their names.
+/// Reads the files to import; returns a batch, the number of records that are not imported, and the names of the files.
 fn read_import_files(
     files: &[PathBuf],
     opensm_dirs: &[PathBuf],
-) -> Result<(RecordBatch, String), Failure> {
+) -> Result<(RecordBatch, usize, String), Failure> {
     let mut paths = files.to_vec();
     for dir in opensm_dirs {
         let candidates = StateFile::ALL.map(|file| dir.join(file.name()));
@@ -138,8 +138,10 @@ fn read_import_files(
             let message = format!("{}:{line}: {error}", path.display());
             Failure::with_hint(message, NOTHING_IMPORTED)
         })?;
+        let read = batch.changes.len();
         batch.changes.retain(|change| !describes_devices(change));
-        return Ok((batch, names));
+        let omitted = read - batch.changes.len();
+        return Ok((batch, omitted, names));
     }
     let mut read: Vec<(StateFile, PathBuf, String)> = Vec::new();
     for path in paths {
@@ -164,7 +166,7 @@ fn read_import_files(
         }
         Failure::with_hint(lines.join("\n"), NOTHING_IMPORTED)
     })?;
-    Ok((batch, names))
+    Ok((batch, 0, names))
 }
 
 /// Whether a change describes device contents at the time of the export, which may have changed since.
@@ -183,6 +185,7 @@ const NOTHING_IMPORTED: &str = "Nothing was imported.";
 fn import(
     dir: &mut StateDir,
     batch: &RecordBatch,
+    omitted: usize,
     from: &str,
     replace: bool,
 ) -> Result<(), Failure> {
@@ -211,5 +214,9 @@ fn import(
     dir.commit(batch)?;
     let puts = batch.changes.len() - cleared.len();
     let records = table::count(puts, "record", "records");
-    output::print(&format!("{records} imported from {from}\n"))
+    let omitted = match omitted {
+        0 => String::new(),
+        n => format!("; {n} not: the saved topology and routing belong to the exporting SM"),
+    };
+    output::print(&format!("{records} imported from {from}{omitted}\n"))
 }

@@ -170,24 +170,27 @@ fn add_quality(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
             ),
         );
     }
-    let shift = |s: ShiftCongestion| match s.worst {
+    let shift = |s: ShiftCongestion, order: &str| match s.worst {
         0 | 1 => format!(
-            "if every host sends to the host N places further, no two transfers share a link (for {} values of N)",
+            "if every host sends to the host N places further in the order of {order}, no two transfers share a link (for {} values of N)",
             s.stages
         ),
         worst => format!(
-            "if every host sends to the host N places further, {worst} transfers share a link for the worst N, {:.1} on average over N \
-             (1 is ideal)",
+            "if every host sends to the host N places further in the order of {order}, {worst} transfers share a link for the worst N, \
+             {:.1} on average over N (1 is ideal)",
             s.mean
         ),
     };
-    row("shift, LID order", shift(quality.shift));
-    row("shift, leaf order", shift(quality.shift_by_leaf));
+    row("shift, LID order", shift(quality.shift, "LIDs"));
+    row(
+        "shift, leaf order",
+        shift(quality.shift_by_leaf, "leaf switches"),
+    );
     row(
         "random pairs",
         format!(
-            "if every host sends to another host chosen at random, {} transfers share the busiest link",
-            quality.random_permutation
+            "if every host sends to another host chosen at random, the busiest link carries {}",
+            count(quality.random_permutation as usize, "transfer", "transfers")
         ),
     );
 }

@@ -180,7 +180,7 @@ impl Document {
         let mut text = match self.sequence {
             0 => "no persisted state\n".to_owned(),
             n => format!(
-                "last change (number {n}) saved {} ago\n",
+                "last saved {} ago (change {n} of this directory)\n",
                 duration(self.age_s)
             ),
         };

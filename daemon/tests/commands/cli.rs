@@ -383,6 +383,23 @@ fn opensm_state_is_imported_completely_or_not_at_all() {
 }
 
 #[test]
+fn sim_ctl_help_needs_no_server() {
+    let dir = Scratch::new("sim-ctl-help");
+    let (code, out, err) = run_ferrosm(&["sim-ctl", "--socket", &dir.path("none"), "help"]);
+    assert_eq!(code, Some(0), "{err}");
+    for text in ["cut PORT", "judge ", "every TIME N times"] {
+        assert!(out.contains(text), "{out}");
+    }
+}
+
+#[test]
+fn usage_of_config_print_separates_default_from_file() {
+    let (code, _, err) = run_ferrosm(&["config", "print", "--default", "f.toml"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("ferrosm config print --default\n"), "{err}");
+}
+
+#[test]
 fn dumps_and_captures_are_written() {
     let dir = Scratch::new("dumps");
     let (dump, capture) = (dir.path("dump"), dir.path("c.pcapng"));

@@ -52,6 +52,7 @@ pub use expectations::{
     Expectations, ExpectedGroup, ExpectedPartitions, ExpectedSettings, PKeyEnforcement, SlTable,
     Traffic,
 };
+pub use scope::connected_end_ports;
 pub use state::{FabricSnapshot, NodeSnapshot, PortSet, PortSnapshot, VlArbTables};
 pub use violation::{
     CounterFault, DeliveryFailure, MastershipFault, MulticastFault, PartitionFault, SettingFault,
@@ -94,15 +95,22 @@ impl fmt::Display for Verdict {
             ..
         } = self;
         let count = self.violations.len();
-        let found = if count == 0 {
-            "no violations".to_owned()
-        } else {
-            format!("{count} violations")
-        };
-        write!(
-            f,
-            "{found}: {switches} switches, {end_ports} end ports, {links} links, {lids} LIDs"
-        )?;
+        match count {
+            0 => f.write_str("no violations")?,
+            1 => f.write_str("1 violation")?,
+            _ => write!(f, "{count} violations")?,
+        }
+        let kinds = [
+            (switches, "switch", "switches"),
+            (end_ports, "end port", "end ports"),
+            (links, "link", "links"),
+            (lids, "LID", "LIDs"),
+        ];
+        for (i, (number, one, many)) in kinds.into_iter().enumerate() {
+            let separator = if i == 0 { ':' } else { ',' };
+            let noun = if *number == 1 { one } else { many };
+            write!(f, "{separator} {number} {noun}")?;
+        }
         for violation in self.violations.iter().take(MAX_PRINTED) {
             write!(f, "\n  {violation}")?;
         }

@@ -1,6 +1,6 @@
 //! The part of the fabric that the SM reaches, with its links indexed by port.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::expectations::Expectations;
 use super::state::{FabricSnapshot, PortSnapshot};
@@ -21,6 +21,48 @@ pub(super) struct Scope<'a> {
     base: Vec<usize>,
     /// By slot: the neighbour of the port.
     peers: Vec<LinkPeer>,
+}
+
+/// End ports of each part of the fabric that active links connect, sorted; parts are in the order of their first end ports. End ports
+/// without a link belong to no part. The ports of a CA or router are not connected through it.
+#[must_use]
+pub fn connected_end_ports(state: &FabricSnapshot) -> Vec<Vec<PortAt>> {
+    let mut seen = BTreeSet::new();
+    let mut parts = Vec::new();
+    for (node, snapshot) in state.nodes.iter().enumerate() {
+        let all = (0u8..=254).take(snapshot.ports.len());
+        for port in all.filter(|port| (*port == 0) == snapshot.is_switch()) {
+            let start = PortAt { node, port };
+            if !seen.insert(start) {
+                continue;
+            }
+            let mut part = vec![start];
+            let mut next = 0;
+            while let Some(at) = part.get(next).copied() {
+                next += 1;
+                let ports = &state.nodes[at.node].ports;
+                let own_port = usize::from(at.port);
+                let connected = if state.nodes[at.node].is_switch() {
+                    &ports[..]
+                } else {
+                    &ports[own_port..=own_port]
+                };
+                for peer in connected.iter().filter_map(|port| port.peer) {
+                    let is_switch = state.nodes[peer.node].is_switch();
+                    let port = if is_switch { 0 } else { peer.port };
+                    let end = PortAt { port, ..peer };
+                    if seen.insert(end) {
+                        part.push(end);
+                    }
+                }
+            }
+            if part.len() > 1 {
+                part.sort_unstable();
+                parts.push(part);
+            }
+        }
+    }
+    parts
 }
 
 /// The neighbour of a port.

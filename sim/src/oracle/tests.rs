@@ -177,6 +177,53 @@ fn correct_snapshots_pass_and_are_counted() {
         judge(&state, &expect).to_string(),
         "no violations: 5 switches, 15 end ports, 16 links, 15 LIDs"
     );
+    let one = Verdict {
+        violations: Vec::new(),
+        switches: 1,
+        end_ports: 1,
+        links: 1,
+        lids: 1,
+    };
+    assert_eq!(
+        one.to_string(),
+        "no violations: 1 switch, 1 end port, 1 link, 1 LID"
+    );
+}
+
+/// Parts end at missing links, and a CA does not connect its ports.
+#[test]
+fn connected_parts_have_all_end_ports_with_links() {
+    let names = |state: &FabricSnapshot| -> Vec<Vec<String>> {
+        let parts = connected_end_ports(state).into_iter();
+        parts
+            .map(|part| part.into_iter().map(|at| state.name(at)).collect())
+            .collect()
+    };
+    let (mut state, _) = healthy_fabric("ring:4,1");
+    let [all] = &names(&state)[..] else {
+        panic!("one part: {:?}", names(&state))
+    };
+    assert_eq!(all.len(), 8);
+    let cut = |state: &mut FabricSnapshot, node: usize, port: usize| {
+        let peer = state.nodes[node].ports[port].peer.take().unwrap();
+        state.nodes[peer.node].ports[usize::from(peer.port)].peer = None;
+    };
+    cut(&mut state, 1, 1);
+    let parts = names(&state);
+    assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [7]);
+    assert!(
+        !parts[0].contains(&"host-1-0 mlx5_0[1]".to_owned()),
+        "{parts:?}"
+    );
+    let switch = state.nodes.iter().position(|n| n.name == "switch-0");
+    for port in 2..state.nodes[switch.unwrap()].ports.len() {
+        if state.nodes[switch.unwrap()].ports[port].peer.is_some() {
+            cut(&mut state, switch.unwrap(), port);
+        }
+    }
+    let parts = names(&state);
+    assert_eq!(parts[0], ["host-0-0 mlx5_0[1]", "switch-0[0]"]);
+    assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [2, 5]);
 }
 
 #[test]
@@ -271,19 +318,19 @@ fn each_fault_is_reported_with_its_values() {
         ),
         (
             |s| named(s, "switch-0").lft[4] = 0xFF,
-            "LID 4 of host-3-0 mlx5_0[1] is unreachable from 3 of 4 switches; from switch-0: switch-0 has no LFT entry for it",
+            "LID 4 of host-3-0 mlx5_0[1] is unreachable from 3 of the 4 switches that must reach it, such as switch-0: switch-0 has no LFT entry for it",
         ),
         (
             |s| named(s, "switch-0").switch_info.linear_fdb_top = 7,
-            "LID 8 of switch-3[0] is unreachable from 3 of 4 switches; from switch-0: switch-0 has no LFT entry for it",
+            "LID 8 of switch-3[0] is unreachable from 3 of the 4 switches that must reach it, such as switch-0: switch-0 has no LFT entry for it",
         ),
         (
             |s| named(s, "switch-3").lft[4] = 36,
-            "LID 4 of host-3-0 mlx5_0[1] is unreachable from 4 of 4 switches; from switch-0: switch-3 forwards it to port 36, which is not connected",
+            "LID 4 of host-3-0 mlx5_0[1] is unreachable from 4 of the 4 switches that must reach it, such as switch-0: switch-3 forwards it to port 36, which is not connected",
         ),
         (
             |s| named(s, "switch-3").lft[3] = 1,
-            "LID 3 of host-2-0 mlx5_0[1] is unreachable from 1 of 4 switches; from switch-3: switch-3 forwards it to host-3-0 mlx5_0[1]",
+            "LID 3 of host-2-0 mlx5_0[1] is unreachable from 1 of the 4 switches that must reach it, such as switch-3: switch-3 forwards it to host-3-0 mlx5_0[1]",
         ),
     ];
     for (change, message) in cases {

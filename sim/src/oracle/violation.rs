@@ -40,7 +40,7 @@ pub enum Violation {
     },
     /// A LID that packets do not reach.
     #[error(
-        "LID {lid} of {port} is unreachable from {failing} of {sources} switches; from {example}: {why}"
+        "LID {lid} of {port} is unreachable from {failing} of the {sources} switches that must reach it, such as {example}: {why}"
     )]
     Undelivered {
         /// Destination LID.

@@ -177,7 +177,7 @@ impl Parser {
         match self.target()? {
             ScenarioTarget::Port(port) => Ok(port),
             ScenarioTarget::Node(_) => {
-                let error = self.expected("a port number in brackets, such as NODE[1]");
+                let error = self.expected("a port number in brackets, such as NODE[1], or \"host 1\"[1] if the name has blanks");
                 self.next = start;
                 Err(error)
             }

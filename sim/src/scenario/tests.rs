@@ -219,7 +219,7 @@ fn errors_have_a_reason_and_a_position() {
         ),
         (
             "cut leaf1",
-            "column 10: expected a port number in brackets, such as NODE[1], found the end of the line",
+            "column 10: expected a port number in brackets, such as NODE[1], or \"host 1\"[1] if the name has blanks, found the end of the line",
         ),
         (
             "cut \"leaf 1\"[x]",

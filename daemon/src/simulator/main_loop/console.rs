@@ -1,6 +1,8 @@
 //! Console commands: statements of the scenario language, and queries.
 //!
-//! A reply ends with `ok`, or is a line `error: ` with the reason. Statements become actions of the net; queries read the devices.
+//! A reply ends with `ok`, or with a line `error: ` and the reason. Statements become actions of the net; queries read the devices.
+
+mod judge;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +15,6 @@ use ferrosm_opensm_compat::keyword::nearest_keyword;
 use ferrosm_sim::fabric::{DropReason, Fabric, NodeCounters, PortCounter, SpecError};
 use ferrosm_sim::ibnet;
 use ferrosm_sim::net::Net;
-use ferrosm_sim::oracle::{self, Expectations, Violation};
 use ferrosm_sim::scenario::{
     self, NodeNames, Query, ScenarioCommand, ScenarioError, ScenarioProblem, ScenarioTarget,
     Script, ScriptClock, Statement,
@@ -57,11 +58,34 @@ pub(in crate::simulator) fn run_line(
             }
             text + "ok\n"
         }
-        Err(error) => format!("error: {}\n", error.replace('\n', " ")),
+        Err(FailedCommand { output, reason }) => {
+            format!("{output}error: {}\n", reason.replace('\n', " "))
+        }
     }
 }
 
-fn execute(simulator: &mut SimulatorLoop, line: &str, now: Instant) -> Result<String, String> {
+/// A command that was rejected or reports a fault.
+struct FailedCommand {
+    /// Complete lines before the reason.
+    output: String,
+    /// The reason.
+    reason: String,
+}
+
+impl From<String> for FailedCommand {
+    fn from(reason: String) -> Self {
+        Self {
+            output: String::new(),
+            reason,
+        }
+    }
+}
+
+fn execute(
+    simulator: &mut SimulatorLoop,
+    line: &str,
+    now: Instant,
+) -> Result<String, FailedCommand> {
     if let Some(reply) = execute_server_command(simulator, line.trim()) {
         return reply;
     }
@@ -70,7 +94,7 @@ fn execute(simulator: &mut SimulatorLoop, line: &str, now: Instant) -> Result<St
         return Ok(String::new());
     };
     if let ScenarioCommand::Query(query) = &statement.command {
-        return run_query(simulator, query);
+        return Ok(run_query(simulator, query)?);
     }
     simulator.advance(now);
     let fabric = simulator.net.fabric();
@@ -93,15 +117,18 @@ fn execute(simulator: &mut SimulatorLoop, line: &str, now: Instant) -> Result<St
 const SERVER_COMMANDS: [&str; 4] = ["judge", "topology", "smps", "lids"];
 
 /// The reply to one of [`SERVER_COMMANDS`]; `None` for another command.
-fn execute_server_command(simulator: &SimulatorLoop, line: &str) -> Option<Result<String, String>> {
+fn execute_server_command(
+    simulator: &SimulatorLoop,
+    line: &str,
+) -> Option<Result<String, FailedCommand>> {
     let (command, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let command = SERVER_COMMANDS.into_iter().find(|c| *c == command)?;
     if !arguments.is_empty() && !arguments.trim_start().starts_with('#') {
-        return Some(Err(format!("`{command}` has no arguments")));
+        return Some(Err(format!("`{command}` has no arguments").into()));
     }
     let fabric = simulator.net.fabric();
     Some(match command {
-        "judge" => judge(fabric),
+        "judge" => judge::judge(fabric),
         "topology" => {
             let mut text = String::new();
             // Writing into a String cannot fail.
@@ -171,7 +198,7 @@ fn describe_action_error(fabric: &Fabric, error: &SpecError) -> String {
 
 const SERVER_HELP: &str = "
 Only while the fabric is served:
-  judge       check the tables in all devices: reachability, loops, credit loops, multicast, partitions
+  judge       check the tables in all devices: reachability, loops, credit loops, multicast, partitions; exit status 1 if violated
   topology    print the fabric as loaded, as a file
   smps        count the SMPs that reached the agents of nodes since the start, by attribute
   lids        print GUID, base LID and LMC of every end port, from the devices
@@ -191,9 +218,15 @@ Words:
   KIND        data, status, tid, attribute, modifier or any
 ";
 
+/// Commands, statements and queries with their effects.
+#[must_use]
+pub fn help() -> String {
+    scenario::help() + SERVER_HELP
+}
+
 fn run_query(simulator: &SimulatorLoop, query: &Query) -> Result<String, String> {
     match query {
-        Query::Help => Ok(scenario::help() + SERVER_HELP),
+        Query::Help => Ok(help()),
         Query::Status => Ok(status(simulator)),
         Query::Clients => Ok(clients(simulator)),
         Query::Links => Ok(links(simulator.net.fabric())),
@@ -388,36 +421,4 @@ fn counters(fabric: &Fabric, target: Option<&ScenarioTarget>) -> Result<String, 
         }
     }
     Ok(out)
-}
-
-/// Verdict of the oracle, from the port of the master in the first MasterSMLID found.
-fn judge(fabric: &Fabric) -> Result<String, String> {
-    let known = fabric
-        .end_ports()
-        .filter_map(|at| fabric.port_info(at))
-        .map(|info| info.master_sm_lid)
-        .find(|lid| lid.is_unicast())
-        .ok_or("no port has a MasterSMLID: no SM has configured the fabric")?;
-    let master = fabric
-        .end_ports()
-        .find(|&at| fabric.lid(at).0 == known)
-        .ok_or_else(|| format!("the master's LID {known} belongs to no port"))?;
-    let mut expect = Expectations::new(master);
-    // The configuration of the SM is unknown.
-    expect.partitions.keys = None;
-    let operational_vls = (0..fabric.num_nodes())
-        .flat_map(|node| fabric.external_ports(node))
-        .filter_map(|at| fabric.port_info(at))
-        .map(|info| info.operational_vls);
-    expect.max_operational_vls = operational_vls.max().unwrap_or(expect.max_operational_vls);
-    let verdict = oracle::judge_fabric(fabric, &expect);
-    let is_credit_loop = |violation: &Violation| matches!(violation, Violation::CreditLoop(_));
-    let note = if verdict.violations.iter().any(is_credit_loop) {
-        "\njudged for packets on SL 0: if the routing engine uses several SLs, this credit loop may not exist"
-    } else {
-        ""
-    };
-    Ok(format!(
-        "{verdict}{note}\nnot checked: whether the P_Keys are those of the partition file"
-    ))
 }

@@ -13,9 +13,10 @@ pub enum TreeMismatch {
     Disconnected,
     /// Too few pairs of end ports have an up/down path.
     #[error(
-        "between only {:.0} % of the pairs of hosts leads a path up, then down ({levels} levels of switches; {level_links} of {links} \
-         links connect switches of one level)",
-        *.connected as f64 * 100.0 / *.pairs as f64
+        "{:.0} % of the pairs of hosts have a path that goes up, then down ({levels} {} of switches; {level_links} of {links} links connect \
+         switches of one level)",
+        *.connected as f64 * 100.0 / *.pairs as f64,
+        if *.levels == 1 { "level" } else { "levels" }
     )]
     Pairs {
         /// Pairs of end ports.

@@ -1,0 +1,116 @@
+//! Command `judge`: verdicts of the oracles on every part of the fabric that has a master SM.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use ferrosm_mad::attr::NodeType;
+use ferrosm_mad::ids::Lid;
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::oracle::{self, Expectations, FabricSnapshot, Violation, connected_end_ports};
+use ferrosm_sim::spec::{NodeIdx, PortAt};
+
+use super::{FailedCommand, port_name};
+use crate::output::table::count;
+
+/// Verdict on every connected part that contains the SM in its MasterSMLIDs, and the nodes that were not checked. Fails if there are
+/// violations.
+pub(super) fn judge(fabric: &Fabric) -> Result<String, FailedCommand> {
+    let state = FabricSnapshot::from(fabric);
+    let parts = connected_end_ports(&state);
+    let mut out = String::new();
+    let mut checked: BTreeSet<NodeIdx> = BTreeSet::new();
+    let mut violations = 0;
+    let mut has_credit_loop = false;
+    let mut is_configured = false;
+    for part in &parts {
+        let Some(lid) = master_sm_lid(&state, part) else {
+            continue;
+        };
+        is_configured = true;
+        let has_lid = |at: &&PortAt| state.port(**at).is_some_and(|port| port.info.lid == lid);
+        let Some(master) = part.iter().find(has_lid).copied() else {
+            continue;
+        };
+        let verdict = oracle::judge(&state, &expectations(&state, master));
+        let is_credit_loop = |violation: &Violation| matches!(violation, Violation::CreditLoop(_));
+        has_credit_loop |= verdict.violations.iter().any(is_credit_loop);
+        violations += verdict.violations.len();
+        checked.extend(part.iter().map(|at| at.node));
+        let sm = port_name(fabric, master);
+        // Writing into a String cannot fail, here and below.
+        let _ = writeln!(
+            out,
+            "{verdict}\nchecked: all nodes that the master SM at {sm} reaches"
+        );
+    }
+    if !is_configured {
+        let reason = "no SM has configured the fabric: no port with a link has a MasterSMLID";
+        return Err(reason.to_owned().into());
+    }
+    if checked.is_empty() {
+        let reason = "nothing checked: no port with a link reaches the SM in its MasterSMLID";
+        return Err(reason.to_owned().into());
+    }
+    if has_credit_loop {
+        out.push_str("judged for packets on SL 0: if the routing engine uses several SLs, this credit loop may not exist\n");
+    }
+    let unchecked = (0..fabric.num_nodes()).filter(|node| !checked.contains(node));
+    let unchecked: Vec<NodeIdx> = unchecked.collect();
+    if let Some(first) = unchecked.first() {
+        let nodes = count_nodes(fabric, &unchecked);
+        let name = fabric.description(*first);
+        let _ = writeln!(
+            out,
+            "not checked: {nodes} that no master SM reaches, such as \"{name}\""
+        );
+    }
+    out.push_str("not checked: whether the P_Keys are those of the partition file\n");
+    if violations == 0 {
+        return Ok(out);
+    }
+    Err(FailedCommand {
+        output: out,
+        reason: count(violations, "violation", "violations"),
+    })
+}
+
+/// The unicast MasterSMLID that most of these ports have.
+fn master_sm_lid(state: &FabricSnapshot, part: &[PortAt]) -> Option<Lid> {
+    let mut ports_by_lid: BTreeMap<Lid, usize> = BTreeMap::new();
+    for port in part.iter().filter_map(|at| state.port(*at)) {
+        let lid = port.info.master_sm_lid;
+        if lid.is_unicast() {
+            *ports_by_lid.entry(lid).or_default() += 1;
+        }
+    }
+    let most = ports_by_lid.into_iter().max_by_key(|(_, ports)| *ports);
+    most.map(|(lid, _)| lid)
+}
+
+/// The configuration of the SM is unknown.
+fn expectations(state: &FabricSnapshot, master: PortAt) -> Expectations {
+    let mut expect = Expectations::new(master);
+    expect.partitions.keys = None;
+    let ports = state
+        .nodes
+        .iter()
+        .flat_map(|node| node.ports.iter().skip(1));
+    let operational_vls = ports.map(|port| port.info.operational_vls).max();
+    expect.max_operational_vls = operational_vls.unwrap_or(expect.max_operational_vls);
+    expect
+}
+
+/// `2 switches, 1 channel adapter`.
+fn count_nodes(fabric: &Fabric, nodes: &[NodeIdx]) -> String {
+    let count_kind = |kind: NodeType, one: &str, many: &str| {
+        let n = nodes.iter().filter(|n| fabric.kind(**n) == kind).count();
+        (n > 0).then(|| count(n, one, many))
+    };
+    let kinds = [
+        count_kind(NodeType::Switch, "switch", "switches"),
+        count_kind(NodeType::Ca, "channel adapter", "channel adapters"),
+        count_kind(NodeType::Router, "router", "routers"),
+    ];
+    let kinds: Vec<String> = kinds.into_iter().flatten().collect();
+    kinds.join(", ")
+}
