@@ -116,9 +116,10 @@ fn describe_duplicate_key(text: &str, error: &toml::de::Error) -> Option<String>
     }
     let is_at_start = own_line.trim_matches(['[', ' ', '\t']).is_empty();
     let first = first.filter(|_| is_at_start);
-    Some(first.map_or(message.clone(), |n| {
-        format!("{message}: first set in line {n}")
-    }))
+    Some(match first {
+        Some(number) => format!("{message}: first set in line {number}"),
+        None => message,
+    })
 }
 
 /// Whether a text has keys of OpenSM's configuration: a name and a value without `=`.
