@@ -207,7 +207,7 @@ pub enum Output {
         /// The view.
         view: Option<Arc<View>>,
     },
-    /// Change the role in replication, after all batches before this output. Only with [`crate::SubnetManager::with_replication`].
+    /// Change the role in replication, after all batches before this output. Only with [`crate::SubnetManager::enable_replication`].
     Replicate(ReplicationRole),
     /// This standby takes over: complete the replica, and load the state of the records in the store ([`ReplicaEvent::Loaded`]). Repeated
     /// if the SM lost its link or stalled before it was master, because the replica is then outdated; earlier loads are then ignored.
