@@ -432,7 +432,7 @@ impl fmt::Display for RoutingFigures {
         } = self;
         write!(
             f,
-            "{engine} {}, {shift:.2} simultaneous transfers, {}",
+            "{engine} {}, {shift:.2} transfers sharing it if every host sends to another one, {}",
             count(
                 usize::try_from(*max_load).unwrap_or(usize::MAX),
                 "route",

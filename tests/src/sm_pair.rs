@@ -216,7 +216,7 @@ impl SmPair {
         assert!(!as_master.is_empty(), "{log}");
         for line in as_master {
             assert!(line.contains("lft_blocks_written=0"), "{line}");
-            assert!(line.contains("lids_changed=0"), "{line}");
+            assert!(line.contains("lids_written=0"), "{line}");
         }
     }
 }

@@ -111,7 +111,7 @@ const fn advice(command: ClientCommand, reason: Reason) -> &'static str {
         }
         Reason::NotFullyUp => {
             "The other nodes carry data, except hosts that only an excluded device connects. Restart or isolate an excluded device: it is added \
-             again when it responds. Resolve the other problems, then run the command again."
+             again when it responds. If there are other problems, resolve them, then run the command again."
         }
         Reason::Superseded | Reason::Busy => "Run the command again.",
         Reason::Stopping => "",

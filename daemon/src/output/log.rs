@@ -369,7 +369,7 @@ fn log_sweep(r: &SweepReport, role: SmState) {
         links = r.links,
         lids = r.lids,
         top_lid = r.top_lid.0,
-        lids_changed = r.lids_changed,
+        lids_written = r.lids_changed,
         engine,
         max_hops = r.proof.as_ref().map(|p| p.max_hops),
         lft_blocks_written = r.lft_blocks_written,

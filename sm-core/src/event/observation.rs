@@ -95,7 +95,12 @@ impl fmt::Display for LocalSweepReasons {
                 "s",
                 "with a device that does not respond",
             ),
-            (self.unverified_ports, "port", "s", "to verify"),
+            (
+                self.unverified_ports,
+                "port",
+                "s",
+                "to read again, as they were written or may have changed",
+            ),
         ];
         let counted = counted.into_iter().filter(|(n, ..)| *n > 0);
         let mut reasons: Vec<String> = counted

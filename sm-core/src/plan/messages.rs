@@ -131,7 +131,7 @@ impl fmt::Display for EngineMessage {
                 "multicast disabled: no multicast tree is free of deadlocks with the routes",
             ),
             Self::MftsNotWritten => f.write_str(
-                "MFTs not written in this sweep: no multicast tree is free of deadlocks with both the old and the new LFT entries",
+                "MFTs stay as they are until the next sweep: no multicast tree is known to be free of deadlocks with both the old and the new LFT entries",
             ),
             Self::LftsNotWritten { blocks, port } => {
                 match blocks {

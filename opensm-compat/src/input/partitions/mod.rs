@@ -76,7 +76,7 @@ impl PartitionsParser {
         if self.partitions.is_empty() && self.errors.is_empty() {
             self.errors.push(InputError {
                 position: None,
-                message: "no partition defined; without a partitions file only the default partition exists".to_owned(),
+                message: "no partition defined: define one, or use no partitions file, which gives the default partition only".to_owned(),
             });
         }
         if self.errors.is_empty() {

@@ -40,7 +40,7 @@ pub(super) fn judge(fabric: &Fabric) -> Result<String, FailedCommand> {
         // Writing into a String cannot fail, here and below.
         let _ = writeln!(
             out,
-            "{verdict}\nchecked: all nodes that the master SM at {sm} reaches"
+            "{verdict}\nchecked: all nodes with a cable path to {sm}, the port of the last master SM; hung nodes count"
         );
     }
     if !is_configured {
