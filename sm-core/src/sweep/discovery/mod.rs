@@ -237,6 +237,9 @@ impl Discovery {
         let unreachable = ctx.fabric.refresh_paths(ctx.now);
         remove_unreachable_nodes(ctx, &unreachable);
         remove_unlinked_end_ports(ctx);
+        if !self.is_local() {
+            reread_unreached_end_ports(ctx);
+        }
     }
 
     /// The node that responded, added if it is new; `None` if another node of this sweep has its GUID.
@@ -506,4 +509,20 @@ fn remove_unlinked_end_ports(ctx: &mut Ctx<'_>) {
             port.guid = PortGuid(0);
         }
     }
+}
+
+/// Schedules reads of linked CA and router ports that a full sweep did not reach, because the switch port that they are attached to could
+/// not be read. Their node was reached over another port, and nothing else reads them: their link is not reported as changed.
+fn reread_unreached_end_ports(ctx: &mut Ctx<'_>) {
+    let fabric = &*ctx.fabric;
+    let this_sweep = fabric.full_sweep_number();
+    let hosts = fabric.nodes().filter(|(_, node)| !node.is_switch());
+    let unreached = hosts.flat_map(|(idx, node)| {
+        let ports = node.physical_ports().map(move |p| PortRef::new(idx, p));
+        ports.filter(move |p| {
+            let port = fabric.port(*p);
+            port.is_some_and(|port| port.seen != this_sweep) && fabric.peer(*p).is_some()
+        })
+    });
+    ctx.effects.reread_ports.extend(unreached);
 }
