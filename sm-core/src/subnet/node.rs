@@ -236,7 +236,11 @@ impl Node {
         let nearby = self.ports.get(nearby).unwrap_or_default();
         let raw = PortInfoBytes::shared(bytes, nearby.iter().map(|port| &port.raw));
         if let Some(port) = self.ports.get_mut(index) {
+            let before = port.state();
             port.raw = raw;
+            // Also if the response to the Set that armed it was lost or reports an error.
+            let was_inactive = matches!(before, PortState::Down | PortState::Initialize);
+            port.peer_unverified |= was_inactive && port.state() >= PortState::Armed;
         }
     }
 
@@ -349,5 +353,29 @@ mod tests {
             let link = (info.neighbor_mtu, info.operational_vls);
             assert_eq!(port.link_values(), link);
         }
+    }
+    /// A Set that arms a port may be executed although its response is lost.
+    #[test]
+    fn peer_of_a_port_that_is_found_armed_is_unverified() {
+        let read_states = |states: [PortState; 2]| {
+            let info = NodeInfo {
+                num_ports: 1,
+                ..NodeInfo::default()
+            };
+            let mut node = Node::new(info, DrPath::LOCAL);
+            for port_state in states {
+                let info = PortInfo {
+                    port_state,
+                    ..PortInfo::default()
+                };
+                node.store_port_info(PortNum(1), &info.encode());
+            }
+            node.ports[1].peer_unverified
+        };
+        for armed in [PortState::Armed, PortState::Active] {
+            assert!(read_states([PortState::Initialize, armed]));
+            assert!(!read_states([PortState::Armed, armed]));
+        }
+        assert!(!read_states([PortState::Down, PortState::Initialize]));
     }
 }

@@ -323,11 +323,9 @@ fn on_accepted(
             reason,
         )));
     }
-    let arms = matches!(setting, PortSetting::Arm | PortSetting::ArmOnly);
     ctx.fabric.get_mut(p.node)?.store_port_info(p.port, data);
     let port = ctx.fabric.port_mut(p)?;
     port.known = true;
-    port.peer_unverified |= arms;
     port.params_rejected &= !setting.carries_params();
     let address = intents.address(ctx.fabric, p);
     let written = fingerprint(ctx.fabric, ctx.cfg, p, address);
