@@ -83,17 +83,17 @@ impl InvariantMonitor {
             let own = self.lids.get(&fabric.port_guid(*at));
             own.is_some_and(|(lid, _)| *lid == fabric.lid(*at).0)
         };
-        let ports = fabric.end_ports().filter(has_own_lid);
+        // A LID that a port has had from its start is not in use before the port is Active.
+        let is_active = |at: &PortAt| {
+            let info = fabric.port_info(*at);
+            info.is_some_and(|info| info.port_state == PortState::Active)
+        };
+        let in_use = fabric.end_ports().filter(is_active).filter(has_own_lid);
+        let in_use: BTreeSet<PortGuid> = in_use.map(|at| fabric.port_guid(at)).collect();
         if sm.core().role() == SmState::Master {
-            self.configured.extend(ports.map(|at| fabric.port_guid(at)));
+            self.configured.extend(in_use);
         } else {
             // After a takeover, LIDs that Active ports have precede assigned ones (docs/sm-behaviour.md 2.11).
-            let is_active = |at: &PortAt| {
-                let info = fabric.port_info(*at);
-                info.is_some_and(|info| info.port_state == PortState::Active)
-            };
-            let in_use = ports.filter(is_active).map(|at| fabric.port_guid(at));
-            let in_use: BTreeSet<PortGuid> = in_use.collect();
             self.configured.retain(|guid| in_use.contains(guid));
         }
         let subnet = sm.core().subnet();
