@@ -110,8 +110,10 @@ pub struct Driver<P, S> {
     replication: Option<ReplicationLink>,
     /// Batches that are not durable yet: number, and ticket of the store.
     tickets: VecDeque<(u64, u64)>,
-    /// Batches reported to the SM as durable.
+    /// Batches that are durable.
     persisted: Persisted,
+    /// `persisted` includes batches that were not reported.
+    has_unreported_batches: bool,
     clock: Clock,
     next_tick: Instant,
     send_errors: SendErrors,
@@ -153,6 +155,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             replication: None,
             tickets: VecDeque::new(),
             persisted: Persisted::default(),
+            has_unreported_batches: false,
             clock,
             next_tick: Instant::START,
             send_errors: SendErrors::default(),
@@ -342,7 +345,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             // Before replies to registrations are sent.
             sa_server.update_from(&self.sm);
         }
-        while let Some(output) = self.sm.poll_output() {
+        while let Some(output) = self.next_output() {
             match output {
                 Output::Send(mad) => self.send_mad(&mad)?,
                 Output::Compute(job) => {
@@ -389,6 +392,17 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// The next output. Batches that no store writes count as durable together, when the outputs before are executed.
+    fn next_output(&mut self) -> Option<Output> {
+        let output = self.sm.poll_output();
+        if output.is_some() || !core::mem::take(&mut self.has_unreported_batches) {
+            return output;
+        }
+        let input = Input::Persisted(self.persisted);
+        self.sm.handle(input, self.clock.now());
+        self.sm.poll_output()
+    }
+
     /// Loads the replica for a takeover. Without replication, there is none.
     fn load_replica(&mut self, load: u64) {
         match &self.replication {
@@ -415,8 +429,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             self.tickets.push_back((seq, ticket));
         } else {
             self.persisted = Persisted::all(seq);
-            let input = Input::Persisted(self.persisted);
-            self.sm.handle(input, self.clock.now());
+            self.has_unreported_batches = true;
         }
     }
 
