@@ -123,35 +123,16 @@ impl RecordedManager {
     }
 
     /// As [`SubnetManager::handle`].
+    #[inline]
     pub fn handle(&mut self, input: Input, now: Instant) {
-        let Some(recorder) = &mut self.recorder else {
-            self.manager.handle(input, now);
-            return;
-        };
-        let input = if let Input::Replica(ReplicaEvent::Loaded(loaded)) = input {
-            let (load, complete) = (loaded.load, loaded.complete);
-            let both = loaded
-                .restored
-                .map(|restored| RecordedRestored::with_replayed(*restored));
-            let (recorded, replayed) = both.unzip();
-            let recorded = RecordedInput::ReplicaLoaded {
-                load,
-                complete,
-                restored: recorded.map(Box::new),
-            };
-            recorder.append_input(recorded, now);
-            Input::Replica(ReplicaEvent::Loaded(LoadedReplica {
-                restored: replayed.map(Box::new),
-                ..loaded
-            }))
-        } else {
-            recorder.append_input(RecordedInput::new(&input), now);
-            input
-        };
-        self.manager.handle(input, now);
+        match &mut self.recorder {
+            None => self.manager.handle(input, now),
+            Some(recorder) => self.manager.handle(recorder.record(input, now), now),
+        }
     }
 
     /// As [`SubnetManager::poll_output`].
+    #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
         let output = self.manager.poll_output();
         if let Some(recorder) = &mut self.recorder {
@@ -181,6 +162,29 @@ struct Recorder {
 impl Recorder {
     fn append(&mut self, entry: &Entry<&Input>) {
         self.sink.append(entry.encode());
+    }
+
+    /// Records an input. Returns it as a replay passes it to the SM.
+    fn record(&mut self, input: Input, now: Instant) -> Input {
+        let Input::Replica(ReplicaEvent::Loaded(loaded)) = input else {
+            self.append_input(RecordedInput::new(&input), now);
+            return input;
+        };
+        let (load, complete) = (loaded.load, loaded.complete);
+        let both = loaded
+            .restored
+            .map(|restored| RecordedRestored::with_replayed(*restored));
+        let (recorded, replayed) = both.unzip();
+        let recorded = RecordedInput::ReplicaLoaded {
+            load,
+            complete,
+            restored: recorded.map(Box::new),
+        };
+        self.append_input(recorded, now);
+        Input::Replica(ReplicaEvent::Loaded(LoadedReplica {
+            restored: replayed.map(Box::new),
+            ..loaded
+        }))
     }
 
     fn append_input(&mut self, input: RecordedInput<&Input>, now: Instant) {
