@@ -327,16 +327,13 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             return false;
         };
         let now = self.clock.now();
-        for n in 0..BATCH {
-            if self.sm.waiting_replies() >= WAITING_REPLIES_MAX {
-                return n > 0;
-            }
-            let Some((from, bytes)) = sa_server.take_request() else {
-                return n > 0;
-            };
+        let room = WAITING_REPLIES_MAX.saturating_sub(self.sm.waiting_replies());
+        let requests = sa_server.take_requests(BATCH.min(room));
+        let busy = !requests.is_empty();
+        for (from, bytes) in requests {
             self.sm.handle(Input::Gmp { from, bytes }, now);
         }
-        true
+        busy
     }
 
     fn execute_outputs(&mut self) -> Result<ControlFlow<S::End>, TransportError> {

@@ -217,10 +217,12 @@ impl SaServer {
         self.shared.send(to, bytes, answer_within);
     }
 
-    /// The next forwarded request.
-    pub fn take_request(&self) -> Option<Message> {
-        let (_, message) = self.shared.forwarded().take(AllowedClasses::NONE)?;
-        Some(message)
+    /// The next forwarded requests, at most `max`.
+    #[must_use]
+    pub fn take_requests(&self, max: usize) -> Vec<Message> {
+        let mut forwarded = self.shared.forwarded();
+        let next = || Some(forwarded.take(AllowedClasses::NONE)?.1);
+        core::iter::from_fn(next).take(max).collect()
     }
 
     /// Waits for a forwarded request, if `takes_requests`, or until a snapshot is wanted. May be cancelled.
