@@ -267,6 +267,16 @@ mod tests {
         }
     }
 
+    /// A group without members.
+    const fn group_on(mlid: Lid, parameters: GroupParameters) -> MulticastGroup {
+        MulticastGroup {
+            mlid,
+            parameters,
+            well_known: false,
+            members: BTreeMap::new(),
+        }
+    }
+
     proptest! {
         /// Adds and removes groups with few MLIDs, whose number changes as switches join and leave. Free MLIDs are used before any is
         /// shared, only groups of equal partition and SL share, the least shared usable MLID is chosen, no group is rejected that
@@ -315,9 +325,7 @@ mod tests {
                 prop_assert!(exhaustion.is_none() || in_use.len() == usize::from(count));
                 prop_assert!(mlids.take_exhaustion().is_none());
                 if let Some(mlid) = allocated {
-                    let members = BTreeMap::new();
-                    let well_known = false;
-                    groups.insert(gid, MulticastGroup { mlid, parameters, well_known, members });
+                    groups.insert(gid, group_on(mlid, parameters));
                 }
             }
         }
@@ -338,16 +346,7 @@ mod tests {
             let mlid = mlids
                 .allocate(mgid_of(n), &parameters, None, &groups)
                 .unwrap();
-            let (members, well_known) = (BTreeMap::new(), false);
-            groups.insert(
-                mgid_of(n),
-                MulticastGroup {
-                    mlid,
-                    parameters,
-                    well_known,
-                    members,
-                },
-            );
+            groups.insert(mgid_of(n), group_on(mlid, parameters));
         }
         mlids.set_consolidate(true);
         mlids.set_count(1);
@@ -366,17 +365,7 @@ mod tests {
         for n in 0..30 {
             let parameters = parameters(if n < 25 { 0x8001 } else { 0x8002 }, 0);
             if let Some(mlid) = mlids.allocate(mgid_of(n), &parameters, None, &groups) {
-                let members = BTreeMap::new();
-                let well_known = true;
-                groups.insert(
-                    mgid_of(n),
-                    MulticastGroup {
-                        mlid,
-                        parameters,
-                        well_known,
-                        members,
-                    },
-                );
+                groups.insert(mgid_of(n), group_on(mlid, parameters));
             }
             reported.extend(mlids.take_exhaustion().map(|s| (n, s)));
         }
