@@ -1,6 +1,6 @@
 //! libc's own definitions of the functions that this library replaces, and `errno`.
 //!
-//! Each definition is looked up once by `dlsym(RTLD_NEXT)`.
+//! [`Next`] looks up each definition once, by `dlsym(RTLD_NEXT)`.
 #![allow(unsafe_code, reason = "dlsym and errno are C")]
 
 use std::ffi::{CStr, c_int, c_void};

@@ -237,9 +237,11 @@ impl LftUpdate {
         self.drained_at
     }
 
-    /// Leaves the remaining stages unwritten, because `port` rejected a write that they depend on. The installed tables neither loop nor
-    /// deadlock; MFTs are written, links are armed, and the next sweep computes routes from them. If the update has only dropped routes of the routing in
-    /// force, returns the tables before the drain, which have to be written back.
+    /// Leaves the remaining stages unwritten, because `port` rejected a write that they depend on. The installed LFTs neither loop nor
+    /// deadlock; the next sweep computes routes from them. If the update has only dropped routes of the routing in force, returns the tables
+    /// before the drain, which have to be written back.
+    ///
+    /// [`on_aborted`](crate::routing_state::RoutingState::on_aborted) determines whether MFTs can be written meanwhile.
     pub(crate) fn abort(
         &mut self,
         ctx: &mut Ctx<'_>,
