@@ -98,8 +98,8 @@ pub fn event(event: &Event, role: SmState) {
             handed_to: Some(to),
             ..
         } => {
-            let (port, peer) = fields_of(to);
-            info!(to = %to.what, port, peer, "mastership handed over")
+            let (port, linked_to) = fields_of(to);
+            info!(to = %to.what, port, linked_to, "mastership handed over")
         }
         Event::Stopped {
             was_master: true, ..
@@ -183,22 +183,22 @@ pub fn fields_of<T>(about: &AboutSm<T>) -> (Option<PortField>, Option<PortField>
 type PortField = DisplayValue<PortName>;
 
 fn election_notice(about: &AboutSm<ElectionNotice>) {
-    let (port, peer) = fields_of(about);
+    let (port, linked_to) = fields_of(about);
     let reason = about.what.to_string();
     match about.what {
         ElectionNotice::SmKeyMismatch(sm) => {
-            error!(%sm, port, peer, reason, "SM with another SM_Key ignored");
+            error!(%sm, port, linked_to, reason, "SM with another SM_Key ignored");
         }
         ElectionNotice::SmNotAllowed(sm, state) => {
-            error!(%sm, %state, port, peer, reason, "SM not on the allow-list ignored");
+            error!(%sm, %state, port, linked_to, reason, "SM not on the allow-list ignored");
         }
         ElectionNotice::LowerMasterRemains(sm) => {
-            error!(%sm, port, peer, reason, "lower-ranked master remains");
+            error!(%sm, port, linked_to, reason, "lower-ranked master remains");
         }
         ElectionNotice::ManagedSubnetRefused => error!(reason, "takeover refused"),
-        ElectionNotice::IgnoredSmGone(sm) => info!(%sm, port, peer, "ignored SM gone"),
-        ElectionNotice::SecondMaster(sm) => warn!(%sm, port, peer, "second master found"),
-        ElectionNotice::MasterResponds(sm) => info!(%sm, port, peer, "master responds again"),
+        ElectionNotice::IgnoredSmGone(sm) => info!(%sm, port, linked_to, "ignored SM gone"),
+        ElectionNotice::SecondMaster(sm) => warn!(%sm, port, linked_to, "second master found"),
+        ElectionNotice::MasterResponds(sm) => info!(%sm, port, linked_to, "master responds again"),
         ElectionNotice::MasterPollMissed {
             master,
             limit,
@@ -206,7 +206,7 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
         } => {
             let every = interval.as_secs_f64();
             let takeover = format!("after {limit} unanswered polls, one every {every} s");
-            warn!(sm = %master, port, peer, unanswered_polls = 1, takeover, "master did not respond");
+            warn!(sm = %master, port, linked_to, unanswered_polls = 1, takeover, "master did not respond");
         }
         ElectionNotice::HandoverNotTaken(_)
         | ElectionNotice::SuccessorNotReady(_)

@@ -337,6 +337,7 @@ fn sm_with_another_sm_key_raises_an_alarm() {
     }
     let log = ferrosm.0.stderr();
     assert_eq!(count("SM with another SM_Key ignored"), 1, "{log}");
+    assert_eq!(count(" linked_to=\""), 1, "{log}");
     assert_eq!(count("role changed"), 1, "{log}");
     // ferrosm re-reads devices that report a change, and does not rewrite what the other SM left unchanged.
     let written = count("sweep complete") - count("lft_blocks_written=0 ");
