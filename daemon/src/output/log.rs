@@ -199,13 +199,8 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
         ElectionNotice::IgnoredSmGone(sm) => info!(%sm, port, linked_to, "ignored SM gone"),
         ElectionNotice::SecondMaster(sm) => warn!(%sm, port, linked_to, "second master found"),
         ElectionNotice::MasterResponds(sm) => info!(%sm, port, linked_to, "master responds again"),
-        ElectionNotice::MasterPollMissed {
-            master,
-            limit,
-            interval,
-        } => {
-            let every = interval.as_secs_f64();
-            let takeover = format!("after {limit} unanswered polls, one every {every} s");
+        ElectionNotice::MasterPollMissed { master, limit } => {
+            let takeover = limit.to_string();
             warn!(sm = %master, port, linked_to, unanswered_polls = 1, takeover, "master did not respond");
         }
         ElectionNotice::HandoverNotTaken(_)

@@ -302,6 +302,33 @@ impl fmt::Display for HandoverReason {
     }
 }
 
+/// The unanswered polls of a master after which a standby starts discovery and takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PollLimit {
+    /// Number of consecutive polls.
+    pub polls: u8,
+    /// The number of paths to the master determines `polls`: it exceeds the configured number of polls.
+    pub is_one_per_path: bool,
+    /// Interval of polls.
+    pub interval: Duration,
+}
+
+impl fmt::Display for PollLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths = if self.is_one_per_path {
+            " (one over each path)"
+        } else {
+            ""
+        };
+        let interval = self.interval.as_secs_f64();
+        write!(
+            f,
+            "after {} unanswered polls{paths}, one every {interval} s",
+            self.polls
+        )
+    }
+}
+
 /// A message to the operator. `Display` is a field of the log message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElectionNotice {
@@ -323,10 +350,8 @@ pub enum ElectionNotice {
     MasterPollMissed {
         /// The master.
         master: PortGuid,
-        /// Consecutive polls without a response after which this SM starts discovery and takes over.
-        limit: u8,
-        /// Interval of polls.
-        interval: Duration,
+        /// When this SM takes over.
+        limit: PollLimit,
     },
     /// The polled master responds again.
     MasterResponds(PortGuid),
@@ -395,14 +420,9 @@ impl fmt::Display for ElectionNotice {
             Self::ManagedSubnetRefused => f.write_str(
                 "subnet configured by an SM that does not respond, takeover refused by sm.refuse-managed-subnet",
             ),
-            Self::MasterPollMissed {
-                master,
-                limit,
-                interval,
-            } => write!(
+            Self::MasterPollMissed { master, limit } => write!(
                 f,
-                "master {master} did not respond to 1 poll; takeover after {limit} unanswered polls, one every {} s",
-                interval.as_secs_f64()
+                "master {master} did not respond to 1 poll; takeover {limit}"
             ),
             Self::MasterResponds(g) => write!(f, "master {g} responds again"),
             Self::SuccessorNotReady(g) => {

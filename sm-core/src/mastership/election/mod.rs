@@ -61,7 +61,8 @@ use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
 pub use io::{
-    AfterHandover, Decision, ElectionInput, ElectionNotice, HandoverReason, RoleChangeReason,
+    AfterHandover, Decision, ElectionInput, ElectionNotice, HandoverReason, PollLimit,
+    RoleChangeReason,
 };
 pub use other_sm::{OtherSm, SmRank};
 pub use settings::ElectionSettings;

@@ -40,7 +40,7 @@ pub struct ElectionSettings {
 
 impl ElectionSettings {
     /// Limit of paths to a polled SM that are tried before it counts as dead.
-    pub const MAX_PATHS: u8 = 4;
+    pub const MAX_PATHS: u8 = 3;
 
     /// Poll interval for an SM.
     pub(super) fn interval_for(&self, guid: PortGuid) -> Duration {

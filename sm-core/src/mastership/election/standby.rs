@@ -3,7 +3,7 @@
 
 use ferrosm_mad::ids::PortGuid;
 
-use super::{Decision, Election, ElectionNotice, OtherSm, RoleChangeReason, State};
+use super::{Decision, Election, ElectionNotice, OtherSm, PollLimit, RoleChangeReason, State};
 
 /// The polled SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,13 +101,14 @@ impl Election {
             let reason = RoleChangeReason::MasterSilent(polled.guid);
             self.restart_discovery(reason, out);
         } else if polled.missed == 1 {
-            let (master, limit) = (polled.guid, allowed);
-            let interval = self.settings.interval_for(master);
-            out.push(Decision::Notice(ElectionNotice::MasterPollMissed {
-                master,
-                limit,
-                interval,
-            }));
+            let master = polled.guid;
+            let limit = PollLimit {
+                polls: allowed,
+                is_one_per_path: allowed > self.settings.missed_polls_for(master, 1),
+                interval: self.settings.interval_for(master),
+            };
+            let notice = ElectionNotice::MasterPollMissed { master, limit };
+            out.push(Decision::Notice(notice));
         }
     }
 }

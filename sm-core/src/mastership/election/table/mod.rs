@@ -13,7 +13,7 @@ use ferrosm_mad::time::Instant;
 
 use super::{
     AfterHandover, Decision, Election, ElectionInput, ElectionNotice, ElectionSettings,
-    HandoverReason, InactiveReason, MasterState, OtherSm, RoleChangeReason, State,
+    HandoverReason, InactiveReason, MasterState, OtherSm, PollLimit, RoleChangeReason, State,
 };
 use rows::rows;
 
@@ -228,15 +228,21 @@ fn cell(before: &str, e: &Election, outputs: &[Decision]) -> String {
     }
 }
 
+fn missed_poll(limit: PollLimit) -> Decision {
+    let master = OTHER;
+    Decision::Notice(ElectionNotice::MasterPollMissed { master, limit })
+}
+
 /// The first missed poll of the master is reported, further ones are not; and the next response.
 #[test]
 fn first_missed_poll_and_next_response_are_reported() {
     let settings = ElectionSettings::default();
-    let missed = ElectionNotice::MasterPollMissed {
-        master: OTHER,
-        limit: settings.missed_polls,
+    let limit = PollLimit {
+        polls: settings.missed_polls,
+        is_one_per_path: false,
         interval: settings.poll_interval,
     };
+    let missed = missed_poll(limit);
     let mut e = Election::new(ME, settings);
     let master = other(HIGHER, SmState::Master);
     let _ = e.step(Instant::START, scanned(&[master]));
@@ -248,7 +254,7 @@ fn first_missed_poll_and_next_response_are_reported() {
     let respond = |e: &mut Election| e.step(Instant::START, ElectionInput::SmInfoReceived(master));
     assert_eq!(respond(&mut e), []);
     for _ in 0..2 {
-        assert!(miss(&mut e).contains(&Decision::Notice(missed)));
+        assert!(miss(&mut e).contains(&missed));
         for _ in 0..3 {
             let notices = miss(&mut e);
             let mut notices = notices.iter();
@@ -262,6 +268,32 @@ fn first_missed_poll_and_next_response_are_reported() {
         let _ = miss(&mut e);
     }
     assert!(miss(&mut e).contains(&Decision::Sweep));
+}
+
+/// A standby that may miss two polls takes over after three if three paths lead to the master, and reports why.
+#[test]
+fn standby_polls_over_each_path_before_takeover() {
+    let settings = ElectionSettings {
+        missed_polls: 2,
+        ..ElectionSettings::default()
+    };
+    let limit = PollLimit {
+        polls: 3,
+        is_one_per_path: true,
+        interval: settings.poll_interval,
+    };
+    let text = "after 3 unanswered polls (one over each path), one every 10 s";
+    assert_eq!(limit.to_string(), text);
+    let mut e = Election::new(ME, settings);
+    let _ = e.step(Instant::START, scanned(&[other(HIGHER, SmState::Master)]));
+    let mut miss = || {
+        let (guid, paths) = (OTHER, 3);
+        let input = ElectionInput::PollUnanswered { guid, paths };
+        e.step(Instant::START, input)
+    };
+    assert!(miss().contains(&missed_poll(limit)));
+    assert!(!miss().contains(&Decision::Sweep));
+    assert!(miss().contains(&Decision::Sweep));
 }
 
 #[test]
