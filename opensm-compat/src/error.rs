@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// An error in the text of an input file.
+/// An error in the text of an input file, or a warning.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{message}", position.map_or_else(String::new, |(line, column)| format!("{line}:{column}: ")))]
 pub struct InputError {
@@ -13,6 +13,27 @@ pub struct InputError {
     pub position: Option<(usize, usize)>,
     /// What is wrong, and what is expected.
     pub message: String,
+    /// A probable mistake that is accepted: the file is valid without errors.
+    pub is_warning: bool,
+}
+
+impl InputError {
+    /// An error of the whole file.
+    pub(crate) fn in_file(message: impl Into<String>) -> Self {
+        Self {
+            position: None,
+            message: message.into(),
+            is_warning: false,
+        }
+    }
+
+    /// An error at a line and column.
+    pub(crate) fn at(line: usize, column: usize, message: impl Into<String>) -> Self {
+        Self {
+            position: Some((line, column)),
+            ..Self::in_file(message)
+        }
+    }
 }
 
 /// An unusable input file.
@@ -58,17 +79,13 @@ impl InputFileError {
     /// The error without the path.
     #[must_use]
     pub fn into_input_error(self) -> InputError {
-        let without_position = |message| InputError {
-            position: None,
-            message,
-        };
         match self {
             Self::Unreadable { source, .. } => {
-                without_position(format!("cannot read file: {source}"))
+                InputError::in_file(format!("cannot read file: {source}"))
             }
             Self::Invalid { source, .. } => source,
             Self::RequiresLftsFile { key, .. } => {
-                without_position(format!("{key} requires lfts_file"))
+                InputError::in_file(format!("{key} requires lfts_file"))
             }
         }
     }

@@ -19,7 +19,7 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
             let mut warnings: Vec<String> = resolved
                 .iter()
                 .flat_map(|(_, settings)| &settings.warnings)
-                .map(|warning| format!("warning: {warning}\n"))
+                .map(|warning| format!("{warning}\n"))
                 .collect();
             warnings.dedup();
             let count = match warnings.len() {

@@ -122,7 +122,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         on_serving: serves,
         is_all,
     } = process;
-    log_warnings(&settings.warnings);
+    log_messages(&settings.warnings);
     let (writer, mut restored, may_be_incomplete) = match state {
         Some(mut dir) => {
             let restored = dir.restored();
@@ -409,11 +409,7 @@ impl Shell for ServiceShell {
                 return Reload::Rejected;
             }
             Err(errors) => {
-                for e in errors.errors() {
-                    let (line, column) = e.at.unzip();
-                    let file = e.file.as_deref().unwrap_or(&path);
-                    error!(file = %file.display(), line, column, reason = e.message, "configuration error");
-                }
+                log_messages(errors.errors());
                 error!(
                     file = %path.display(),
                     effect = "the previous configuration stays in force",
@@ -487,7 +483,7 @@ impl ServiceShell {
             info!("QoS policy or prefix routes changed");
             self.paths = paths;
         }
-        log_warnings(&settings.warnings);
+        log_messages(&settings.warnings);
         let is_unchanged = changes.live.is_empty() && changes.restart.is_empty();
         if is_unchanged && !hints_changed && !partitions_changed && !paths_changed {
             info!("configuration unchanged");
@@ -580,18 +576,17 @@ fn reason_for_engine(report: &SweepReport) -> String {
         .unwrap_or_else(|| "the first engine of routing.engines works".to_owned())
 }
 
-/// Logs the warnings of OpenSM input files.
-fn log_warnings(warnings: &[ConfigError]) {
-    for warning in warnings {
-        let (line, column) = warning.at.unzip();
-        let file = warning.file.as_ref().map(|file| file.display().to_string());
-        warn!(
-            file,
-            line,
-            column,
-            reason = warning.message,
-            "configuration warning"
-        );
+/// Logs errors and warnings of the configuration and its input files.
+fn log_messages(messages: &[ConfigError]) {
+    for found in messages {
+        let (line, column) = found.at.unzip();
+        let file = found.file.as_ref().map(|file| file.display().to_string());
+        let reason = &found.message;
+        if found.is_warning {
+            warn!(file, line, column, reason, "configuration warning");
+        } else {
+            error!(file, line, column, reason, "configuration error");
+        }
     }
 }
 

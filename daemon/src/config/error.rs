@@ -1,4 +1,4 @@
-//! Configuration errors, collected, each with its position.
+//! Configuration errors and warnings, collected, each with its position.
 
 use core::fmt;
 use core::ops::Range;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ferrosm_opensm_compat::{InputError, InputFileError};
 
-/// One error.
+/// An error or a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// The file; `None` for the command line.
@@ -15,9 +15,11 @@ pub struct ConfigError {
     pub at: Option<(usize, usize)>,
     /// The error, with the allowed values.
     pub message: String,
+    /// A probable mistake that is accepted.
+    pub is_warning: bool,
 }
 
-/// All errors of a configuration.
+/// All errors of a configuration, and its warnings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
     errors: Vec<ConfigError>,
@@ -37,9 +39,20 @@ impl ConfigErrors {
         Self { errors: Vec::new() }
     }
 
-    /// Whether there are no errors.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.errors.is_empty()
+    /// Whether there are errors, not only warnings.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.errors.iter().any(|e| !e.is_warning)
+    }
+
+    /// The same messages as warnings.
+    pub(super) fn into_warnings(mut self) -> Self {
+        self.errors.iter_mut().for_each(|e| e.is_warning = true);
+        self
+    }
+
+    /// The messages.
+    pub(super) fn into_vec(self) -> Vec<ConfigError> {
+        self.errors
     }
 
     /// Adds an error of a file.
@@ -48,12 +61,14 @@ impl ConfigErrors {
             file: Some(file.to_owned()),
             at,
             message,
+            is_warning: false,
         });
     }
 
-    /// Adds an error.
-    pub(crate) fn push(&mut self, error: ConfigError) {
-        self.errors.push(error);
+    /// These messages, followed by others.
+    pub(super) fn with(mut self, further: Vec<ConfigError>) -> Self {
+        self.errors.extend(further);
+        self
     }
 
     /// Adds the key that names the file to errors of whole input files.
@@ -66,9 +81,8 @@ impl ConfigErrors {
     }
 
     /// These errors, followed by others.
-    pub(crate) fn and(mut self, further: Self) -> Self {
-        self.errors.extend(further.errors);
-        self
+    pub(crate) fn and(self, further: Self) -> Self {
+        self.with(further.errors)
     }
 
     /// Errors at byte ranges of a text, sorted by position.
@@ -81,6 +95,7 @@ impl ConfigErrors {
             file: path.map(Path::to_owned),
             at: span.map(|s| line_column(text, s.start)),
             message,
+            is_warning: false,
         });
         let errors = errors.collect();
         Self { errors }.sorted()
@@ -102,7 +117,7 @@ impl ConfigErrors {
         self
     }
 
-    /// The errors, sorted by position within each file.
+    /// The errors and warnings, sorted by position within each file.
     #[must_use]
     pub fn errors(&self) -> &[ConfigError] {
         &self.errors
@@ -123,6 +138,9 @@ impl fmt::Display for ConfigErrors {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_warning {
+            f.write_str("warning: ")?;
+        }
         match &self.file {
             Some(path) => write!(f, "{}", path.display())?,
             None => f.write_str("command line")?,
@@ -147,28 +165,26 @@ pub(super) fn line_column(text: &str, offset: usize) -> (usize, usize) {
 }
 
 impl ConfigError {
+    fn new(path: &Path, error: InputError) -> Self {
+        Self {
+            file: Some(path.to_owned()),
+            at: error.position,
+            message: error.message,
+            is_warning: error.is_warning,
+        }
+    }
+
     /// Converts errors of an input file.
     pub(super) fn in_file(path: &Path, errors: Vec<InputError>) -> Vec<Self> {
-        let errors = errors
-            .into_iter()
-            .map(|InputError { position, message }| Self {
-                file: Some(path.to_owned()),
-                at: position,
-                message,
-            });
+        let errors = errors.into_iter().map(|error| Self::new(path, error));
         errors.collect()
     }
 }
 
 impl From<InputFileError> for ConfigError {
     fn from(error: InputFileError) -> Self {
-        let file = Some(error.path().to_owned());
-        let InputError { position, message } = error.into_input_error();
-        Self {
-            file,
-            at: position,
-            message,
-        }
+        let path = error.path().to_owned();
+        Self::new(&path, error.into_input_error())
     }
 }
 

@@ -222,10 +222,10 @@ pub(super) fn check_combination(fabrics: &[(ConfigSource, Settings)]) -> Result<
             }
         }
     }
-    if errors.is_empty() {
-        Ok(())
-    } else {
+    if errors.has_errors() {
         Err(errors)
+    } else {
+        Ok(())
     }
 }
 

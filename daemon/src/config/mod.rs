@@ -73,11 +73,11 @@ pub fn resolve_all(
     if let Err(further) = fabrics::check_combination(&resolved) {
         errors = errors.and(further);
     }
-    if errors.is_empty() {
-        Ok(resolved)
-    } else {
-        Err(errors.sorted())
+    if !errors.has_errors() {
+        return Ok(resolved);
     }
+    let warnings = resolved.into_iter().map(|(_, settings)| settings.warnings);
+    Err(warnings.fold(errors, ConfigErrors::with).sorted())
 }
 
 /// The keys of one fabric of a configuration file, and the text, for the positions of errors.
@@ -108,7 +108,7 @@ impl ConfigSource {
     /// Parses a text; returns a source for each `[[fabric]]`, or one without a name.
     ///
     /// # Errors
-    /// All errors of the text. If keys are invalid, also those that [`Self::resolve`] finds in the others.
+    /// All errors of the text. If keys are invalid, also the errors and warnings that [`Self::resolve`] finds in the others.
     pub fn parse(path: &Path, text: &str) -> Result<Vec<Self>, ConfigErrors> {
         let parsed = parse::parse(path, text)?;
         let text: Arc<str> = text.into();
@@ -121,11 +121,14 @@ impl ConfigSource {
             raw: fabric.raw,
         });
         let sources: Vec<Self> = sources.collect();
-        if parsed.errors.is_empty() {
+        if !parsed.errors.has_errors() {
             return Ok(sources);
         }
-        let further = sources.iter().filter_map(|s| s.resolve(|_| {}).err());
-        Err(further.fold(parsed.errors, ConfigErrors::and).sorted())
+        let further = sources.iter().map(|source| match source.resolve(|_| {}) {
+            Ok(settings) => settings.warnings,
+            Err(errors) => errors.into_vec(),
+        });
+        Err(further.fold(parsed.errors, ConfigErrors::with).sorted())
     }
 
     /// Parses a text with one fabric.
@@ -186,7 +189,7 @@ impl ConfigSource {
     /// Applies flags, checks combinations of keys, and reads the OpenSM input files.
     ///
     /// # Errors
-    /// All errors, with the position of the key in the file, or the position in the input file.
+    /// All errors and warnings, with the position of the key in the file, or the position in the input file.
     pub fn resolve(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
         let mut raw = self.raw.clone();
         flags(&mut raw);
@@ -205,6 +208,7 @@ impl ConfigSource {
             Some(error::line_column(&self.text, span.start))
         };
         let partitions = partitions::read_partitions(&raw, self.path(), dir, entry_position);
+        let are_partitions_valid = partitions.is_ok() && self.invalid_sections.is_empty();
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
         let path_inputs = path_inputs::read_path_inputs(&raw, dir, list);
         let file_keys = print::entries(&raw);
@@ -221,19 +225,16 @@ impl ConfigSource {
                 .fold(ConfigErrors::none(), ConfigErrors::and)
                 .sorted()
         });
-        let (hints, mut hint_errors) = match hints {
+        let (hints, found) = match hints {
             Ok(hints) => (hints, ConfigErrors::none()),
             Err(files) => (Default::default(), files),
         };
-        let (partitions, warnings) = partitions.unwrap_or_else(|errors| {
-            errors.into_iter().for_each(|e| hint_errors.push(e));
-            Default::default()
-        });
-        let path_inputs = path_inputs.unwrap_or_else(|errors| {
-            errors.into_iter().for_each(|e| hint_errors.push(e));
-            Default::default()
-        });
-        hint_errors.name_keys(|file| {
+        let (partitions, of_partitions) = partitions.unwrap_or_else(|e| (Default::default(), e));
+        let (path_inputs, mut of_paths) = path_inputs.unwrap_or_else(|e| (Default::default(), e));
+        // Partitions that the QoS policy names may be missing because they are invalid.
+        of_paths.retain(|found| are_partitions_valid || !found.is_warning);
+        let mut found = found.with(of_partitions).with(of_paths);
+        found.name_keys(|file| {
             let names_file = |(_, value): &&(String, String)| {
                 let name = value.trim_matches('"');
                 !name.is_empty() && dir.join(name) == file
@@ -241,25 +242,26 @@ impl ConfigSource {
             let key = file_keys.iter().find(names_file);
             key.map(|(key, _)| key.as_str())
         });
-        match resolved {
-            Ok(mut settings) if hint_errors.is_empty() => {
-                settings.sm.hints = Arc::new(hints);
-                settings.sm.partitions = Arc::new(partitions);
-                settings.sm.qos = path_inputs.qos;
-                settings.sm.prefix_routes = path_inputs.prefix_routes;
-                let keys = &settings.raw.replication;
-                settings.replication =
-                    replication::settings(keys, settings.sm.subnet_prefix.0, dir);
-                settings.warnings = warnings;
-                for (key, message) in settings::ineffective_keys(&settings.raw) {
-                    let located = self.key_error(key, message);
-                    settings.warnings.extend_from_slice(located.errors());
-                }
-                settings.warnings.extend(path_inputs.warnings);
-                Ok(settings)
+        let mut settings = match resolved {
+            Ok(settings) => settings,
+            Err(keys) => return Err(keys.and(found)),
+        };
+        // An invalid key, which was removed, may give another one its effect.
+        if self.invalid_sections.is_empty() {
+            for (key, message) in settings::ineffective_keys(&settings.raw) {
+                found = found.and(self.key_error(key, message).into_warnings());
             }
-            Ok(_) => Err(hint_errors),
-            Err(keys) => Err(keys.and(hint_errors)),
         }
+        if found.has_errors() {
+            return Err(found);
+        }
+        settings.sm.hints = Arc::new(hints);
+        settings.sm.partitions = Arc::new(partitions);
+        settings.sm.qos = path_inputs.qos;
+        settings.sm.prefix_routes = path_inputs.prefix_routes;
+        let keys = &settings.raw.replication;
+        settings.replication = replication::settings(keys, settings.sm.subnet_prefix.0, dir);
+        settings.warnings = found.into_vec();
+        Ok(settings)
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn read_partitions(
             file: path.map(Path::to_owned),
             at,
             message,
+            is_warning: false,
         }]
     };
     let (list, warnings) = match (&file, &raw.partition[..]) {
@@ -58,11 +59,16 @@ pub(super) fn read_partitions(
     let partitions = Partitions::new(list, settings.enforce.into(), settings.allow_both_pkeys);
     match partitions {
         Ok(partitions) => Ok((partitions, warnings)),
-        Err(e) => Err(vec![ConfigError {
-            file: file.or_else(|| path.map(Path::to_owned)),
-            at: None,
-            message: e.to_string(),
-        }]),
+        Err(e) => {
+            let mut messages = warnings;
+            messages.push(ConfigError {
+                file: file.or_else(|| path.map(Path::to_owned)),
+                at: None,
+                message: e.to_string(),
+                is_warning: false,
+            });
+            Err(messages)
+        }
     }
 }
 
@@ -128,8 +134,7 @@ impl PartitionEntry {
         }
         let parsed = partitions_conf::parse(&text).map_err(messages)?;
         if !parsed.warnings.is_empty() {
-            let warnings = messages(parsed.warnings).into_iter();
-            return Err(warnings.map(|w| rejected_value(&w)).collect());
+            return Err(messages(parsed.warnings));
         }
         let mut partitions = parsed.partitions;
         match (partitions.pop(), partitions.is_empty()) {
@@ -150,7 +155,11 @@ fn rejected_value(warning: &str) -> String {
 }
 
 fn messages(list: Vec<InputError>) -> Vec<String> {
-    list.into_iter().map(|w| w.message).collect()
+    let message = |found: InputError| match found.is_warning {
+        true => rejected_value(&found.message),
+        false => found.message,
+    };
+    list.into_iter().map(message).collect()
 }
 
 #[cfg(test)]
@@ -200,7 +209,12 @@ mod tests {
         std::fs::write(dir.path().join("warned"), "a=1:ALL=f;\n").unwrap();
         let error = |text: &str| resolve(&dir, text).unwrap_err().to_string();
         let file_error = error("[partitions]\nfile = \"bad\"\n");
-        assert_eq!(file_error.lines().count(), 2, "{file_error}");
+        assert_eq!(file_error.lines().count(), 3, "{file_error}");
+        let warning = format!(
+            "warning: {}:2:1: no P_Key",
+            dir.path().join("bad").display()
+        );
+        assert!(file_error.contains(&warning), "{file_error}");
         assert!(
             file_error.contains("bad:1:5: invalid member `x`"),
             "{file_error}"

@@ -17,37 +17,35 @@ use super::raw::RawConfig;
 pub(super) struct PathInputs {
     pub(super) qos: Option<Arc<QosPolicy>>,
     pub(super) prefix_routes: Arc<[PrefixRoute]>,
-    /// Probable mistakes.
-    pub(super) warnings: Vec<ConfigError>,
 }
 
-/// Reads the files; names are relative to `dir`.
+/// Reads the files, and returns warnings about probable mistakes; names are relative to `dir`.
 pub(super) fn read_path_inputs(
     raw: &RawConfig,
     dir: &Path,
     partitions: &[Partition],
-) -> Result<PathInputs, Vec<ConfigError>> {
+) -> Result<(PathInputs, Vec<ConfigError>), Vec<ConfigError>> {
     let mut paths = PathInputs::default();
-    let mut errors = Vec::new();
+    let mut messages = Vec::new();
     let policy = |text: &str| qos_policy::parse(text, partitions);
     match file(&raw.qos.policy_file, dir, policy) {
         Ok(Some(parsed)) => {
             paths.qos = Some(Arc::new(parsed.policy));
             let path = dir.join(&raw.qos.policy_file);
-            paths.warnings = ConfigError::in_file(&path, parsed.warnings);
+            messages.extend(ConfigError::in_file(&path, parsed.warnings));
         }
         Ok(None) => {}
-        Err(further) => errors.extend(further),
+        Err(further) => messages.extend(further),
     }
     match file(&raw.routing.prefix_routes_file, dir, prefix_routes::parse) {
         Ok(Some(routes)) => paths.prefix_routes = routes.into(),
         Ok(None) => {}
-        Err(further) => errors.extend(further),
+        Err(further) => messages.extend(further),
     }
-    if errors.is_empty() {
-        Ok(paths)
+    if messages.iter().all(|message| message.is_warning) {
+        Ok((paths, messages))
     } else {
-        Err(errors)
+        Err(messages)
     }
 }
 

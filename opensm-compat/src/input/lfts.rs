@@ -44,11 +44,9 @@ pub fn parse(text: &str) -> Result<SwitchLfts, Vec<InputError>> {
     }
     parser.finish();
     if errors.is_empty() && parser.tables.is_empty() {
-        errors.push(InputError {
-            position: None,
-            message: "no forwarding table found: expected a file such as opensm-lfts.dump"
-                .to_owned(),
-        });
+        errors.push(InputError::in_file(
+            "no forwarding table found: expected a file such as opensm-lfts.dump",
+        ));
     }
     if errors.is_empty() {
         Ok((parser.tables, parser.owners))

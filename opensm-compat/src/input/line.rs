@@ -42,10 +42,7 @@ pub(super) fn parse_lines<'a, T>(
             Ok(v) => values.push(v),
             Err(e) if errors.len() < ERRORS_MAX => errors.push(e),
             Err(_) => {
-                errors.push(InputError {
-                    position: None,
-                    message: "further errors omitted".to_owned(),
-                });
+                errors.push(InputError::in_file("further errors omitted"));
                 break;
             }
         }
@@ -79,10 +76,7 @@ impl<'a> Line<'a> {
     /// An error at a byte offset of the line.
     pub(super) fn error(&self, at: usize, message: impl Into<String>) -> InputError {
         let before = self.text.get(..at).unwrap_or(self.text);
-        InputError {
-            position: Some((self.number, before.chars().count() + 1)),
-            message: message.into(),
-        }
+        InputError::at(self.number, before.chars().count() + 1, message)
     }
 
     /// An error at the end of the line.

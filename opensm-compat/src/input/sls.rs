@@ -146,10 +146,8 @@ fn each_line(
         }
     }
     if !has_data {
-        errors.push(InputError {
-            position: None,
-            message: format!("no data: expected a file such as {expected}"),
-        });
+        let message = format!("no data: expected a file such as {expected}");
+        errors.push(InputError::in_file(message));
     }
     if errors.is_empty() {
         Ok(())

@@ -232,12 +232,15 @@ impl<'a> Span<'a> {
     pub(super) fn error(&self, message: impl Into<String>) -> InputError {
         let before = &self.text_of_file[..self.start()];
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        let line = before.matches('\n').count() + 1;
+        InputError::at(line, before[line_start..].chars().count() + 1, message)
+    }
+
+    /// A warning at the beginning.
+    pub(super) fn warning(&self, message: impl Into<String>) -> InputError {
         InputError {
-            position: Some((
-                before.matches('\n').count() + 1,
-                before[line_start..].chars().count() + 1,
-            )),
-            message: message.into(),
+            is_warning: true,
+            ..self.error(message)
         }
     }
 }

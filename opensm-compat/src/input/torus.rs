@@ -57,11 +57,9 @@ pub fn parse(text: &str) -> Result<GuidTorus, Vec<InputError>> {
     };
     parse_lines(line::lines(text), |line| parser.parse_line(line))?;
     let Some((radix, wraps)) = parser.shape else {
-        return Err(vec![InputError {
-            position: None,
-            message: "missing dimensions: expected a line such as `torus 4 4 4` or `mesh 4 4 1`"
-                .to_owned(),
-        }]);
+        return Err(vec![InputError::in_file(
+            "missing dimensions: expected a line such as `torus 4 4 4` or `mesh 4 4 1`",
+        )]);
     };
     parser.next_seed();
     Ok(GuidTorus {

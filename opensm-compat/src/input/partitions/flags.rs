@@ -81,7 +81,7 @@ fn match_prefix<'a>(
     let text = word.text();
     let full = *candidates.iter().find(|full| full.starts_with(text))?;
     if full != text {
-        warnings.push(word.error(format!("`{text}` read as `{full}`")));
+        warnings.push(word.warning(format!("`{text}` read as `{full}`")));
     }
     Some(full)
 }
@@ -96,7 +96,7 @@ impl PartitionHeader {
     ) {
         let (name, value) = flag.name_and_value();
         if name.is_blank() {
-            warnings.push(flag.error("empty flag ignored"));
+            warnings.push(flag.warning("empty flag ignored"));
             return;
         }
         if name.text() == "indx0" {
@@ -116,11 +116,11 @@ impl PartitionHeader {
                     Some((membership, exact)) => {
                         if !exact {
                             let message = format!("`{}` read as `{membership}`", word.text());
-                            warnings.push(word.error(message));
+                            warnings.push(word.warning(message));
                         }
                         self.membership = membership;
                     }
-                    None => warnings.push(name.error(format!(
+                    None => warnings.push(name.warning(format!(
                         "invalid defmember ignored (expected full, limited or both): the default is `{}`",
                         self.membership
                     ))),
@@ -128,7 +128,7 @@ impl PartitionHeader {
             }
             None => {
                 let message = format!("unknown partition flag `{}` ignored", name.text());
-                warnings.push(name.error(message));
+                warnings.push(name.warning(message));
             }
         }
     }

@@ -36,16 +36,13 @@ pub struct PartitionsConf {
 /// Parses the text.
 ///
 /// # Errors
-/// All errors of the file.
+/// All errors and warnings of the file.
 pub fn parse(text: &str) -> Result<PartitionsConf, Vec<InputError>> {
     let mut parser = PartitionsParser::default();
     for (number, line) in (1..).zip(text.lines()) {
         if line.len() > LINE_MAX {
             let message = format!("the line is longer than {LINE_MAX} bytes");
-            parser.errors.push(InputError {
-                position: Some((number, 1)),
-                message,
-            });
+            parser.errors.push(InputError::at(number, 1, message));
         }
     }
     let text = SourceText::new(text);
@@ -74,10 +71,9 @@ struct PartitionsParser {
 impl PartitionsParser {
     fn finish(mut self) -> Result<PartitionsConf, Vec<InputError>> {
         if self.partitions.is_empty() && self.errors.is_empty() {
-            self.errors.push(InputError {
-                position: None,
-                message: "no partition defined: define one, or use no partitions file, which gives the default partition only".to_owned(),
-            });
+            self.errors.push(InputError::in_file(
+                "no partition defined: define one, or use no partitions file, which gives the default partition only",
+            ));
         }
         if self.errors.is_empty() {
             return Ok(PartitionsConf {
@@ -87,11 +83,10 @@ impl PartitionsParser {
         }
         if self.errors.len() > ERRORS_MAX {
             self.errors.truncate(ERRORS_MAX);
-            self.errors.push(InputError {
-                position: None,
-                message: "further errors omitted".to_owned(),
-            });
+            self.errors
+                .push(InputError::in_file("further errors omitted"));
         }
+        self.errors.append(&mut self.warnings);
         Err(self.errors)
     }
 
@@ -220,7 +215,7 @@ impl PartitionsParser {
                 let message = format!(
                     "`{name}` has the P_Key of `{first}`: both are one partition named `{first}`"
                 );
-                self.warnings.push(at.error(message));
+                self.warnings.push(at.warning(message));
             }
             return Some(index);
         }
@@ -232,12 +227,13 @@ impl PartitionsParser {
                 let message = format!(
                     "no P_Key: {number:#06x} is assigned. It changes if partitions are added or removed before this one: add a P_Key"
                 );
-                self.warnings.push(at.error(message));
+                self.warnings.push(at.warning(message));
                 self.assigned.push(number);
                 number
             }
         };
-        let other = self.partitions.iter().find(|p| p.name == name);
+        let mut partitions = self.partitions.iter();
+        let other = partitions.find(|p| !name.is_empty() && p.name == name);
         let other_number = other.map(|p| p.number).or_else(|| {
             let is_default = name == "Default" && number != DEFAULT_PARTITION;
             is_default.then_some(DEFAULT_PARTITION)
@@ -246,7 +242,7 @@ impl PartitionsParser {
             let message = format!(
                 "`{name}` is also the name of partition {other:#06x}: these are two partitions"
             );
-            self.warnings.push(at.error(message));
+            self.warnings.push(at.warning(message));
         }
         self.partitions.push(Partition {
             name: if name.is_empty() {
@@ -315,7 +311,7 @@ impl PartitionsParser {
             Some((membership, exact)) => {
                 if !exact {
                     let message = format!("`{}` read as `{membership}`", value.text());
-                    self.warnings.push(value.error(message));
+                    self.warnings.push(value.warning(message));
                 }
                 membership
             }
@@ -330,7 +326,7 @@ impl PartitionsParser {
                         let message = format!(
                             "invalid membership `{text}` (expected full, limited or both): read as `limited`"
                         );
-                        self.warnings.push(value.error(message));
+                        self.warnings.push(value.warning(message));
                     }
                 }
                 Membership::Limited
@@ -352,7 +348,7 @@ impl PartitionsParser {
         if let Some((full, selector)) = KEYWORDS.iter().find(|(full, _)| full.starts_with(text)) {
             if *full != text {
                 self.warnings
-                    .push(word.error(format!("`{text}` read as `{full}`")));
+                    .push(word.warning(format!("`{text}` read as `{full}`")));
             }
             return Some(*selector);
         }
@@ -395,7 +391,7 @@ impl PartitionsParser {
             if !group_flags.apply(flag, &mut scopes, &mut self.warnings, &mut self.errors) {
                 let (name, _) = flag.name_and_value();
                 let message = format!("unknown group flag `{}` ignored", name.text());
-                self.warnings.push(name.error(message));
+                self.warnings.push(name.warning(message));
             }
         }
         group_flags.scopes.extend(scopes);

@@ -276,6 +276,20 @@ fn errors_are_reported_with_positions() {
     assert!(errors(&long)[0].starts_with("1:1: the line is longer"));
 }
 
+/// Warnings follow the errors. A partition with an invalid header has no name that others could share.
+#[test]
+fn warnings_are_reported_next_to_errors() {
+    let text = "a=1,colour=3:ALL;\nb=y:ALL;\n0x5:A;";
+    let found = parse(text).unwrap_err();
+    let positions: Vec<_> = found.iter().map(|e| (e.is_warning, e.position)).collect();
+    let expected = [(false, (2, 3)), (true, (1, 5)), (true, (3, 5))];
+    assert_eq!(
+        positions,
+        expected.map(|(w, at)| (w, Some(at))),
+        "{found:?}"
+    );
+}
+
 /// An error does not hide later ones, of the same partition or the next.
 #[test]
 fn errors_after_a_missing_separator_or_header_are_reported() {

@@ -111,7 +111,7 @@ fn apply_to_group(
                     None if name == "Default" => DEFAULT_PARTITION,
                     None => {
                         let message = format!("unknown partition `{name}` ignored");
-                        warnings.push(item.error(message));
+                        warnings.push(item.warning(message));
                         continue;
                     }
                 };

@@ -147,7 +147,7 @@ pub struct QosPolicyConf {
 /// Parses the text; port groups may refer to `partitions`.
 ///
 /// # Errors
-/// All errors of the file.
+/// All errors and warnings of the file.
 pub fn parse(text: &str, partitions: &[Partition]) -> Result<QosPolicyConf, Vec<InputError>> {
     let text = SourceText::with_quotes(text);
     let mut parser = QosPolicyParser {
@@ -252,7 +252,7 @@ impl<'a> QosPolicyParser<'a> {
                 "`{}` ignored, as by OpenSM: the routing determines VLs, and tables of this file are not written",
                 section.keyword
             );
-            self.warnings.push(line.error(message));
+            self.warnings.push(line.warning(message));
         }
     }
 
@@ -284,7 +284,7 @@ impl<'a> QosPolicyParser<'a> {
             Some(Item::Group(group)) => {
                 if self.name_table().group(&group.name).is_some() {
                     let message = format!("duplicate port-group `{}` ignored", group.name);
-                    self.warnings.push(line.error(message));
+                    self.warnings.push(line.warning(message));
                 }
                 self.groups.push(Arc::new(group));
             }
@@ -306,7 +306,7 @@ impl<'a> QosPolicyParser<'a> {
         }
         if self.name_table().level(&draft.level.name).is_some() {
             let message = format!("duplicate qos-level `{}` ignored", draft.level.name);
-            self.warnings.push(line.error(message));
+            self.warnings.push(line.warning(message));
         }
         self.levels.push(Arc::new(draft.level));
     }
@@ -366,7 +366,7 @@ impl<'a> QosPolicyParser<'a> {
             Ok(Ulp::Default(level)) => {
                 if self.default.is_some() {
                     let message = "duplicate `default`: the last one applies";
-                    self.warnings.push(line.error(message));
+                    self.warnings.push(line.warning(message));
                 }
                 self.default = Some((level, line.clone()));
             }
@@ -399,7 +399,7 @@ impl<'a> QosPolicyParser<'a> {
             (Some(level), short) => {
                 if let Some((_, at)) = short {
                     let message = "overridden by qos-level DEFAULT";
-                    self.warnings.push(at.error(message));
+                    self.warnings.push(at.warning(message));
                 }
                 Some(level)
             }
@@ -407,12 +407,9 @@ impl<'a> QosPolicyParser<'a> {
             (None, None) => None,
         };
         if default.is_none() && self.errors.is_empty() {
-            let message =
-                "no default level: add a qos-level named DEFAULT, or `default : SL` in qos-ulps";
-            self.errors.push(InputError {
-                position: None,
-                message: message.to_owned(),
-            });
+            self.errors.push(InputError::in_file(
+                "no default level: add a qos-level named DEFAULT, or `default : SL` in qos-ulps",
+            ));
         }
         if let Some(default) = default
             && self.errors.is_empty()
@@ -425,11 +422,10 @@ impl<'a> QosPolicyParser<'a> {
         self.errors.sort_by_key(|w| w.position);
         if self.errors.len() > ERRORS_MAX {
             self.errors.truncate(ERRORS_MAX);
-            self.errors.push(InputError {
-                position: None,
-                message: "further errors omitted".to_owned(),
-            });
+            self.errors
+                .push(InputError::in_file("further errors omitted"));
         }
+        self.errors.append(&mut self.warnings);
         Err(self.errors)
     }
 }
