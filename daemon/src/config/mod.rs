@@ -203,8 +203,10 @@ impl ConfigSource {
         let dir = dir.unwrap_or_else(|| Path::new(""));
         let entry_position = |n: usize| {
             // Invalid entries were removed, so the number in the text may be another.
-            let name = &self.raw.partition.get(n)?.name;
-            let span = parse::partition_span(&self.text, self.fabric(), name)?;
+            let entries = &self.raw.partition;
+            let name = &entries.get(n)?.name;
+            let skipped = entries[..n].iter().filter(|e| e.name == *name).count();
+            let span = parse::partition_span(&self.text, self.fabric(), (name, skipped))?;
             Some(error::line_column(&self.text, span.start))
         };
         let partitions = partitions::read_partitions(&raw, self.path(), dir, entry_position);

@@ -147,8 +147,12 @@ fn line_at(text: &str, offset: usize) -> &str {
     text.get(start..end).unwrap_or_default()
 }
 
-/// Position of the first `[[partition]]` of a fabric with this name in a valid text.
-pub(super) fn partition_span(text: &str, fabric: Option<&str>, name: &str) -> Option<Range<usize>> {
+/// Position of a `[[partition]]` of a fabric with this name in a valid text, after `skipped` others of the same name.
+pub(super) fn partition_span(
+    text: &str,
+    fabric: Option<&str>,
+    (name, skipped): (&str, usize),
+) -> Option<Range<usize>> {
     let mut common = DeTable::parse(text).ok()?.into_inner();
     let fabrics = fabrics::take_fabrics(&mut common, &mut Vec::new());
     let own = fabrics.iter().find(|(name, _)| Some(&**name) == fabric);
@@ -160,8 +164,8 @@ pub(super) fn partition_span(text: &str, fabric: Option<&str>, name: &str) -> Op
         let found = table.and_then(|table| table.get("name")?.get_ref().as_str());
         found == Some(name)
     };
-    let entry = entries.get_ref().as_array()?.iter().find(has_name)?;
-    Some(entry.span())
+    let mut named = entries.get_ref().as_array()?.iter().filter(has_name);
+    Some(named.nth(skipped)?.span())
 }
 
 /// Invalid keys of a text.

@@ -53,7 +53,14 @@ pub(super) fn read_partitions(
             if !errors.is_empty() {
                 return Err(errors);
             }
-            (list, Vec::new())
+            let shared_names = shared_names(&list).into_iter();
+            let warnings = shared_names
+                .flat_map(|(i, message)| config_error(entry_position(i), message))
+                .map(|warning| ConfigError {
+                    is_warning: true,
+                    ..warning
+                });
+            (list, warnings.collect())
         }
     };
     let partitions = Partitions::new(list, settings.enforce.into(), settings.allow_both_pkeys);
@@ -70,6 +77,16 @@ pub(super) fn read_partitions(
             Err(messages)
         }
     }
+}
+
+/// Indices of partitions with the name of an earlier one, and the warnings.
+fn shared_names(list: &[Partition]) -> Vec<(usize, String)> {
+    let warning = |(i, partition): (usize, &Partition)| {
+        let name = &partition.name;
+        let other = list[..i].iter().find(|other| other.name == *name)?;
+        Some((i, partitions_conf::shared_name(name, other.number)))
+    };
+    list.iter().enumerate().filter_map(warning).collect()
 }
 
 fn from_file(file: &Path) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<ConfigError>> {
@@ -264,6 +281,16 @@ mod tests {
         let twice =
             "[[partition]]\nname = \"a\"\npkey = 1\n[[partition]]\nname = \"b\"\npkey = 0x8001\n";
         assert!(error(twice).contains("same P_Key 0x0001"));
+        let twice =
+            "[[partition]]\nname = \"a\"\npkey = 1\n[[partition]]\nname = \"a\"\npkey = 2\n";
+        let shared = resolve(&dir, twice).unwrap();
+        let file = dir.path().join("f.toml");
+        let warning = format!(
+            "warning: {}:4:1: `a` is also the name of partition 0x0001: these are two partitions",
+            file.display()
+        );
+        let warnings: Vec<String> = shared.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, [warning]);
         let warned = resolve(&dir, "[partitions]\nfile = \"warned\"\n").unwrap();
         assert_eq!(warned.warnings.len(), 1);
         assert_eq!(warned.warnings[0].at, Some((1, 9)));

@@ -57,6 +57,12 @@ pub fn parse(text: &str) -> Result<PartitionsConf, Vec<InputError>> {
     parser.finish()
 }
 
+/// The warning about a partition that has the name of partition `other`.
+#[must_use]
+pub fn shared_name(name: &str, other: u16) -> String {
+    format!("`{name}` is also the name of partition {other:#06x}: these are two partitions")
+}
+
 #[derive(Debug, Default)]
 struct PartitionsParser {
     partitions: Vec<Partition>,
@@ -239,10 +245,7 @@ impl PartitionsParser {
             is_default.then_some(DEFAULT_PARTITION)
         });
         if let Some(other) = other_number {
-            let message = format!(
-                "`{name}` is also the name of partition {other:#06x}: these are two partitions"
-            );
-            self.warnings.push(at.warning(message));
+            self.warnings.push(at.warning(shared_name(name, other)));
         }
         self.partitions.push(Partition {
             name: if name.is_empty() {

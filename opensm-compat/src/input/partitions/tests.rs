@@ -189,6 +189,7 @@ fn probable_mistakes_are_warned_about() {
         ("a=1,r=6:ALL;", "1:5: ", "`r` read as `rate`"),
         ("a=1,:ALL;", "1:5: ", "empty flag ignored"),
         ("\na:ALL;", "2:1: ", "no P_Key: 0x0001 is assigned"),
+        ("a=1:ALL;a=2:ALL;", "1:9: ", "these are two partitions"),
         (
             "a=1:mgid=ff12:401b::1,ipoib\n;",
             "1:23: ",
