@@ -289,7 +289,7 @@ fn lower_guid_outranks_at_equal_priority_on_ferrosm_sim() {
 }
 
 /// Two subnet fragments, each with a master, are joined: the higher-priority SM becomes master of the whole subnet, the other stands
-/// by.
+/// by. Before, `sim-ctl judge` checks the part of each master.
 #[test]
 fn joined_subnet_fragments_elect_one_master() {
     for (own_priority, opensm_priority, master) in [("12", "3", LOW), ("3", "12", HIGH)] {
@@ -300,10 +300,18 @@ fn joined_subnet_fragments_elect_one_master() {
         }
         let ferrosm = Ferrosm::start(&sim, LOW, &format!("priority = {own_priority}"));
         ferrosm.wait("role changed role=Master", 1);
+        ferrosm.wait("sweep complete", 1);
         let mut other_sm = opensm(&sim, HIGH, opensm_priority, "");
         other_sm.wait_until_up(1);
         assert_master(&sim, QUERIER, LOW);
         assert_master(&sim, OTHER_QUERIER, HIGH);
+        let verdict = sim.execute("judge");
+        assert_eq!(verdict.matches("no violations:").count(), 2, "{verdict}");
+        for sm in [LOW, HIGH] {
+            let checked = format!("checked: all nodes with a cable path to \"{}\"[1]", sm.0);
+            assert!(verdict.contains(&checked), "{verdict}");
+        }
+        assert!(!verdict.contains("that no master SM reaches"), "{verdict}");
         for cable in cables {
             let _ = sim.execute(&format!("restore {cable}"));
         }
