@@ -134,6 +134,8 @@ pub enum Event {
     NodeAdded(NodeName, usize),
     /// A node was removed from the subnet.
     NodeRemoved(NodeName, NodeRemovalReason),
+    /// A switch lost LinearFDBTop since it was last read: it restarted and lost its tables, which are written again.
+    SwitchRestarted(NodeName),
     /// A link came up between two ports of nodes that were not added with it.
     LinkUp(PortName, PortName),
     /// A link went down.
@@ -217,6 +219,7 @@ impl fmt::Display for Event {
             Self::NodeAdded(n, 1) => write!(f, "node added: {n}, 1 link"),
             Self::NodeAdded(n, links) => write!(f, "node added: {n}, {links} links"),
             Self::NodeRemoved(n, why) => write!(f, "node removed: {n}: {why}"),
+            Self::SwitchRestarted(n) => write!(f, "switch restarted: {n}"),
             Self::LinkUp(a, b) => write!(f, "link up: {a} - {b}"),
             Self::LinkDown(a, b) => write!(f, "link down: {a} - {b}"),
             Self::LinkDegraded(link) => write!(f, "link degraded: {link}"),

@@ -126,6 +126,7 @@ const fn kind(event: &Event) -> &'static str {
         Event::PartitionMembersAbsent(_) => "members-absent",
         Event::NodeAdded(..) => "node-added",
         Event::NodeRemoved(..) => "node-gone",
+        Event::SwitchRestarted(_) => "switch-restarted",
         Event::LinkUp(..) => "link-up",
         Event::LinkDown(..) => "link-down",
         Event::LinkDegraded(_) => "link-degraded",

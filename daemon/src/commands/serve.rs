@@ -372,6 +372,7 @@ impl Shell for ServiceShell {
             | Event::PartitionMembersAbsent(_)
             | Event::NodeAdded(..)
             | Event::NodeRemoved(..)
+            | Event::SwitchRestarted(_)
             | Event::LinkUp(..)
             | Event::LinkDown(..)
             | Event::LinkDegraded(_)

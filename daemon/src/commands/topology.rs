@@ -135,6 +135,7 @@ impl Shell for DiscoveryShell {
             | Event::PartitionMembersAbsent(_)
             | Event::NodeAdded(..)
             | Event::NodeRemoved(..)
+            | Event::SwitchRestarted(_)
             | Event::LinkUp(..)
             | Event::LinkDown(..)
             | Event::LinkDegraded(_)

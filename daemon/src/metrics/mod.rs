@@ -45,7 +45,7 @@ const NODES: [&str; 3] = ["switch", "ca", "router"];
 const SEVERITIES: [&str; 2] = ["problem", "note"];
 
 /// Label values of events. Each series exists with 0 before the first event.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "alarm",
     "link-degraded",
     "link-down",
@@ -59,6 +59,7 @@ const KINDS: [&str; 13] = [
     "observation",
     "routing-failed",
     "mlids-exhausted",
+    "switch-restarted",
 ];
 
 /// Label values of full and local sweeps.
@@ -367,6 +368,7 @@ const fn event_label(event: &Event) -> Option<&'static str> {
         Event::PartitionMembersAbsent(_) => "partition-members-absent",
         Event::NodeAdded(..) => "node-added",
         Event::NodeRemoved(..) => "node-removed",
+        Event::SwitchRestarted(_) => "switch-restarted",
         Event::LinkUp(..) => "link-up",
         Event::LinkDown(..) => "link-down",
         Event::LinkDegraded(_) => "link-degraded",
@@ -474,6 +476,7 @@ mod tests {
             Event::PartitionMembersAbsent(Vec::new()),
             Event::NodeAdded(node, 1),
             Event::NodeRemoved(node, NodeRemovalReason::LinkDown),
+            Event::SwitchRestarted(node),
             Event::LinkUp(port, port),
             Event::LinkDown(port, port),
             Event::LinkDegraded(Box::new(degraded)),

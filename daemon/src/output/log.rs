@@ -133,6 +133,10 @@ pub fn event(event: &Event, role: SmState) {
         ),
         Event::NodeAdded(node, links) => info!(%node, links, "node added"),
         Event::NodeRemoved(node, reason) => warn!(%node, %reason, "node removed"),
+        Event::SwitchRestarted(node) => {
+            let effect = "it lost its tables; they are written again";
+            warn!(%node, effect, "switch restarted");
+        }
         Event::LinkUp(a, b) => info!(link = %format_args!("{a} - {b}"), "link up"),
         Event::LinkDown(a, b) => warn!(link = %format_args!("{a} - {b}"), "link down"),
         Event::LinkDegraded(change) => {

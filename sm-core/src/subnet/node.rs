@@ -32,6 +32,9 @@ pub struct Node {
     pub description: NodeDescription,
     /// SwitchInfo of a switch; raw, to preserve unknown bits in Sets.
     pub switch_raw: Option<[u8; 64]>,
+    /// The last Get(SwitchInfo) returned a LinearFDBTop: the switch had tables. Responses to Sets do not count, because a Set may reach
+    /// another device while cables are exchanged.
+    pub had_lft_top: bool,
     /// Ports by number; entry 0 is a switch's management port and unused elsewhere.
     pub ports: Vec<Port>,
     /// The DR path to it.
@@ -210,6 +213,7 @@ impl Node {
             info,
             description: NodeDescription::default(),
             switch_raw: None,
+            had_lft_top: false,
             ports,
             path,
             rejects_extended_speeds: false,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ferrosm_core::{Event, ProblemKind, SmConfig};
 use ferrosm_mad::attr::{LinkWidth, NodeType, PortState, TrapNumber, id};
-use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
+use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::{LinkSpec, PortAt};
@@ -126,11 +126,26 @@ fn every_event_is_handled() {
         after(&mut lab, 15, |f| f.power_off(host));
         after(&mut lab, 15, |f| f.power_on(host));
         for s in &switches {
+            let known = lab.manager().events.len();
             after(&mut lab, 40, |f| f.reboot(*s));
+            let events = lab.manager().events[known..].iter();
+            let restarted: Vec<NodeGuid> = events
+                .filter_map(|event| {
+                    let Event::SwitchRestarted(node) = event else {
+                        return None;
+                    };
+                    Some(node.guid)
+                })
+                .collect();
+            assert_eq!(restarted, [lab.spec.nodes[*s].node_guid], "{spec}");
         }
+        let was_restarted = |e: &Event| matches!(e, Event::SwitchRestarted(_));
+        let known = lab.manager().events.len();
         let other = *switches.iter().rev().find(|s| **s != own_leaf).unwrap();
         after(&mut lab, 40, |f| f.power_off(other));
         after(&mut lab, 40, |f| f.power_on(other));
+        // It left the subnet and was added again.
+        assert!(!lab.manager().events[known..].iter().any(was_restarted));
     }
 }
 

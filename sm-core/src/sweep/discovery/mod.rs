@@ -20,7 +20,7 @@ use ferrosm_mad::smp::DrPath;
 use super::ScopeKind;
 use super::quarantine::{exclude_node, quarantine, remove_node, remove_unreachable_nodes};
 use crate::ctx::Ctx;
-use crate::event::{NoLinkReason, NodeRemovalReason};
+use crate::event::{Event, NoLinkReason, NodeRemovalReason};
 use crate::plan::port_settings;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
@@ -380,6 +380,10 @@ pub(crate) fn on_switch_info(
         return false;
     };
     node.switch_raw = Some(*data);
+    let has_lft_top = info.linear_fdb_top != 0;
+    if core::mem::replace(&mut node.had_lft_top, has_lft_top) && !has_lft_top {
+        ctx.outbox.emit(Event::SwitchRestarted(node.name()));
+    }
     // A switch that lost LinearFDBTop rebooted and lost its tables.
     if node.installed.is_some() && info.linear_fdb_top != top.0 {
         node.forget_tables();
