@@ -461,15 +461,18 @@ impl fmt::Display for TreeFigures {
         }
         if !self.arity.is_empty() {
             let is_equal = self.arity.iter().all(|n| *n == self.arity[0]);
-            let (counts, order) = if is_equal {
-                (self.arity[0].to_string(), "")
+            let (switches, order) = if is_equal {
+                let noun = if self.arity[0] == 1 {
+                    "switch"
+                } else {
+                    "switches"
+                };
+                (format!("{} {noun}", self.arity[0]), "")
             } else {
-                (join(&self.arity), " (from the leaves up)")
+                let switches = format!("{} switches", join(&self.arity));
+                (switches, " (from the leaves up)")
             };
-            write!(
-                f,
-                "; up to {counts} switches directly above each switch{order}"
-            )?;
+            write!(f, "; up to {switches} directly above each switch{order}")?;
         }
         if self.level_links > 0 {
             let links = count(self.level_links, "link", "links");
