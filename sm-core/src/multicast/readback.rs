@@ -1,6 +1,9 @@
 //! Reads MFTs that another SM may have written, so that their trees are imported and only differences are written.
+//!
+//! A table with an entry for a port that its switch does not have is not believed: importing it would write its other entries, too.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ferrosm_mad::attr::MftBlock;
 
@@ -11,13 +14,15 @@ use crate::sa::registry::Registry;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::subnet::NodeIdx;
-use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, first_mlid, num_positions};
+use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, PortMasks, first_mlid, num_positions};
 
 /// The MFT blocks that a sweep reads.
 #[derive(Debug, Default)]
 pub(crate) struct MftReadback {
     /// Blocks whose reads are enqueued.
     blocks: BTreeSet<(NodeIdx, u16)>,
+    /// Switches with an invalid block.
+    invalid: BTreeSet<NodeIdx>,
 }
 
 impl MftReadback {
@@ -65,11 +70,43 @@ impl MftReadback {
             return;
         };
         let masks = MftBlock::decode(data).masks;
-        if let Some(node) = ctx.fabric.get_mut(n) {
-            node.mft.set_known(at, masks);
+        let Some(node) = ctx.fabric.get_mut(n) else {
+            return;
+        };
+        if !has_only_ports_of(node.info.num_ports, at.position, &masks) {
+            self.invalid.insert(n);
         }
+        if self.invalid.contains(&n) {
+            node.mft.known = Arc::default();
+            return;
+        }
+        node.mft.set_known(at, masks);
         if masks != EMPTY_BLOCK {
             self.read_block(ctx, n, at.block + 1);
+        }
+    }
+}
+
+/// Whether a block has no port beyond the last one of its switch.
+fn has_only_ports_of(num_ports: u8, position: u8, masks: &PortMasks) -> bool {
+    let bits = (u32::from(num_ports) + 1).saturating_sub(16 * u32::from(position));
+    let valid = 1_u32.checked_shl(bits).map_or(u32::MAX, |bit| bit - 1);
+    masks.iter().all(|mask| u32::from(*mask) & !valid == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_beyond_the_last_one_are_found() {
+        for num_ports in [1, 15, 16, 31, 36, 64, 254_u8] {
+            for port in 0..=255_u8 {
+                let mut masks = EMPTY_BLOCK;
+                masks[7] = 1 << (port % 16);
+                let is_valid = has_only_ports_of(num_ports, port / 16, &masks);
+                assert_eq!(is_valid, port <= num_ports, "port {port} of {num_ports}");
+            }
         }
     }
 }
