@@ -59,6 +59,8 @@ pub(crate) struct Effects {
     pub(crate) reregister_failed: Vec<PortGuid>,
     /// Two links contradict each other.
     pub(crate) link_conflict: bool,
+    /// A response was invalid: others of its device may be wrong as well.
+    pub(crate) invalid_response: bool,
     /// A switch port that rejected a table which LFTs depend on, if their order matters.
     pub(crate) blocking_port: Option<PortRef>,
     /// VL tables are written with a new epoch: knowledge of earlier epochs is invalid.
@@ -86,11 +88,13 @@ impl Effects {
             reregister_sent,
             reregister_failed,
             link_conflict,
+            invalid_response,
             blocking_port,
             is_new_vl_epoch,
             full_sweep,
         } = self;
-        let flags = *routing_stale | *local_sweep | *link_conflict | *is_new_vl_epoch | *full_sweep;
+        let flags = *routing_stale | *local_sweep | *is_new_vl_epoch | *full_sweep;
+        let inconsistent = *link_conflict | *invalid_response;
         // Without branches: this is checked several times per response.
         let entries = problems.len()
             | messages.len()
@@ -104,7 +108,7 @@ impl Effects {
             | removed_nodes.len()
             | reregister_sent.len()
             | reregister_failed.len();
-        !flags & (entries == 0) & blocking_port.is_none()
+        !flags & !inconsistent & (entries == 0) & blocking_port.is_none()
     }
 
     /// Reports a problem at a port, and reads the port again after the next light sweep.

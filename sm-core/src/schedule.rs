@@ -52,7 +52,7 @@ impl Rereads {
     }
 }
 
-/// Schedules a full sweep after timeouts or contradictory neighbour reports, which can leave the observed fabric wrong without any
+/// Schedules a full sweep after timeouts, invalid responses or contradictory neighbour reports, which can leave the observed fabric wrong without any
 /// further trap.
 ///
 /// The sweep waits until there was no inconsistency for [`Self::QUIET_INTERVALS`] light sweep intervals, because a full sweep treats an
@@ -195,8 +195,8 @@ impl SweepSchedule {
         self.after_light.remove_node(n);
     }
 
-    /// A request timed out after its last retry.
-    pub(crate) const fn record_timeout(&mut self, now: Instant) {
+    /// A request timed out after its last retry, or a response was invalid.
+    pub(crate) const fn record_inconsistency(&mut self, now: Instant) {
         self.consistency.record_inconsistency(now);
     }
 

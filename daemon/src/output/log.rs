@@ -255,7 +255,7 @@ fn observation(observation: &Observation) {
         Observation::LinkMoved(port) => info!(%port, "link moved"),
         Observation::InconsistencyFound => {
             let effect = "full sweep follows";
-            info!(effect, "missing or contradictory responses");
+            info!(effect, "missing, invalid or contradictory responses");
         }
         Observation::ChangesFound(reason) => info!(%reason, "sweep of changed parts scheduled"),
     }

@@ -161,7 +161,7 @@ impl fmt::Display for Observation {
                 write!(f, "link moved: {port} is linked to another port")
             }
             Self::InconsistencyFound => f.write_str(
-                "requests timed out or links contradicted each other: full sweep follows",
+                "requests timed out, responses were invalid or links contradicted each other: full sweep follows",
             ),
             Self::ChangesFound(reasons) => write!(f, "sweep of changed parts scheduled: {reasons}"),
         }

@@ -118,7 +118,7 @@ impl SubnetManager {
 
     fn on_unanswered(&mut self, op: SmpOp) {
         if !op.spec().is_optional {
-            self.schedule.record_timeout(self.now);
+            self.schedule.record_inconsistency(self.now);
         }
         self.on_outcome(op, &SmpOutcome::Unanswered);
     }

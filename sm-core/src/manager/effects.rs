@@ -51,6 +51,9 @@ impl SubnetManager {
         if effects.link_conflict {
             self.schedule.record_link_conflict(self.now);
         }
+        if effects.invalid_response {
+            self.schedule.record_inconsistency(self.now);
+        }
         for p in effects.reread_ports {
             self.schedule.reread_port_later(p);
         }

@@ -74,6 +74,7 @@ impl MftReadback {
             return;
         };
         if !has_only_ports_of(node.info.num_ports, at.position, &masks) {
+            ctx.effects.invalid_response = true;
             self.invalid.insert(n);
         }
         if self.invalid.contains(&n) {

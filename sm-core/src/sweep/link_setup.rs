@@ -319,6 +319,7 @@ fn on_accepted(
     let is_switch = ctx.fabric.get(p.node).is_some_and(Node::is_switch);
     let has_link = !is_switch || p.port != PortNum::ZERO;
     if let Some(reason) = plausible::implausible_port_info(&PortInfo::decode(data), has_link) {
+        ctx.effects.invalid_response = true;
         return Some(ProblemKind::quarantined(QuarantineReason::Implausible(
             reason,
         )));

@@ -129,6 +129,7 @@ pub(crate) fn check_port_info(
     }
     let has_link = change.is_external() || !change.is_switch;
     if let Some(reason) = plausible::implausible_port_info(&change.new, has_link) {
+        ctx.effects.invalid_response = true;
         let kind = ProblemKind::quarantined(QuarantineReason::Implausible(reason));
         on_port_info_failed(ctx, at, kind, mode);
         return None;
