@@ -44,9 +44,9 @@ pub struct Cli {
 pub enum CliCommand {
     /// Run the subnet manager on a local port.
     ///
-    /// SIGHUP reloads the configuration, SIGUSR2 recomputes all routes, SIGTERM and SIGINT hand over and exit. Without --ca and
-    /// --port-guid it serves the port of the configuration file, otherwise the only port with a link; if several have one, it exits with
-    /// status 78.
+    /// SIGHUP reloads the configuration and all input files, SIGUSR2 recomputes all routes, SIGTERM and SIGINT hand over and exit. Without
+    /// --ca and --port-guid it serves the port of the configuration file, otherwise the only port with a link; if several have one, it exits
+    /// with status 78.
     Run(Box<RunArgs>),
     /// Run the subnet manager on a simulated fabric within this process; needs no hardware.
     #[cfg(feature = "simulator")]

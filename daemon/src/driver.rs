@@ -63,7 +63,7 @@ pub enum Control {
 pub enum Reload {
     /// The file is invalid; the settings in force stay.
     Rejected,
-    /// Nothing changed, or there is no file; a sweep follows.
+    /// Nothing changed, or there is no file to read; a sweep follows.
     Unchanged,
     /// New settings of the SM.
     Changed(Box<SmConfig>),

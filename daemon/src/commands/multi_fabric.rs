@@ -216,7 +216,7 @@ impl FabricThread {
     }
 
     fn reload(&self, source: &ConfigSource) -> Option<(ConfigSource, Settings)> {
-        let sources = config::read(source.path()?).ok()?;
+        let sources = source.reread().ok()?;
         let resolved = config::resolve_all(sources, serve_port::overlay(&self.args)).ok()?;
         resolved
             .into_iter()

@@ -1,7 +1,7 @@
 //! The SM service of `run` and `demo`: a subnet manager on a port, with its store, SA, replication and control socket.
 
 use core::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ferrosm_core::event::NoLinkReason;
@@ -389,12 +389,13 @@ impl Shell for ServiceShell {
     }
 
     fn reload(&mut self) -> Reload {
-        let Some(path) = self.source.path().map(Path::to_owned) else {
+        let file = self.source.path().map(|path| path.display().to_string());
+        if file.is_none() && !self.running.names_input_files() {
             info!("no configuration file to reload");
             return Reload::Unchanged;
-        };
+        }
         let name = self.source.fabric();
-        let read = config::read(&path).and_then(|mut sources| {
+        let read = self.source.reread().and_then(|mut sources| {
             if self.is_all {
                 log_added_fabrics(&sources, &[name.unwrap_or_default()]);
             }
@@ -406,13 +407,13 @@ impl Shell for ServiceShell {
         let (source, settings) = match read.map(|sources| sources.into_iter().find(is_own_fabric)) {
             Ok(Some(read)) => read,
             Ok(None) => {
-                error!(file = %path.display(), "fabric removed from configuration");
+                error!(file, "fabric removed from configuration");
                 return Reload::Rejected;
             }
             Err(errors) => {
                 log_messages(errors.errors());
                 error!(
-                    file = %path.display(),
+                    file,
                     effect = "the previous configuration stays in force",
                     "configuration rejected"
                 );

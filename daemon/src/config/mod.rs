@@ -186,6 +186,17 @@ impl ConfigSource {
         self.path.as_deref()
     }
 
+    /// Reads the file again; returns a source for each of its fabrics. Defaults stay as they are.
+    ///
+    /// # Errors
+    /// All errors of the file.
+    pub fn reread(&self) -> Result<Vec<Self>, ConfigErrors> {
+        match &self.path {
+            Some(path) => read(path),
+            None => Ok(vec![self.clone()]),
+        }
+    }
+
     /// Applies flags, checks combinations of keys, and reads the OpenSM input files.
     ///
     /// # Errors

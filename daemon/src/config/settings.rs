@@ -218,6 +218,20 @@ pub(super) fn input_files(keys: &RoutingKeys, dir: &Path) -> RoutingInputFiles {
     }
 }
 
+impl RawConfig {
+    /// Whether the configuration names OpenSM input files.
+    #[must_use]
+    pub fn names_input_files(&self) -> bool {
+        let files = [
+            &self.partitions.file,
+            &self.qos.policy_file,
+            &self.routing.prefix_routes_file,
+        ];
+        files.iter().any(|file| !file.is_empty())
+            || input_files(&self.routing, Path::new("")) != RoutingInputFiles::default()
+    }
+}
+
 /// Keys that have no effect, or the opposite one, because of others.
 pub(super) fn ineffective_keys(raw: &RawConfig) -> Vec<(&'static str, &'static str)> {
     let sm = &raw.sm;

@@ -84,6 +84,76 @@ fn invalid_reload_leaves_the_configuration_in_force() {
     assert_eq!(exit_status(child), Some(0));
 }
 
+/// Without a configuration file, a reload reads the input files that flags name; an invalid one leaves all settings in force.
+#[test]
+fn input_files_of_flags_are_reread_without_a_configuration_file() {
+    let dir = Scratch::new("reread");
+    let default = "Default=0x7fff : ALL=full;\n";
+    let with_storage = [default, "storage=0x10 : ALL=full;\n"].concat();
+    let partitions = dir.file("partitions.conf", &with_storage);
+    let qos = dir.file("qos-policy.conf", "qos-ulps\ndefault: 0\nend-qos-ulps\n");
+    let routes = dir.file("prefix-routes.conf", "* 0x7\n");
+    let mut child = demo(&[
+        "-P",
+        &partitions,
+        "-Y",
+        &qos,
+        "--prefix-routes-file",
+        &routes,
+    ]);
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    wait_for(&mut err, "sweep complete");
+    let changes = [
+        (
+            "partitions.conf",
+            "Default=0x7fff : ALL=full;\nstorage=none : ALL;\n",
+            default,
+            "partition configuration changed",
+        ),
+        (
+            "qos-policy.conf",
+            "qos-ulps\ndefault: none\nend-qos-ulps\n",
+            "qos-ulps\ndefault: 1\nend-qos-ulps\n",
+            "QoS policy or prefix routes changed",
+        ),
+        (
+            "prefix-routes.conf",
+            "* 0x7\n* none\n",
+            "* 0x8\n",
+            "QoS policy or prefix routes changed",
+        ),
+    ];
+    for (name, invalid, valid, change) in changes {
+        dir.file(name, invalid);
+        signal(&child, "HUP");
+        let line = wait_for(&mut err, "configuration");
+        let expected = ["configuration error", name, "line=2"];
+        assert!(expected.iter().all(|text| line.contains(text)), "{line}");
+        wait_for(&mut err, "configuration rejected");
+        dir.file(name, valid);
+        signal(&child, "HUP");
+        wait_for(&mut err, change);
+        wait_for(&mut err, "configuration reloaded");
+    }
+    signal(&child, "HUP");
+    wait_for(&mut err, "configuration unchanged");
+    signal(&child, "TERM");
+    assert_eq!(exit_status(child), Some(0));
+}
+
+/// A service without any file to read sweeps at SIGHUP.
+#[test]
+fn reload_without_files_sweeps() {
+    let mut child = demo(&[]);
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    wait_for(&mut err, "sweep complete");
+    signal(&child, "HUP");
+    wait_for(&mut err, "no configuration file to reload");
+    wait_for(&mut err, "sweep complete");
+    signal(&child, "TERM");
+    assert_eq!(exit_status(child), Some(0));
+}
+
 /// Waits until the program reads a named pipe.
 fn open_when_read(child: &mut Child, pipe: &str) -> File {
     const NONBLOCK: i32 = 0o4000;
