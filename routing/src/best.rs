@@ -7,7 +7,7 @@
 //! these, the one that changes the fewest installed entries is selected, then the one with the fewest VLs, then the first. A
 //! restart on an unchanged fabric therefore changes no entry.
 
-use crate::diagnostics::{Diagnostic, RoutingFigures};
+use crate::diagnostics::{DecidedBy, Diagnostic, RoutingFigures};
 use crate::engine::{Routing, RoutingRequest};
 use crate::quality::{Effort, shifts_by_leaf};
 use crate::verify::Proof;
@@ -44,7 +44,7 @@ pub(crate) fn select_best(
             changed_entries: changed_entries(request, routing),
         });
     let figures: Vec<Figures> = figures.collect();
-    let best = best_index(&figures);
+    let (best, decided_by) = best_index(&figures);
     let compared = passed
         .iter()
         .zip(&figures)
@@ -53,10 +53,12 @@ pub(crate) fn select_best(
             max_load: figures.max_load,
             shift: figures.shift,
             vls: figures.vls,
+            changed_entries: figures.changed_entries,
         });
     let diagnostic = Diagnostic::Compared {
         routings: compared.collect(),
         best: passed[best].0.engine,
+        decided_by,
     };
     (Some(passed.swap_remove(best)), Some(diagnostic))
 }
@@ -90,16 +92,27 @@ impl Figures {
     }
 }
 
-/// Index of the best routing; 0 if there are none.
-fn best_index(figures: &[Figures]) -> usize {
+/// Index of the best routing, and what decided; 0 if there are none.
+fn best_index(figures: &[Figures]) -> (usize, DecidedBy) {
     let lowest = figures
         .iter()
         .map(|f| f.cost())
         .fold(f64::INFINITY, f64::min);
-    let good_enough = (0..figures.len()).filter(|&i| figures[i].cost() <= lowest * COST_TOLERANCE);
-    good_enough
-        .min_by_key(|&i| (figures[i].changed_entries, figures[i].vls, i))
-        .unwrap_or(0)
+    let is_good_enough = |i: &usize| figures[*i].cost() <= lowest * COST_TOLERANCE;
+    let changed_and_vls = |i: usize| (figures[i].changed_entries, figures[i].vls);
+    let mut equal: Vec<usize> = (0..figures.len()).filter(is_good_enough).collect();
+    equal.sort_by_key(|&i| (changed_and_vls(i), i));
+    let Some(&best) = equal.first() else {
+        return (0, DecidedBy::Preference);
+    };
+    let (changed_entries, vls) = changed_and_vls(best);
+    let decided_by = match equal.get(1).map(|&second| changed_and_vls(second)) {
+        None => DecidedBy::Load,
+        Some((others, _)) if others > changed_entries => DecidedBy::ChangedEntries,
+        Some((_, others)) if others > vls => DecidedBy::Vls,
+        Some(_) => DecidedBy::Preference,
+    };
+    (best, decided_by)
 }
 
 #[cfg(test)]
@@ -113,7 +126,7 @@ mod tests {
             vls,
             changed_entries: 0,
         });
-        best_index(&figures.collect::<Vec<_>>())
+        best_index(&figures.collect::<Vec<_>>()).0
     }
 
     #[test]
@@ -141,8 +154,12 @@ mod tests {
             vls,
             changed_entries,
         };
-        assert_eq!(best_index(&[figures(100, 1, 40), figures(101, 2, 0)]), 1);
-        assert_eq!(best_index(&[figures(100, 1, 40), figures(120, 2, 0)]), 0);
+        let [old, new] = [figures(101, 2, 0), figures(100, 1, 40)];
+        assert_eq!(best_index(&[new, old]), (1, DecidedBy::ChangedEntries));
+        let slow = figures(120, 2, 0);
+        assert_eq!(best_index(&[new, slow]), (0, DecidedBy::Load));
+        assert_eq!(best_index(&[figures(100, 2, 40), new]), (1, DecidedBy::Vls));
+        assert_eq!(best_index(&[new, new]), (0, DecidedBy::Preference));
     }
 
     #[test]

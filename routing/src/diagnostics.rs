@@ -25,6 +25,8 @@ pub enum Diagnostic {
         routings: Vec<RoutingFigures>,
         /// The engine whose routing is used.
         best: &'static str,
+        /// Why.
+        decided_by: DecidedBy,
     },
     /// The installed routing was rerouted incrementally.
     Rerouted(RerouteSummary),
@@ -207,6 +209,21 @@ pub struct RoutingFigures {
     pub shift: f64,
     /// VLs in use.
     pub vls: u8,
+    /// LFT entries that differ from the installed ones.
+    pub changed_entries: usize,
+}
+
+/// What decided between compared routings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecidedBy {
+    /// The busiest link.
+    Load,
+    /// The load counts as equal; the routing changes fewer installed LFT entries.
+    ChangedEntries,
+    /// The load counts as equal, and as many LFT entries change; the routing uses fewer VLs.
+    Vls,
+    /// Everything counts as equal; the engine is preferred.
+    Preference,
 }
 
 /// Figures of a tree.
@@ -293,9 +310,13 @@ impl fmt::Display for Diagnostic {
         match self {
             Self::Structure(structure) => structure.fmt(f),
             Self::Fallback => f.write_str("fallback: every configured engine failed"),
-            Self::Compared { routings, best } => write!(
+            Self::Compared {
+                routings,
+                best,
+                decided_by,
+            } => write!(
                 f,
-                "engines compared by the busiest link (fewer is better): {}; selected: {best}",
+                "engines compared: {}; selected: {best} ({decided_by})",
                 routings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
             ),
             Self::Rerouted(summary) => summary.fmt(f),
@@ -429,17 +450,27 @@ impl fmt::Display for RoutingFigures {
             max_load,
             shift,
             vls,
+            changed_entries,
         } = self;
+        let max_load = usize::try_from(*max_load).unwrap_or(usize::MAX);
         write!(
             f,
-            "{engine} {}, {shift:.2} transfers sharing it if every host sends to another one, {}",
-            count(
-                usize::try_from(*max_load).unwrap_or(usize::MAX),
-                "route",
-                "routes"
-            ),
-            count((*vls).into(), "VL", "VLs")
+            "{engine}: over the busiest link {}, and {shift:.2} transfers if every host sends to another one; {}, {}",
+            count(max_load, "route", "routes"),
+            count((*vls).into(), "VL", "VLs"),
+            count(*changed_entries, "changed LFT entry", "changed LFT entries"),
         )
+    }
+}
+
+impl fmt::Display for DecidedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Load => "lowest load",
+            Self::ChangedEntries => "of those with equal load, it changes the fewest LFT entries",
+            Self::Vls => "of those with equal load, it uses the fewest VLs",
+            Self::Preference => "of equal ones, the preferred engine",
+        })
     }
 }
 

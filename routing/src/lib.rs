@@ -51,7 +51,9 @@ pub mod vl_plan;
 pub mod work;
 
 pub use describe::Describe;
-pub use diagnostics::{Diagnostic, RerouteSummary, RoutingFigures, Structure, TreeFigures};
+pub use diagnostics::{
+    DecidedBy, Diagnostic, RerouteSummary, RoutingFigures, Structure, TreeFigures,
+};
 pub use engine::{
     ENGINE_NAMES, Engine, HintError, PreviousRouting, RouteError, Routing, RoutingRequest,
     ShapeError, SwitchHintError, SwitchOrderStrategy, TreeConstraint, VerifiedRun, engine_by_name,

@@ -571,7 +571,7 @@ fn reason_for_engine(report: &SweepReport) -> String {
         let texts = messages.filter(|m| m.kind() == kind).map(|m| m.to_string());
         texts.collect::<Vec<_>>().join("; ")
     };
-    ["engine-rejected", "engines-compared", "structure"]
+    ["engines-compared", "engine-rejected", "structure"]
         .into_iter()
         .map(texts)
         .find(|text| !text.is_empty())
