@@ -30,7 +30,8 @@ impl SubnetManager {
         self.last_sweep
             .link_rates
             .check_later(effects.changed_rates);
-        if self.last_sweep.report.is_some() {
+        // Before, another SM may have been master, and what it saw come up is not new.
+        if self.last_sweep.report.is_some() && !self.mastership.is_first_as_master() {
             let new_links = effects.added_links.iter().map(|(a, _)| *a);
             self.last_sweep.link_rates.check_later(new_links);
             self.last_sweep.added_nodes.extend(effects.added_nodes);
