@@ -97,7 +97,7 @@ const fn advice(command: ClientCommand, reason: Reason) -> &'static str {
                 "To make this SM master, run `ferrosm handover` on the master."
             }
             ClientCommand::Sweep | ClientCommand::Reroute | ClientCommand::Handover => {
-                "Run the command on the master."
+                "Run the command on the master. If the subnet has none, `ferrosm takeover` makes this SM master."
             }
         },
         Reason::MastershipLost => "Run the command on the new master.",
@@ -110,8 +110,8 @@ const fn advice(command: ClientCommand, reason: Reason) -> &'static str {
             "Start a standby, or check priority and state of the other SMs, then run the command again."
         }
         Reason::NotFullyUp => {
-            "The other nodes carry data, except hosts that only an excluded device connects. Restart or isolate an excluded device: it is added \
-             again when it responds. If there are other problems, resolve them, then run the command again."
+            "The other nodes carry data, except hosts that only an excluded device connects. An excluded device is added \
+             again when its problem is solved; one that does not respond may need a restart. If there are other problems, resolve them, then run the command again."
         }
         Reason::Superseded | Reason::Busy => "Run the command again.",
         Reason::Stopping => "",

@@ -92,6 +92,15 @@ impl Server {
 
 /// Failure if no server listens.
 pub fn no_server(path: &Path, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        return Failure::with_hint(
+            format!(
+                "cannot open the simulated fabric {}: {error}",
+                path.display()
+            ),
+            "Run the command as the user of the simulator.",
+        );
+    }
     Failure::with_hint(
         format!("no simulated fabric at {}: {error}", path.display()),
         "Start one with `ferrosm sim SPEC`, or name its socket with --socket.",

@@ -32,7 +32,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
     if !matches!(args.command, StateCommand::Import { .. }) && !path.is_dir() {
         return Err(Failure::with_hint(
             format!("no state directory {}", path.display()),
-            "Name one with --state-dir.",
+            "Name the directory with --state-dir, or the configuration file with --config.",
         ));
     }
     match &args.command {

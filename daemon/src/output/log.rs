@@ -88,7 +88,8 @@ pub fn event(event: &Event, role: SmState) {
             info!(number, about, source = %location, packet, "trap received")
         }
         Event::RoutingFailed(why) => {
-            error!(reason = why.to_string(), "routing failed")
+            let effect = "the installed routes stay; new links and nodes are not routed";
+            error!(reason = why.to_string(), effect, "routing failed")
         }
         Event::Observation(Observation::Election(about))
         | Event::HandoverFailed(about)
@@ -199,7 +200,10 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
         ElectionNotice::LowerMasterRemains(sm) => {
             error!(%sm, port, linked_to, reason, "lower-ranked master remains");
         }
-        ElectionNotice::ManagedSubnetRefused => error!(reason, "takeover refused"),
+        ElectionNotice::ManagedSubnetRefused => {
+            let effect = "this SM stays inactive; `ferrosm takeover` makes it master";
+            error!(reason, effect, "takeover refused")
+        }
         ElectionNotice::IgnoredSmGone(sm) => info!(%sm, port, linked_to, "ignored SM gone"),
         ElectionNotice::SecondMaster(sm) => warn!(%sm, port, linked_to, "second master found"),
         ElectionNotice::MasterResponds(sm) => info!(%sm, port, linked_to, "master responds again"),
@@ -218,7 +222,8 @@ fn observation(observation: &Observation) {
     match observation {
         Observation::Election(about) => election_notice(about),
         Observation::ForeignMaster { port, master } => {
-            info!(%port, master_lid = master.0, "foreign master found");
+            let effect = "another SM configured this port; full sweep follows";
+            warn!(%port, master_lid = master.0, effect, "foreign master found");
         }
         Observation::ProcessStalled => info!("verifying role after stall"),
         Observation::ReplicaTimedOut => warn!("replica not loaded in time"),

@@ -93,7 +93,7 @@ impl fmt::Display for LocalSweepReasons {
                 self.silent_ports,
                 "port",
                 "s",
-                "with a device that does not respond",
+                "with a device that is excluded or does not respond",
             ),
             (
                 self.unverified_ports,
@@ -122,7 +122,7 @@ impl fmt::Display for Observation {
             Self::Election(about) => about.fmt(f),
             Self::ForeignMaster { port, master } => write!(
                 f,
-                "foreign master found: {port} has MasterSMLID {master}; full sweep follows"
+                "foreign master found: MasterSMLID of {port} is {master}; full sweep follows"
             ),
             Self::ProcessStalled => {
                 f.write_str("process stalled: other SMs are queried before the next write")
@@ -247,7 +247,7 @@ mod tests {
         };
         assert_eq!(
             reasons.to_string(),
-            "1 switch with changed ports; 4 ports with a device that does not respond; outdated routes"
+            "1 switch with changed ports; 4 ports with a device that is excluded or does not respond; outdated routes"
         );
     }
 }

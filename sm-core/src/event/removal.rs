@@ -20,7 +20,7 @@ pub enum NodeRemovalReason {
 impl fmt::Display for NodeRemovalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::LinkDown => "all its links are down",
+            Self::LinkDown => "all links that led to it are down",
             Self::NoPath => "no path leads to it",
             Self::Replaced => "another device with its node GUID took its place",
             Self::Excluded(QuarantineReason::NoResponse) => "it does not respond",

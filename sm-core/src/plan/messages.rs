@@ -112,7 +112,7 @@ impl fmt::Display for EngineMessage {
             ),
             Self::DrainedUpdate(conflict) => write!(
                 f,
-                "changing routes drop packets while the LFTs are written, because old and new entries conflict: {conflict}"
+                "packets on changing routes are dropped while the LFTs are written, because old and new entries conflict: {conflict}"
             ),
             Self::UnusedVlsFirst => {
                 f.write_str("SLtoVL tables of unused VLs are written before the routes")
@@ -131,7 +131,7 @@ impl fmt::Display for EngineMessage {
                 "multicast disabled: no multicast tree is free of deadlocks with the routes",
             ),
             Self::MftsNotWritten => f.write_str(
-                "MFTs stay as they are until the next sweep: no multicast tree is known to be free of deadlocks with both the old and the new LFT entries",
+                "multicast entries stay as they are until the LFTs are written in a later sweep: new trees could deadlock with the remaining old LFT entries",
             ),
             Self::LftsNotWritten { blocks, port } => {
                 match blocks {
@@ -140,7 +140,7 @@ impl fmt::Display for EngineMessage {
                 }
                 write!(
                     f,
-                    " not written in this sweep: {port} did not accept a table that must precede them"
+                    " not written before the next sweep: {port} rejected, or did not respond to, a table that must precede them"
                 )
             }
         }

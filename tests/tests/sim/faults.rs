@@ -487,7 +487,7 @@ fn removed_nodes_have_a_reason() {
     for text in removed {
         let is_leaf = text.contains("leaf-3-1");
         let reason = if is_leaf {
-            "all its links are down"
+            "all links that led to it are down"
         } else {
             "no path leads to it"
         };
