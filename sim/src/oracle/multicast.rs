@@ -328,8 +328,8 @@ impl MulticastCheck<'_, '_> {
                     LinkPeer::None => {}
                     LinkPeer::EndPort(end) => self.count_copy(end, &mut copies),
                     LinkPeer::Switch(next) => {
-                        if let Some((channel, vl)) = from {
-                            channels.add(channel, vl, port, vl);
+                        if let Some((channel, arrival_vl)) = from {
+                            channels.add(channel, arrival_vl, port, vl);
                         }
                         if self.last_visit[next.node] == self.packet {
                             copies.revisited = copies.revisited.or(Some(next.node));
