@@ -183,7 +183,7 @@ fn messages_of_any_size_are_echoed_in_order() {
 
 /// A request for a byte is withdrawn if its message is consumed first: the descriptor does not become readable without a message.
 #[test]
-fn a_late_wakeup_announces_no_consumed_message() {
+fn descriptor_is_not_readable_after_the_message_is_consumed() {
     let doorbell = ServerDoorbell::new().unwrap();
     let (mut server, client, fd) = pair(&doorbell);
     assert!(!client.begin_wait());
@@ -326,9 +326,9 @@ fn dead_server_ends_a_blocked_send() {
     });
 }
 
-/// A client that dies within a message does not affect the server.
+/// Messages of a client that died are still received, and sends to it do not block.
 #[test]
-fn client_that_dies_within_a_message_is_tolerated() {
+fn messages_of_a_dead_client_are_received() {
     let doorbell = ServerDoorbell::new().unwrap();
     let (mut server, client, fd) = pair(&doorbell);
     client.send(&[b"whole"]).unwrap();

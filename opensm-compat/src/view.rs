@@ -335,7 +335,7 @@ impl FabricView {
         let link_ends = self.link_ends();
         let mut visited = vec![false; self.nodes.len()];
         let mut seen_link = vec![false; self.links.len()];
-        // Links by node, in the order of `link_ends`.
+        // Indices of the links of each node, ascending.
         let mut links_of = vec![Vec::new(); self.nodes.len()];
         for (l, link) in self.links.iter().enumerate() {
             links_of[link.a.node].push(l);
@@ -443,7 +443,7 @@ impl FabricView {
         }
     }
 
-    /// Whether a component contains a port; a port without a link belongs to its node's component.
+    /// Whether a component contains a port. A port of a node without links belongs to that node's component; an unconnected CA port beside a linked one to none.
     #[must_use]
     pub fn component_contains(&self, component: &ConnectedComponent, port: PortLocation) -> bool {
         if self.nodes[port.node].is_switch() {

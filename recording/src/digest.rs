@@ -107,7 +107,7 @@ impl OutputDigest {
                 self.add_tag(4);
                 self.digest.write_u64(*seq);
                 for update in updates {
-                    // Records as of second 0: a lease ends after its remaining time.
+                    // Encoded for Unix time 0, so that the digest depends on the remaining time of a lease, not on the clock.
                     self.add_text(format_args!("{:?}", update.to_change(0)));
                 }
             }

@@ -69,7 +69,7 @@ impl Site {
     /// Files of a node with a certificate signed by `issuer`.
     fn sign(&self, name: &str, issuer: &Authority) -> TlsFiles {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![loopback::home().to_string()]).unwrap();
+        let params = CertificateParams::new(vec![loopback::address().to_string()]).unwrap();
         let certificate = params.signed_by(&key, issuer).unwrap();
         let files = self.files(name);
         std::fs::write(&files.ca, issuer.pem()).unwrap();
@@ -461,7 +461,7 @@ fn tls_client(site: &Site, certificate: bool) -> rustls::ClientConfig {
 /// Sends bytes over TLS, and reads until the peer closes the connection.
 fn over_tls(site: &Site, to: SocketAddr, certificate: bool, bytes: &[u8]) -> Vec<u8> {
     let config = Arc::new(tls_client(site, certificate));
-    let name = rustls::pki_types::ServerName::from(std::net::IpAddr::V4(loopback::home()));
+    let name = rustls::pki_types::ServerName::from(std::net::IpAddr::V4(loopback::address()));
     let mut tls = rustls::ClientConnection::new(config, name).unwrap();
     let mut socket = TcpStream::connect(to).unwrap();
     socket.set_read_timeout(Some(GUARD)).unwrap();

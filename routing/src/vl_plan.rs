@@ -40,25 +40,7 @@ pub enum PathSl {
     BySwitchAndLid(Vec<Arc<[u8]>>),
 }
 
-impl PathSl {
-    /// Whether both have the same SL for every path that both contain.
-    #[must_use]
-    pub fn agrees_with(&self, other: &Self) -> bool {
-        let is_same_row = |a: &[u8], b: &[u8]| a.iter().zip(b).all(|(a, b)| a == b);
-        let are_same =
-            |a: &[Arc<[u8]>], b: &[Arc<[u8]>]| a.iter().zip(b).all(|(a, b)| is_same_row(a, b));
-        match (self, other) {
-            (Self::Uniform(a), Self::Uniform(b)) => a == b,
-            (Self::ByLid(a), Self::ByLid(b)) => is_same_row(a, b),
-            (Self::BySwitches(a), Self::BySwitches(b))
-            | (Self::BySwitchAndLid(a), Self::BySwitchAndLid(b)) => are_same(a, b),
-            (
-                Self::Uniform(_) | Self::ByLid(_) | Self::BySwitches(_) | Self::BySwitchAndLid(_),
-                _,
-            ) => false,
-        }
-    }
-}
+impl PathSl {}
 
 /// VL of each SL, at each switch.
 #[derive(Debug, Clone, PartialEq, Eq)]

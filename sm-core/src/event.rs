@@ -144,7 +144,7 @@ pub enum Event {
     LinkDegraded(Box<LinkRateChange>),
     /// A link runs at the width and speed that both ports have enabled, and was degraded before.
     LinkRestored(Box<LinkRateChange>),
-    /// So many further links are degraded.
+    /// This number of further links is degraded; they are not reported one by one.
     FurtherLinksDegraded(usize),
 }
 

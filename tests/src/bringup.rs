@@ -78,7 +78,7 @@ pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
 pub fn judge_now(sim: &Ibsim, cold: &Net, lmc: u8) -> Observed {
     let seen = sim.observe().unwrap_or_else(|reason| panic!("{reason}"));
     let verdict = judge::examine(&seen);
-    verdict.sound().unwrap_or_else(|faults| panic!("{faults}"));
+    verdict.check().unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(
         cabling(&seen.net),
         cabling(cold),
@@ -147,7 +147,7 @@ fn trace_pairs(sim: &Ibsim, seen: &Observed) {
 pub fn sound_dumps(dump: &Path, scratch: &Path, end_ports: usize) {
     let report = ibdmchk::run(dump, scratch).unwrap_or_else(|reason| panic!("{reason}"));
     report
-        .sound(end_ports)
+        .check(end_ports)
         .unwrap_or_else(|reason| panic!("{reason}"));
 }
 

@@ -63,7 +63,7 @@ impl Report {
     ///
     /// # Errors
     /// The errors, or the wrong number of paths.
-    pub fn sound(&self, cas: usize) -> Result<(), String> {
+    pub fn check(&self, cas: usize) -> Result<(), String> {
         if self.credit_loop || !self.errors.is_empty() {
             let first: Vec<&String> = self.errors.iter().take(5).collect();
             return Err(format!(

@@ -37,7 +37,7 @@ impl Verdict {
     ///
     /// # Errors
     /// The faults.
-    pub fn sound(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         if self.faults.is_empty() {
             return Ok(());
         }

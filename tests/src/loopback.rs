@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 /// The address of this process. Linux process IDs have at most 22 bits.
 #[must_use]
-pub fn home() -> Ipv4Addr {
+pub fn address() -> Ipv4Addr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 64 | high, middle, low)
 }

@@ -148,7 +148,7 @@ pub fn judge(fabric: &Fabric, routed: &Routed, vls: u8, scratch: &Path) -> Resul
     let dumps = Dumps::read(&routed.dump)?;
     let verdict = routing_judge::examine(&net, &dumps);
     verdict
-        .sound(vls)
+        .check(vls)
         .map_err(|faults| format!("routing checker: {faults}"))?;
     let switches = dumps.nodes.values().filter(|node| node.switch).count();
     for (description, counted, reported) in [
@@ -171,7 +171,7 @@ pub fn judge(fabric: &Fabric, routed: &Routed, vls: u8, scratch: &Path) -> Resul
     let routers = net.nodes.values().filter(|node| node.kind == Kind::Router);
     let router_ports: usize = routers.map(|node| node.ports.len()).sum();
     if dumps.sls.is_none() || (router_ports == 0 && dumps.end_nodes_on_several_switches() == 0) {
-        ibdmchk::run(&routed.dump, scratch)?.sound(verdict.end_ports - router_ports)?;
+        ibdmchk::run(&routed.dump, scratch)?.check(verdict.end_ports - router_ports)?;
     }
     Ok(verdict)
 }

@@ -39,7 +39,7 @@ impl Verdict {
     ///
     /// # Errors
     /// The faults, or the excess of VLs.
-    pub fn sound(&self, vls: u8) -> Result<(), String> {
+    pub fn check(&self, vls: u8) -> Result<(), String> {
         if self.num_faults > 0 {
             return Err(format!(
                 "{} faults:\n{}",

@@ -41,9 +41,9 @@ pub fn lid(lab: &Lab, at: PortAt) -> u16 {
     lab.world.fabric().lid(at).0.0
 }
 
-/// Whether two end ports share a partition in which at least one of them is a full member.
+/// Whether two end ports are the same, or share a partition in which at least one of them is a full member.
 #[must_use]
-pub fn share(lab: &Lab, a: PortAt, b: PortAt) -> bool {
+pub fn share_partition(lab: &Lab, a: PortAt, b: PortAt) -> bool {
     let fabric = lab.world.fabric();
     let (x, y) = (fabric.pkeys(a), fabric.pkeys(b));
     a == b
@@ -67,7 +67,7 @@ pub fn seen_by(lab: &Lab, client: PortAt, all: &[ExpectedRecord]) -> Vec<Vec<u8>
         let end_ports: Vec<PortAt> = s.about.iter().copied().chain([client]).collect();
         end_ports
             .iter()
-            .all(|a| end_ports.iter().all(|b| share(lab, *a, *b)))
+            .all(|a| end_ports.iter().all(|b| share_partition(lab, *a, *b)))
     };
     let mut seen: Vec<Vec<u8>> = all.iter().filter(sees).map(|s| s.record.clone()).collect();
     seen.sort();
@@ -309,9 +309,9 @@ pub fn read_table(lab: &mut Lab, attr: u16, found: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The pairs of linked switch ports: LID, input port, output port.
+/// Each pair of different ports of a switch that are both up: LID, input port, output port.
 #[must_use]
-pub fn crossings(lab: &Lab) -> BTreeSet<(u16, u8, u8)> {
+pub fn sl_to_vl_port_pairs(lab: &Lab) -> BTreeSet<(u16, u8, u8)> {
     let fabric = lab.world.fabric();
     switches(lab)
         .into_iter()

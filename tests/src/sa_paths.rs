@@ -6,7 +6,7 @@
 use ferrosm_mad::ids::{Lid, PKey};
 use ferrosm_sim::spec::PortAt;
 
-use crate::sa_expected::{end_ports, share};
+use crate::sa_expected::{end_ports, share_partition};
 use crate::sa_wire::field;
 use crate::simulated::Lab;
 
@@ -253,7 +253,7 @@ pub fn between(
     sl: &dyn Fn(PortAt, u16) -> (u8, bool),
 ) -> Vec<PathReply> {
     let pairs = [(client, from), (client, to), (from, to)];
-    if !pairs.iter().all(|(a, b)| share(lab, *a, *b)) {
+    if !pairs.iter().all(|(a, b)| share_partition(lab, *a, *b)) {
         return Vec::new();
     }
     let Some(pkey) = pkey(lab, from, to, demand.pkey) else {

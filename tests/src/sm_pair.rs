@@ -75,7 +75,7 @@ pub fn certified(dir: &Path, count: usize) {
         .collect();
     for (n, listen) in peers.iter().enumerate() {
         let key = KeyPair::generate().unwrap_or_else(|e| panic!("{e}"));
-        let params = CertificateParams::new(vec![loopback::home().to_string()]);
+        let params = CertificateParams::new(vec![loopback::address().to_string()]);
         let certificate = params.and_then(|params| params.signed_by(&key, &ca));
         let certificate = certificate.unwrap_or_else(|e| panic!("{e}"));
         write_file(dir, &format!("sm{n}.crt"), &certificate.pem());

@@ -260,7 +260,7 @@ fn observation(observation: &Observation) {
         Observation::LinkMoved(port) => info!(%port, "link moved"),
         Observation::InconsistencyFound => {
             let effect = "full sweep follows";
-            info!(effect, "missing, invalid or contradictory responses");
+            info!(effect, "inconsistency found");
         }
         Observation::ChangesFound(reason) => info!(%reason, "sweep of changed parts scheduled"),
     }

@@ -21,15 +21,15 @@ pub fn port_guids(text: &str) -> Result<Vec<PortGuid>, Vec<InputError>> {
     parse_lines(line::lines(text), |mut line| Ok(PortGuid(line.guid()?)))
 }
 
-/// `ids_guid_file`: GUID and number.
+/// `ids_guid_file`: GUID and ID.
 ///
 /// # Errors
 /// Invalid lines, and duplicate switches.
 pub fn switch_ids(text: &str) -> Result<Vec<(NodeGuid, u64)>, Vec<InputError>> {
     let mut seen = Seen::default();
     parse_lines(line::lines(text), |mut line| {
-        let guid = seen.new_switch(&mut line, "number")?;
-        let id = line.number("number", 0, u64::MAX)?;
+        let guid = seen.new_switch(&mut line, "ID")?;
+        let id = line.number("ID", 0, u64::MAX)?;
         line.expect_end()?;
         Ok((guid, id))
     })
@@ -165,10 +165,10 @@ mod tests {
         );
         assert_eq!(
             errors_of(switch_ids, "0x1\n0x2 x\n0x3 1 2\n0x3 4\n"),
-            "1:4: number is missing\n\
-             2:5: invalid number `x`: expected a number\n\
+            "1:4: ID is missing\n\
+             2:5: invalid ID `x`: expected a number\n\
              3:7: unexpected `2`: expected end of line\n\
-             4:1: duplicate number for this switch"
+             4:1: duplicate ID for this switch"
         );
     }
 

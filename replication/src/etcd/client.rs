@@ -373,7 +373,7 @@ impl EtcdMember {
 
     /// Whether a lease was not renewed for more than `silent_after_s` seconds, and the term of etcd's leader, which renews all leases when
     /// elected. etcd reports the remaining whole seconds, rounded down, so the lease is old if fewer than its TTL minus `silent_after_s` remain.
-    pub(super) async fn is_old(
+    pub(super) async fn is_overdue(
         &self,
         id: i64,
         silent_after_s: u8,

@@ -296,15 +296,15 @@ pub(super) async fn is_gone(member: &EtcdMember, holder: &Holder) -> Result<bool
     Ok(holder.release_reason.is_some() || read_lease_state(member, holder).await?.0)
 }
 
-/// Whether a lease of the key's owner is old ([`EtcdMember::is_old`]), and the highest term of etcd's leader in the responses.
+/// Whether a lease of the key's owner is overdue ([`EtcdMember::is_overdue`]), and the highest term of etcd's leader in the responses.
 pub(super) async fn read_lease_state(
     member: &EtcdMember,
     holder: &Holder,
 ) -> Result<(bool, u64), EtcdError> {
     let [a, b] = holder.leases;
     let (a, b) = tokio::try_join!(
-        member.is_old(a, holder.silent_after_s),
-        member.is_old(b, holder.silent_after_s)
+        member.is_overdue(a, holder.silent_after_s),
+        member.is_overdue(b, holder.silent_after_s)
     )?;
     Ok((a.0 || b.0, a.1.max(b.1)))
 }

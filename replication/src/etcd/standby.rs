@@ -287,7 +287,7 @@ impl Watcher<'_> {
                 };
                 sleep(silence(&leader) / 10).await;
                 let sent_at = shared.node.now();
-                let (is_old, term) =
+                let (is_overdue, term) =
                     read_lease_state(&member.with_timeout(silence(&leader) / 2), &leader).await?;
                 if shared.node.now().saturating_sub(sent_at) > silence(&leader) / 5 {
                     shared.record_failure();
@@ -297,13 +297,13 @@ impl Watcher<'_> {
                         .term
                         .is_evidence(term, sent_at, shared.lease_uncertainty())
                 });
-                if !is_old && !leader.incomplete && is_evidence {
+                if !is_overdue && !leader.incomplete && is_evidence {
                     shared.with_state(|state| state.evidence = LeaseEvidence::Fresh(sent_at));
                 }
-                Ok(is_old)
+                Ok(is_overdue)
             };
             tokio::pin!(check);
-            let is_old: Result<bool, EtcdError> = loop {
+            let is_overdue: Result<bool, EtcdError> = loop {
                 tokio::select! {
                     biased;
                     response = watch.next() => {
@@ -313,7 +313,7 @@ impl Watcher<'_> {
                     }
                     // The sender lives as long as this task.
                     _ = changed.changed() => {}
-                    is_old = &mut check => break is_old,
+                    is_overdue = &mut check => break is_overdue,
                 }
                 self.report_sync()?;
                 if self.leader != leader {
@@ -321,21 +321,21 @@ impl Watcher<'_> {
                 }
             };
             if self.leader == leader {
-                self.on_lease_age(is_old?);
+                self.on_lease_check(is_overdue?);
             }
         }
     }
 
-    /// Processes whether the leases are old.
-    fn on_lease_age(&mut self, is_old: bool) {
+    /// Handles the result of a lease check.
+    fn on_lease_check(&mut self, is_overdue: bool) {
         let Some(leader) = self.leader else {
             return;
         };
-        if core::mem::replace(&mut self.silent, is_old) == is_old {
+        if core::mem::replace(&mut self.silent, is_overdue) == is_overdue {
             return;
         }
         let guid = leader.guid;
-        if is_old {
+        if is_overdue {
             let in_sync = self.is_complete();
             self.shared.with_state(|state| state.leader = None);
             self.report_silence(&leader, in_sync);

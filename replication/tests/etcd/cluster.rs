@@ -103,7 +103,7 @@ impl Cluster {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![loopback::home().to_string()]).unwrap();
+        let params = CertificateParams::new(vec![loopback::address().to_string()]).unwrap();
         let certificate = params.signed_by(&key, &authority).unwrap();
         let files = self.files(name);
         std::fs::write(&files.ca, authority.pem()).unwrap();
@@ -285,7 +285,7 @@ impl StallingProxy {
     /// A proxy in front of a member. Its threads run until the test process ends.
     pub(crate) fn in_front_of(endpoint: &str) -> Self {
         let to: SocketAddr = endpoint.trim_start_matches("http://").parse().unwrap();
-        let listener = TcpListener::bind((loopback::home(), 0)).unwrap();
+        let listener = TcpListener::bind((loopback::address(), 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let open = Arc::new((Mutex::new(true), Condvar::new()));
         let gate = open.clone();

@@ -35,7 +35,7 @@ fn second_member_is_used_if_the_first_is_silent() {
 #[test]
 fn hanging_tls_handshake_leaks_no_descriptors() {
     let cluster = Cluster::with_certificates();
-    let stopped = TcpListener::bind((loopback::home(), 0)).unwrap();
+    let stopped = TcpListener::bind((loopback::address(), 0)).unwrap();
     let endpoint = format!("https://{}", stopped.local_addr().unwrap());
     let mut node_settings = settings(1, vec![endpoint]);
     node_settings.files = Some(cluster.files("node"));

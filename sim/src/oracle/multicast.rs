@@ -24,7 +24,7 @@ struct MulticastCheck<'a, 's> {
     injectors: Vec<Vec<Injector>>,
     /// By node: number of the packet that last reached it.
     last_visit: Vec<u32>,
-    /// By slot: number of the packet that last reached it, and of the copies of that packet.
+    /// By slot: number of the packet that last reached it, and how many copies of that packet reached it.
     copies: Vec<(u32, u32)>,
     /// Number of the packet being followed; 0 before the first.
     packet: u32,

@@ -71,7 +71,7 @@ pub struct LocalSweepReasons {
     pub changed_switches: usize,
     /// Switches that did not respond, or rejected a write.
     pub failed_switches: usize,
-    /// Ports with a link behind which no device responds.
+    /// Ports with a link whose neighbour is unknown or quarantined.
     pub silent_ports: usize,
     /// Ports that did not respond, rejected a write, or may have changed since they were read.
     pub unverified_ports: usize,
@@ -99,7 +99,7 @@ impl fmt::Display for LocalSweepReasons {
                 self.unverified_ports,
                 "port",
                 "s",
-                "to read again, as they were written or may have changed",
+                "to read again: failed request, or possible change",
             ),
         ];
         let counted = counted.into_iter().filter(|(n, ..)| *n > 0);
@@ -161,7 +161,7 @@ impl fmt::Display for Observation {
                 write!(f, "link moved: {port} is linked to another port")
             }
             Self::InconsistencyFound => f.write_str(
-                "requests timed out, responses were invalid or links contradicted each other: full sweep follows",
+                "inconsistency found (timeouts, invalid responses, contradictory links, or a Set that reached another device): full sweep follows",
             ),
             Self::ChangesFound(reasons) => write!(f, "sweep of changed parts scheduled: {reasons}"),
         }
@@ -224,7 +224,9 @@ impl fmt::Display for ViewMismatch {
             Self::AnotherMaster => "another SM has been master since it was saved",
             Self::AnotherSubnet => "it is of another subnet",
             Self::PortAbsent => "the former master had not found the port of this SM",
-            Self::AnotherLidInReplica => "the port of this SM had another LID at the former master",
+            Self::AnotherLidInReplica => {
+                "the port of this SM has another LID in the former master's records"
+            }
             Self::AnotherNeighbour => {
                 "the SM's own port is linked to another port than when it was saved"
             }

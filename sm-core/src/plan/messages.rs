@@ -118,7 +118,7 @@ impl fmt::Display for EngineMessage {
                 f.write_str("SLtoVL tables of unused VLs are written before the routes")
             }
             Self::DrainedForVls { lids } => {
-                write!(f, "routes to {lids} LIDs are drained while their VLs change")
+                write!(f, "packets to {lids} LIDs are dropped while the VLs of their routes change")
             }
             Self::PathSlsChange => f.write_str(
                 "SLs of paths change: existing connections keep their SL until they query the path again",

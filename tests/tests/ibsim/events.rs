@@ -69,7 +69,7 @@ impl ManagedIbsim {
             if !expected(&seen.net) {
                 return Err("the simulator has not reached the expected state".to_owned());
             }
-            judge::examine(&seen).sound()?;
+            judge::examine(&seen).check()?;
             Ok(seen)
         });
         let seen =
@@ -100,7 +100,7 @@ impl ManagedIbsim {
                 return Err(format!("{lines} link ends instead of {ends}"));
             }
             // The files are written one after the other: the list may be a sweep ahead of the LFTs.
-            ibdmchk::run(&dump, self.sim.dir())?.sound(end_ports)
+            ibdmchk::run(&dump, self.sim.dir())?.check(end_ports)
         })
         .unwrap_or_else(|reason| panic!("the dump: {reason}"));
     }

@@ -38,7 +38,7 @@ fn opensm_preserves_lids_assigned_by_ferrosm() {
     let before = sim.net().unwrap();
     let _ = sim.opensm_once(&["-D", "0x03"]).expect_success();
     let after = sim.observe().unwrap();
-    judge::examine(&after).sound().unwrap();
+    judge::examine(&after).check().unwrap();
     assert_eq!(after.net.lids(), before.lids());
     let log = std::fs::read_to_string(sim.dir().join("opensm.log")).unwrap();
     assert!(log.contains("SUBNET UP"), "{log}");
@@ -56,7 +56,7 @@ fn higher_priority_opensm_stays_master() {
         .start(sim.dir());
     let before = poll_until(CONVERGENCE_LIMIT, PAUSE, || {
         let seen = sim.observe()?;
-        judge::examine(&seen).sound()?;
+        judge::examine(&seen).check()?;
         Ok(seen)
     })
     .unwrap();

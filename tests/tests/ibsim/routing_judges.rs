@@ -57,8 +57,8 @@ fn both_judges_accept_a_valid_tree() {
     for (spec, engine) in [("fat-tree:4", "ftree"), ("fat-tree2:8,8,4", "minhop")] {
         let (net, sim) = by_opensm(spec, engine);
         let (verdict, ibdmchk_report) = run_judges(&net, &sim);
-        verdict.sound(1).unwrap();
-        ibdmchk_report.sound(verdict.end_ports).unwrap();
+        verdict.check(1).unwrap();
+        ibdmchk_report.check(verdict.end_ports).unwrap();
         assert_eq!(verdict.vls, 1);
     }
 }
@@ -97,8 +97,8 @@ fn both_judges_require_a_second_vl_on_a_ring() {
     };
     write_sls(&dump, &dumps, over_dateline);
     let (verdict, ibdmchk_report) = run_judges(&net, &sim);
-    verdict.sound(2).unwrap();
-    ibdmchk_report.sound(verdict.end_ports).unwrap();
+    verdict.check(2).unwrap();
+    ibdmchk_report.check(verdict.end_ports).unwrap();
     assert_eq!(verdict.vls, 2);
 
     let mut one_vl = String::new();
@@ -141,7 +141,7 @@ fn both_judges_require_a_second_vl_on_a_ring() {
 fn routing_judge_rejects_altered_dumps() {
     let (net, sim) = by_opensm("fat-tree:4", "minhop");
     let valid_dumps = Dumps::read(&sim.subdir("dump")).unwrap();
-    routing_judge::examine(&net, &valid_dumps).sound(1).unwrap();
+    routing_judge::examine(&net, &valid_dumps).check(1).unwrap();
     let attachments = attachments(&valid_dumps);
     let (&sender, &(leaf, lid)) = attachments.first_key_value().unwrap();
     let (&far, &(far_leaf, far_lid)) = attachments.last_key_value().unwrap();
@@ -184,7 +184,7 @@ fn routing_judge_rejects_altered_dumps() {
         });
     }
     altered.vls = Some(maps.clone());
-    judge(&altered).sound(1).unwrap();
+    judge(&altered).check(1).unwrap();
     maps.insert((leaf, to_sender, up), [15; 16]);
     altered.vls = Some(maps);
     assert!(judge(&altered).faults[0].contains("drops SL 0"));

@@ -70,7 +70,7 @@ impl LiveSm {
             if self.reports().len() > reports.len() {
                 return Err("a sweep completed during the reading".to_owned());
             }
-            judge::examine(&seen).sound()?;
+            judge::examine(&seen).check()?;
             Ok(seen)
         });
         seen.unwrap_or_else(|reason| panic!("{reason}\n{}", self.daemon.stderr()))

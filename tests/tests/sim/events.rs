@@ -31,7 +31,7 @@ fn lids(lab: &Lab) -> Vec<(PortGuid, Lid)> {
 }
 
 /// Applies a change, runs until the fabric is correct again, and returns the number of sweeps.
-fn after(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
+fn apply_change(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
     let before = (lids(lab), lab.manager().reports().len());
     change(lab.world.fabric_mut());
     lab.run_until_correct(max_s);
@@ -66,7 +66,7 @@ fn lost_link_costs_the_reread_of_its_two_switches() {
     let at = lab.redundant_link(3);
     for restores in [false, true] {
         lab.world.fabric_mut().reset_counters();
-        let sweeps = after(&mut lab, 5, |f| {
+        let sweeps = apply_change(&mut lab, 5, |f| {
             if restores { f.restore(at) } else { f.cut(at) }.unwrap();
         });
         assert!(sweeps <= 3, "{sweeps} sweeps");
@@ -116,18 +116,18 @@ fn every_event_is_handled() {
             .filter(|n| lab.world.fabric().is_switch(*n))
             .collect();
         let host = 1;
-        after(&mut lab, 5, |f| f.cut(spare).unwrap());
-        after(&mut lab, 5, |f| f.restore(spare).unwrap());
-        after(&mut lab, 5, |f| f.bounce(spare).unwrap());
-        after(&mut lab, 30, |f| {
+        apply_change(&mut lab, 5, |f| f.cut(spare).unwrap());
+        apply_change(&mut lab, 5, |f| f.restore(spare).unwrap());
+        apply_change(&mut lab, 5, |f| f.bounce(spare).unwrap());
+        apply_change(&mut lab, 30, |f| {
             (0..5).for_each(|_| f.bounce(spare).unwrap())
         });
-        after(&mut lab, 15, |f| f.reboot(host));
-        after(&mut lab, 15, |f| f.power_off(host));
-        after(&mut lab, 15, |f| f.power_on(host));
+        apply_change(&mut lab, 15, |f| f.reboot(host));
+        apply_change(&mut lab, 15, |f| f.power_off(host));
+        apply_change(&mut lab, 15, |f| f.power_on(host));
         for s in &switches {
             let known = lab.manager().events.len();
-            after(&mut lab, 40, |f| f.reboot(*s));
+            apply_change(&mut lab, 40, |f| f.reboot(*s));
             let events = lab.manager().events[known..].iter();
             let restarted: Vec<NodeGuid> = events
                 .filter_map(|event| {
@@ -142,8 +142,8 @@ fn every_event_is_handled() {
         let was_restarted = |e: &Event| matches!(e, Event::SwitchRestarted(_));
         let known = lab.manager().events.len();
         let other = *switches.iter().rev().find(|s| **s != own_leaf).unwrap();
-        after(&mut lab, 40, |f| f.power_off(other));
-        after(&mut lab, 40, |f| f.power_on(other));
+        apply_change(&mut lab, 40, |f| f.power_off(other));
+        apply_change(&mut lab, 40, |f| f.power_on(other));
         // It left the subnet and was added again.
         assert!(!lab.manager().events[known..].iter().any(was_restarted));
     }
@@ -156,7 +156,7 @@ fn sm_leaf_fails_and_returns() {
     let leaf = lab.world.fabric().peer(lab.at).unwrap().node;
     lab.world.fabric_mut().power_off(leaf);
     lab.world.run_for(Duration::from_secs(60));
-    after(&mut lab, 40, |f| f.power_on(leaf));
+    apply_change(&mut lab, 40, |f| f.power_on(leaf));
 }
 
 /// Cables are moved: that of a host to another switch, one between switches, and two are swapped.
@@ -171,13 +171,13 @@ fn moved_cables_are_followed() {
     };
     let host = PortAt::new(1, 1);
     let leaf = lab.world.fabric().peer(host).unwrap();
-    after(&mut lab, 5, |f| f.power_off(2));
+    apply_change(&mut lab, 5, |f| f.power_off(2));
     let freed = lab.world.fabric().cable_at(PortAt::new(2, 1)).unwrap();
-    after(&mut lab, 5, |f| {
+    apply_change(&mut lab, 5, |f| {
         f.remove_cable(freed.a).unwrap();
     });
     if let Some(to) = free(lab.world.fabric(), leaf.node) {
-        after(&mut lab, 15, |f| f.move_cable(leaf, to).unwrap());
+        apply_change(&mut lab, 15, |f| f.move_cable(leaf, to).unwrap());
     }
     let cables: Vec<LinkSpec> = [1, 4]
         .map(|skip| {
@@ -185,7 +185,7 @@ fn moved_cables_are_followed() {
             lab.world.fabric().cable_at(at).unwrap()
         })
         .into();
-    after(&mut lab, 40, |f| {
+    apply_change(&mut lab, 40, |f| {
         let (c, d) = (cables[0], cables[1]);
         f.remove_cable(c.a).unwrap();
         f.remove_cable(d.a).unwrap();
@@ -194,7 +194,7 @@ fn moved_cables_are_followed() {
     });
     let two =
         [PortAt::new(4, 1), PortAt::new(8, 1)].map(|p| lab.world.fabric().cable_at(p).unwrap());
-    after(&mut lab, 40, |f| {
+    apply_change(&mut lab, 40, |f| {
         f.remove_cable(two[0].a).unwrap();
         f.remove_cable(two[1].a).unwrap();
         f.add_cable(LinkSpec {
@@ -250,7 +250,7 @@ fn degraded_link_is_reported_once_until_it_recovers() {
     };
     assert_eq!(reported(&lab), Vec::<String>::new());
     let degrade = |f: &mut Fabric| f.degrade(at, full.speed, LinkWidth(1)).unwrap();
-    after(&mut lab, 5, degrade);
+    apply_change(&mut lab, 5, degrade);
     let first = reported(&lab);
     assert_eq!(first.len(), 1, "{first:?}");
     for end in [at, peer] {
@@ -259,10 +259,10 @@ fn degraded_link_is_reported_once_until_it_recovers() {
         assert!(first[0].contains(&format!("port {}", end.port)));
     }
     assert!(first[0].starts_with("link degraded: ") && first[0].contains(": 1X "));
-    after(&mut lab, 5, |f| f.cut(at).unwrap());
-    after(&mut lab, 5, |f| f.restore(at).unwrap());
+    apply_change(&mut lab, 5, |f| f.cut(at).unwrap());
+    apply_change(&mut lab, 5, |f| f.restore(at).unwrap());
     assert_eq!(reported(&lab), first);
-    after(&mut lab, 5, |f| {
+    apply_change(&mut lab, 5, |f| {
         f.degrade(at, full.speed, full.width).unwrap()
     });
     let all = reported(&lab);
@@ -555,7 +555,7 @@ fn until_active(lab: &mut Lab, cables: &[PortAt]) -> Duration {
 /// A host is off. A switch from another subnet is connected with that host's LID: the SM assigns it another LID and reports the conflict.
 /// The host has its own LID when it returns.
 #[test]
-fn new_host_does_not_get_the_lid_of_an_absent_host() {
+fn new_switch_does_not_keep_the_lid_of_an_absent_host() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
     let mut foreign_switch = spec
         .nodes
@@ -603,7 +603,7 @@ fn new_host_does_not_get_the_lid_of_an_absent_host() {
 fn light_sweep_finds_changes_without_traps() {
     let mut lab = stable("fat-tree:4");
     let at = lab.redundant_link(0);
-    // The SM receives nothing for two seconds; the reboot that follows ends the traps.
+    // MADs to the paused SM are lost for two seconds.
     lab.world.set_paused(lab.sm, true);
     lab.world.fabric_mut().cut(at).unwrap();
     lab.world.run_for(Duration::from_secs(2));

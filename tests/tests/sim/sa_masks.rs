@@ -558,8 +558,8 @@ fn torus_with_vls_and_lmc() {
         .iter()
         .map(|r| (u16::from_be_bytes([r[0], r[1]]), r[2], r[3]))
         .collect();
-    let crossings = expected_records::crossings(&subnet.lab);
-    let missing: Vec<_> = crossings.difference(&reported).collect();
+    let sl_to_vl_port_pairs = expected_records::sl_to_vl_port_pairs(&subnet.lab);
+    let missing: Vec<_> = sl_to_vl_port_pairs.difference(&reported).collect();
     assert!(
         missing.is_empty(),
         "no SLtoVLMappingTableRecord of {missing:?}"

@@ -46,8 +46,7 @@ struct Ah {
 }
 
 /// Message for unsupported types of queue pairs.
-const ONLY_UD: &str =
-    "ferrosm attach: the simulated adapter has queue pairs for unreliable datagrams (UD) only\n";
+const ONLY_UD: &str = "ferrosm attach: the simulated adapter supports only queue pairs of type UD without a shared receive queue (SRQ)\n";
 
 /// # Safety
 ///

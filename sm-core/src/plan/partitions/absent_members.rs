@@ -1,4 +1,4 @@
-//! Members of partitions that are no end ports of the subnet.
+//! Members of partitions that are not end ports of the subnet.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct AbsentMember {
     pub ports_of_node: Vec<PortGuid>,
 }
 
-/// The members that are no end ports of the subnet, by GUID.
+/// The members that are not end ports of the subnet, by GUID.
 pub(crate) fn absent_members(partitions: &Partitions, subnet: &Subnet) -> Vec<AbsentMember> {
     let mut absent: BTreeMap<PortGuid, AbsentMember> = BTreeMap::new();
     for partition in partitions.list() {
