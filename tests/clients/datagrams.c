@@ -92,6 +92,12 @@ int main(void)
 	for (int i = 0; i < 2; i++)
 		printf("flushed: %s\n", ibv_wc_status_str(next_completion(channel, cq).status));
 	printf("busy: %s\n", strerror(ibv_destroy_cq(cq)));
+	struct ibv_cq *send_cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	init.send_cq = send_cq;
+	struct ibv_qp *other_qp = ibv_create_qp(pd, &init);
+	printf("busy with sends: %s\n", strerror(ibv_destroy_cq(send_cq)));
+	int failed = ibv_destroy_qp(other_qp);
+	printf("unused: %d\n", failed | ibv_destroy_cq(send_cq));
 	printf("ends: %d", ibv_destroy_ah(ah) | ibv_destroy_qp(qp[0]) | ibv_destroy_qp(qp[1]) | ibv_destroy_cq(cq));
 	printf(" %d\n", ibv_destroy_comp_channel(channel) | ibv_dereg_mr(mr) | ibv_dealloc_pd(pd) | ibv_close_device(context));
 	return 0;

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ferrosm_channel::frames::ServerReply;
@@ -257,6 +257,8 @@ struct ChannelLink {
 pub(crate) struct Completions {
     completed: Mutex<VecDeque<Wc>>,
     receivers: Mutex<Vec<Arc<Endpoint>>>,
+    /// Number of queue pairs whose sent messages complete here.
+    senders: AtomicUsize,
     armed: AtomicBool,
     channel_link: Option<ChannelLink>,
 }
@@ -319,8 +321,19 @@ impl Completions {
         lock(&self.completed).retain(|wc| wc.qp_num != endpoint.qpn);
     }
 
-    pub(crate) fn has_receivers(&self) -> bool {
-        !lock(&self.receivers).is_empty()
+    /// Counts a queue pair whose sent messages complete here.
+    pub(crate) fn add_sender(&self) {
+        self.senders.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A queue pair that [`Self::add_sender`] counted is destroyed.
+    pub(crate) fn remove_sender(&self) {
+        self.senders.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Whether queue pairs use it.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.senders.load(Ordering::SeqCst) > 0 || !lock(&self.receivers).is_empty()
     }
 
     /// Adds a completion.

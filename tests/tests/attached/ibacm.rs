@@ -239,7 +239,7 @@ fn queue_pairs_behave_as_documented() {
     sm.wait_until_up(1);
     let launch = sim.launch(&program.to_string_lossy(), Some(HOSTS[1]));
     let ended = launch.start(sim.dir()).wait(TIMEOUT).expect_success();
-    let message = "ferrosm attach: the simulated adapter has queue pairs for unreliable datagrams (UD) only\n";
+    let message = "ferrosm attach: the simulated adapter supports only queue pairs of type UD without a shared receive queue (SRQ)\n";
     assert_eq!(ended.stderr, message);
     let mut lines: Vec<&str> = ended.stdout.lines().collect();
     // The completions at both ends of the first message arrive in any order.
@@ -256,6 +256,8 @@ fn queue_pairs_behave_as_documented() {
         "flushed: Work Request Flushed Error",
         "flushed: Work Request Flushed Error",
         "busy: Device or resource busy",
+        "busy with sends: Device or resource busy",
+        "unused: 0",
         "ends: 0 0",
     ];
     assert_eq!(lines, expected);

@@ -211,6 +211,8 @@ unsafe fn create_qp(pd: *mut abi::Pd, init: &abi::QpInitAttr) -> Result<Qp, Errn
     let endpoint = Arc::new(endpoint);
     // SAFETY: a completion queue of this library.
     unsafe { completions(init.recv_cq) }.add(&endpoint)?;
+    // SAFETY: as above.
+    unsafe { completions(init.send_cq) }.add_sender();
     Ok(Qp {
         ibv: abi::Qp {
             context,
@@ -475,7 +477,7 @@ replace! {
         }
         // SAFETY: a completion queue.
         let completions = unsafe { completions(cq) };
-        if completions.has_receivers() {
+        if completions.is_in_use() {
             return error_number(Err(Errno::BUSY));
         }
         completions.disconnect();
@@ -604,6 +606,7 @@ replace! {
         // SAFETY: made above, with its completion queues.
         unsafe {
             completions((*qp).recv_cq).remove(endpoint(qp));
+            completions((*qp).send_cq).remove_sender();
             if (*qp).send_cq != (*qp).recv_cq {
                 completions((*qp).send_cq).remove(endpoint(qp));
             }
