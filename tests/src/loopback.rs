@@ -18,10 +18,10 @@ pub fn address() -> Ipv4Addr {
 /// If there are fewer.
 #[must_use]
 pub fn free(count: usize) -> Vec<SocketAddr> {
-    let bind = |_| TcpListener::bind((IpAddr::V4(home()), 0));
+    let bind = |_| TcpListener::bind((IpAddr::V4(address()), 0));
     // Keep all listeners open until the last one is bound, so that the ports differ.
     let listeners: Vec<TcpListener> = (0..count).flat_map(bind).collect();
     let found: Vec<SocketAddr> = listeners.iter().flat_map(TcpListener::local_addr).collect();
-    assert_eq!(found.len(), count, "free addresses at {}", home());
+    assert_eq!(found.len(), count, "free addresses at {}", address());
     found
 }
