@@ -68,7 +68,7 @@ pub enum ReceiveOutcome {
 /// if SIGNALLED. A byte is read only if the ring was empty after `wake` became ARMED, so a byte that announces a
 /// waiting message is never read.
 ///
-/// A file starts ARMED: the descriptor is readable exactly while a message waits, as `epoll` and `select` require.
+/// A file starts ARMED: the descriptor is readable exactly while a message is available, as `epoll` and `select` require.
 /// Only a thread in [`ClientEnd::begin_wait`] sets QUIET, while no thread sleeps in the kernel (`sleepers`), and
 /// never after [`ClientEnd::always_signal`].
 #[derive(Debug)]
@@ -237,7 +237,7 @@ impl ClientEnd {
         Ok(())
     }
 
-    /// First step of waiting: returns true if a message waits. Otherwise the server need not send a byte until
+    /// First step of waiting: returns true if a message is available. Otherwise the server need not send a byte until
     /// [`ClientEnd::before_sleep`].
     pub fn begin_wait(&self) -> bool {
         let mut receive_state = self.receive_state();
@@ -260,19 +260,19 @@ impl ClientEnd {
         false
     }
 
-    /// Second step: polls the ring for a while; returns true if a message waits.
+    /// Second step: polls the ring for a while; returns true if a message is available.
     pub fn spin(&self, spin: SpinWait) -> bool {
         spin.until(|| self.is_closed() || (self.may_have_message() && self.has_message()))
     }
 
-    /// Whether a complete message waits.
+    /// Whether a complete message is available.
     pub fn has_message(&self) -> bool {
         let mut receive_state = self.receive_state();
         self.is_ready(&mut receive_state)
     }
 
     /// Last step before sleeping in the kernel on [`ClientEnd::wake_fd`] or a copy of it: the server sends a byte
-    /// with the next message. Returns true if a message already waits; then do not sleep, and do not call
+    /// with the next message. Returns true if a message is already available; then do not sleep, and do not call
     /// [`ClientEnd::after_sleep`].
     pub fn before_sleep(&self) -> bool {
         let mut receive_state = self.receive_state();
@@ -293,7 +293,7 @@ impl ClientEnd {
         receive_state.sleepers = receive_state.sleepers.saturating_sub(1);
     }
 
-    /// From this call on, the descriptor is readable exactly while a message waits, for programs that poll it in ways
+    /// From this call on, the descriptor is readable exactly while a message is available, for programs that poll it in ways
     /// that the library does not intercept.
     pub fn always_signal(&self) {
         let mut receive_state = self.receive_state();
@@ -359,7 +359,7 @@ impl ClientEnd {
         }
     }
 
-    /// Whether a complete message waits. Moves frames of a long message out of the ring to make room.
+    /// Whether a complete message is available. Moves frames of a long message out of the ring to make room.
     fn is_ready(&self, receive_state: &mut ReceiveState) -> bool {
         let direction = to_client(&self.mapping);
         let ready: Result<bool, CorruptMemory> = receive_state

@@ -60,7 +60,7 @@ impl ServerEnd {
         Ok((end, fds))
     }
 
-    /// Receives a message into `message`, which is cleared first. Returns false if none waits.
+    /// Receives a message into `message`, which is cleared first. Returns false if no message is queued.
     ///
     /// Messages written before a program closed the file or died are still available: receive until false, then
     /// close.

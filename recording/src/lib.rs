@@ -3,8 +3,9 @@
 //! A recording begins with [`MAGIC`] and [`VERSION`] (two bytes, little-endian). Entries follow: length and FNV-1a digest of the payload
 //! (4 and 8 bytes, little-endian), then the payload, in postcard's encoding. Recordings contain M_Keys and SM_Keys.
 //!
-//! Outputs are not stored. Each entry contains the number of polls for outputs before it, and a digest of all outputs so far;
-//! [`Replay`] compares both. A routing job is a pure function of an output, so its result is stored as a digest, too.
+//! Outputs are not stored. Each input, and the end, has the number of polls for outputs before it and a digest of all outputs so far.
+//! [`Replay`] polls as often and compares the digest. A routing job is a pure function of an output, so its result is stored as a digest,
+//! too.
 //!
 //! | module | contents |
 //! |---|---|

@@ -35,7 +35,7 @@ pub enum ReplayError {
     },
     /// The outputs differ from those of the recorded SM.
     OutputsDiffer {
-        /// The outputs are those before this entry. The first entry is 0.
+        /// Number of the entry, from 0, before which the outputs differ.
         entry: u64,
         /// Time of the input that preceded them.
         since: Instant,
@@ -212,7 +212,8 @@ impl<'a> Replay<'a> {
             on_output(self.now, &output);
             self.digest.add(&output);
             if let Output::Compute(mut job) = output {
-                // The result was computed before the SM abandoned the job.
+                // The recorded result may precede the SM abandoning the job; replay computes it only when it is needed, so the job must not
+                // be cancelled.
                 job.detach();
                 self.jobs.insert(job.id, job);
             }

@@ -1,4 +1,5 @@
-//! [`RestoredState`] in a recording: the records that persist it, as of second 0, and the view with its age.
+//! [`RestoredState`] in a recording: its records, encoded at Unix time 0 so that leases keep their remaining time, and the view with its
+//! age.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -26,8 +27,8 @@ pub(crate) struct RecordedRestored {
 struct RecordedView {
     age: Duration,
     head: Vec<u8>,
-    /// Node GUID, part, record.
-    parts: Vec<(u64, u8, Vec<u8>)>,
+    /// Node GUID, kind, record.
+    node_records: Vec<(u64, u8, Vec<u8>)>,
 }
 
 impl RecordedRestored {
@@ -43,8 +44,8 @@ impl RecordedRestored {
         }
     }
 
-    /// The recorded form of a value, and the value that replay restores from it, from which the recorded SM must start as well. The
-    /// restored value lacks nodes with duplicate GUIDs: a view in memory may contain them, records do not.
+    /// The recorded form of `restored`, and the state that a replay restores from it. The recorded SM must start from the latter, too: it
+    /// lacks nodes with duplicate GUIDs, which a view in memory may contain but records do not.
     pub(crate) fn with_replayed(restored: RestoredState) -> (Self, RestoredState) {
         let recorded = Self::new(&restored);
         let replayed = recorded.clone().restore().unwrap_or(restored);
@@ -55,7 +56,7 @@ impl RecordedRestored {
     pub(crate) fn restore(self) -> Result<RestoredState, String> {
         let mut restorer = RecordRestorer::new(0);
         for (key, value) in &self.records {
-            let key = RecordKey::from_bytes(key).ok_or("a record without a key")?;
+            let key = RecordKey::from_bytes(key).ok_or("a record with an invalid key")?;
             restorer.put(&key, value);
         }
         let (restored, skipped) = restorer.finish();
@@ -73,10 +74,10 @@ impl RecordedRestored {
 
 impl RecordedView {
     fn new(snapshot: &ViewSnapshot) -> Self {
-        let (mut head, mut parts) = (Vec::new(), Vec::new());
+        let (mut head, mut node_records) = (Vec::new(), Vec::new());
         for_each_record(&snapshot.view, &mut |change| match change {
-            persist::ViewRecordUpdate::Put(guid, part, bytes) => {
-                parts.push((guid.0, part as u8, bytes.to_vec()));
+            persist::ViewRecordUpdate::Put(guid, kind, bytes) => {
+                node_records.push((guid.0, kind as u8, bytes.to_vec()));
             }
             persist::ViewRecordUpdate::Head(bytes) => head = bytes.to_vec(),
             persist::ViewRecordUpdate::Clear | persist::ViewRecordUpdate::Remove(..) => {}
@@ -84,15 +85,16 @@ impl RecordedView {
         Self {
             age: snapshot.age,
             head,
-            parts,
+            node_records,
         }
     }
 
     fn restore(self) -> Result<ViewSnapshot, String> {
         let mut restorer = persist::ViewRestorer::default();
-        for (guid, part, bytes) in &self.parts {
-            let part = NodeRecordKind::from_number(*part).ok_or("a record of no part of a view")?;
-            let put = restorer.add_record(NodeGuid(*guid), part, bytes);
+        for (guid, kind, bytes) in &self.node_records {
+            let kind = NodeRecordKind::from_number(*kind)
+                .ok_or_else(|| format!("invalid kind {kind} of a view record"))?;
+            let put = restorer.add_record(NodeGuid(*guid), kind, bytes);
             put.map_err(|e| e.to_string())?;
         }
         let view = restorer.finish(&self.head).map_err(|e| e.to_string())?;

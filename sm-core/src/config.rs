@@ -101,13 +101,13 @@ pub struct SmConfig {
     pub max_outstanding_per_node: u16,
     /// Interval at which a standby polls the master.
     pub sm_poll_interval: Duration,
-    /// Further polls that may go unanswered before a standby starts discovery and takes over.
+    /// Retries of an unanswered poll, one per interval, before a standby starts discovery and takes over.
     pub sm_poll_retries: u8,
     /// Ports of other ferrosm SMs, which respond in every state and are polled at `peer_poll_interval`.
     pub peer_sms: Arc<BTreeSet<PortGuid>>,
     /// Interval at which a standby polls such a master.
     pub peer_poll_interval: Duration,
-    /// Further polls of such a master that may go unanswered before a standby starts discovery and takes over.
+    /// Retries of an unanswered poll of such a master, one per interval, before a standby starts discovery and takes over.
     pub peer_poll_retries: u8,
     /// Attempts to send HANDOVER to an SM that does not respond.
     pub handover_tries: u8,

@@ -114,17 +114,17 @@ pub(crate) struct DeviceContext {
     requests: Mutex<Connection>,
     /// Channel for events of the ports.
     events: ClientEnd,
-    /// The program's copy of its descriptor.
+    /// `async_fd` of the context, which the program polls; closed with it.
     _events_fd: OwnedFd,
 }
 
 impl DeviceContext {
-    /// Opens a device with the given C functions.
+    /// Opens a device. `new_context` creates the structure of libibverbs from the device and `async_fd`.
     pub(crate) fn open(
         config: &Config,
         device: *mut Device,
         index: u32,
-        functions: impl FnOnce(*mut abi::IbvDevice, i32) -> abi::VerbsContext,
+        new_context: impl FnOnce(*mut abi::IbvDevice, i32) -> abi::VerbsContext,
     ) -> Result<Self, Errno> {
         let requests = Mutex::new(Connection::open(config).map_err(ServerError::errno)?);
         let (reply, fds) = send_request(&requests, VerbsRequest::Watch { device: index })?;
@@ -133,10 +133,10 @@ impl DeviceContext {
         }
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
         let (events, fd) = ClientEnd::new(fds).map_err(|_| Errno::NXIO)?;
-        // Programs wait for events by functions that are not intercepted.
+        // Programs wait for events with calls that the preload library does not intercept.
         events.always_signal();
         Ok(Self {
-            ibv: functions(device.cast(), fd.as_raw_fd()),
+            ibv: new_context(device.cast(), fd.as_raw_fd()),
             index,
             requests,
             events,

@@ -72,7 +72,7 @@ pub struct SmKeys {
     pub sm_key: Hex64,
     /// Interval at which a standby polls the master.
     pub poll_interval: DurationValue,
-    /// Further polls that may go unanswered before a standby takes over; at least one is sent over each path.
+    /// Retries of an unanswered poll, one per interval, before a standby takes over; at least one poll is sent over each path.
     pub poll_retries: Bounded<1, 100>,
     /// Port GUIDs of other ferrosm SMs.
     pub peers: Vec<Hex64>,

@@ -1,7 +1,8 @@
 //! Metrics over HTTP: a thread that answers `GET /metrics`.
 //!
-//! Serving a fabric does not depend on it: an address that cannot be bound is logged and retried. Each connection gets one response within
-//! a time limit; the number of connections is bounded. Plain HTTP without authentication, only at the configured address.
+//! The fabrics are served without metrics if the address cannot be bound: the failure is logged and binding retried. Each connection gets
+//! one response within a time limit; the number of connections is bounded. Plain HTTP without authentication, only at the configured
+//! address.
 
 use core::convert::Infallible;
 use core::net::SocketAddr;
@@ -66,7 +67,7 @@ impl Server {
         let thread = crate::threads::start("metrics", move || {
             runtime.block_on(async {
                 tokio::select! {
-                    // Also if the sender was dropped.
+                    // The sender is dropped to stop the server.
                     _ = stopped => {}
                     () = serve(listen, metrics) => {}
                 }

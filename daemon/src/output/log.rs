@@ -111,7 +111,7 @@ pub fn event(event: &Event, role: SmState) {
         // This SM was not master.
         Event::Stopped { .. } => {}
         Event::Durability(DurabilityEvent::RepliesProtected) => {
-            info!("SA registrations saved before the reply again");
+            info!("SA replies wait for saved registrations again");
         }
         Event::Durability(DurabilityEvent::RepliesUnprotected) => {
             let effect = "replies sent anyway: clients may have to register again after a restart or takeover";
@@ -125,7 +125,8 @@ pub fn event(event: &Event, role: SmState) {
             warn!(mlids = count, "MLIDs exhausted");
         }
         Event::MlidsExhausted(MlidExhaustion::Rejected { count }) => {
-            warn!(mlids = count, "multicast group rejected");
+            let reason = "no MLID to share";
+            warn!(mlids = count, reason, "multicast group rejected");
         }
         Event::PartitionMembersAbsent(members) => warn!(
             count = members.len(),

@@ -243,14 +243,16 @@ pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
         let error = |message: String| (number, message);
         let line: ExportLine = serde_json::from_str(line).map_err(|e| {
             error(match expected {
-                None => "not a file of `ferrosm state export`, nor named like a file of OpenSM"
+                None => "not an export of `ferrosm state export`, and the file name is not that of an OpenSM file"
                     .to_owned(),
                 Some(_) => e.to_string(),
             })
         })?;
         match (&line, expected) {
             (ExportLine::FerrosmState { version, .. }, _) if *version != VERSION => {
-                return Err(error(format!("version {version} instead of {VERSION}")));
+                return Err(error(format!(
+                    "export format version {version}; this ferrosm reads version {VERSION} (import with the version that exported)"
+                )));
             }
             (ExportLine::FerrosmState { records, .. }, None) => expected = Some(*records),
             (ExportLine::FerrosmState { .. }, Some(_)) => {
@@ -502,7 +504,10 @@ mod tests {
         let (at, message) = error(&complete.replace("\"lid\":4,", "\"lid\":50000,"));
         assert_eq!((at, message.as_str()), (2, "invalid record"));
         let (_, message) = error(&complete.replace("\"version\":2", "\"version\":9"));
-        assert_eq!(message, "version 9 instead of 2");
+        assert_eq!(
+            message,
+            "export format version 9; this ferrosm reads version 2 (import with the version that exported)"
+        );
         for (from, to) in [
             ("\"lmc\"", "\"mlc\""),
             ("\"mgid\":\"ffff", "\"mgid\":\"what"),

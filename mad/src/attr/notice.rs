@@ -4,7 +4,7 @@ use crate::attr::CapMask;
 use crate::ids::{AttrId, AttrMod, Gid, Lid, MKey, PKey, PortNum, Qpn, Sl, SystemImageGuid};
 
 crate::open_enum! {
-    /// Severity of a notice.
+    /// Type of a notice.
     pub enum NoticeType(u8) {
         /// Fatal.
         Fatal = 0, "fatal";
@@ -64,7 +64,7 @@ crate::wire! {
     pub struct Notice[64] {
         /// Whether the trap is defined by the specification.
         is_generic: bool = 0, 1;
-        /// Severity.
+        /// Type.
         notice_type: NoticeType = 1, 7;
         /// Producer: 1 CA, 2 switch, 3 router, 4 class manager; or VendorID.
         producer_type: u32 = 8, 24;

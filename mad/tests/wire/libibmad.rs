@@ -1,4 +1,4 @@
-//! Comparison of all layouts with libibmad, the library of infiniband-diags.
+//! Comparison of layouts with those of libibmad, the library of infiniband-diags, where it has them.
 //!
 //! The C library is loaded at run time: on random bytes, each field must have the value that `mad_get_field` returns, and
 //! `mad_set_field` must write the same bits. Field numbers are those of `enum MAD_FIELDS` in `infiniband/mad.h`.
@@ -99,7 +99,7 @@ struct Layout {
     matching: &'static [(&'static str, c_uint)],
     /// Bit, width and number of libibmad's fields that are part of a field here.
     parts: &'static [(usize, usize, c_uint)],
-    /// Fields unknown to libibmad, or covered by `parts`.
+    /// Fields that libibmad lacks or has at a wrong place, or that `parts` covers.
     other: &'static [&'static str],
 }
 

@@ -20,9 +20,11 @@ use ferrosm_core::records;
 
 /// Limit of a response in bytes.
 const RESPONSE_MAX: usize = 256 << 20;
-/// First and largest number of keys in a response. The number is adapted to responses of about [`PAGE_BYTES`], which must arrive within the
-/// timeout of one request.
-const PAGES: (i64, i64) = (8, 1024);
+/// Number of keys in the first response of a range. The number is adapted to responses of about [`PAGE_BYTES`], which must arrive within
+/// the timeout of one request.
+const PAGE_KEYS_FIRST: i64 = 8;
+/// Largest number of keys in a response.
+const PAGE_KEYS_MAX: i64 = 1024;
 /// Intended size of a response in bytes.
 const PAGE_BYTES: usize = 1 << 20;
 
@@ -289,17 +291,17 @@ impl EtcdMember {
         let mut pairs: Vec<KeyValue> = Vec::new();
         let mut from = from.into_bytes();
         let options = GetOptions::new().with_range(to).with_revision(revision);
-        let mut page = PAGES.0;
+        let mut limit = PAGE_KEYS_FIRST;
         loop {
-            let options = options.clone().with_limit(page);
+            let options = options.clone().with_limit(limit);
             let mut reply = self.page(from, options).await?;
             let bytes: usize = reply.kvs().iter().map(|pair| pair.value().len()).sum();
-            page = if bytes > PAGE_BYTES {
-                page / 2
+            limit = if bytes > PAGE_BYTES {
+                limit / 2
             } else {
-                page * 2
+                limit * 2
             }
-            .clamp(1, PAGES.1);
+            .clamp(1, PAGE_KEYS_MAX);
             pairs.extend(reply.take_kvs());
             match pairs.last() {
                 Some(last) if reply.more() => {

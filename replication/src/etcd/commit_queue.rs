@@ -34,7 +34,8 @@ pub(super) enum Work {
 enum AckMode {
     /// Acknowledgements wait for etcd.
     Replicated,
-    /// As `Replicated`, but the limit was exceeded: no lease is renewed, so that standbys first see the leases become old.
+    /// As `Replicated`, but the limit was exceeded. No lease is renewed, so that standbys see old leases before the master acknowledges
+    /// without etcd.
     Suspending,
     /// Acknowledgements do not wait: etcd may lack acknowledged batches.
     Standalone,
@@ -47,7 +48,7 @@ enum KeyClaim {
     Complete,
     /// etcd may lack acknowledged batches.
     Incomplete,
-    /// A change of the claim was requested without a response.
+    /// The claim is being changed, or must be: what standbys read is not known.
     Unknown,
 }
 
@@ -300,8 +301,8 @@ impl CommitQueue {
         }
     }
 
-    /// The claim that etcd is complete is about to be written. Leases renewed before it count as evidence from now on. The claim itself
-    /// renews none, so a repeated one does not extend the wait for old leases.
+    /// The claim that etcd is complete is about to be written. From now on, leases renewed before it count as evidence that etcd is
+    /// complete. The claim itself renews none, so a repeated one does not extend the wait for old leases.
     pub(super) fn begin_claim(&mut self, now: NodeTime) {
         if core::mem::replace(&mut self.claim, KeyClaim::Unknown) == KeyClaim::Incomplete {
             self.last_renewal = now;
@@ -316,7 +317,7 @@ impl CommitQueue {
         }
     }
 
-    /// A lease may be renewed in etcd about now, which standbys take as evidence.
+    /// A lease may be renewed in etcd about now, which standbys take as evidence that etcd is complete.
     pub(super) fn on_renewal(&mut self, now: NodeTime) {
         if self.claim != KeyClaim::Incomplete {
             self.last_renewal = now;
@@ -432,7 +433,7 @@ impl CommitQueue {
             // The master serves without a replica.
             self.start_term();
         }
-        // Until this time, a standby may count leases that were not old as evidence (see `LeaseEvidence`).
+        // Until this time, a standby may count leases that were not old as evidence that etcd is complete (see `LeaseEvidence`).
         if self.ack_mode != AckMode::Suspending
             || now < self.last_renewal + self.silence + self.limit
         {

@@ -30,16 +30,16 @@ const MAGIC: [u8; 8] = {
 };
 const MALFORMED_VALUE: EtcdError = EtcdError::Garbled("the prefix of this fabric");
 
-/// The master that holds the key, or releases it.
+/// The value of the master's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Holder {
+pub(super) struct MasterValue {
     pub(super) guid: u64,
     pub(super) epoch: u64,
     /// Renewed alternately; the key is bound to the first.
     pub(super) leases: [i64; 2],
     /// Time in seconds after which an unrenewed lease counts as old. Its owner steps down before.
     pub(super) silent_after_s: u8,
-    /// The master is stepping down.
+    /// Why the master is stepping down; `None` if it is not.
     pub(super) release_reason: Option<StepDownReason>,
     /// The master may have acknowledged batches that etcd lacks.
     pub(super) incomplete: bool,
@@ -88,7 +88,8 @@ impl Keys {
         (self.0.clone(), range_end(&self.0))
     }
 
-    pub(super) fn leader(&self) -> String {
+    /// The key that only the current master holds.
+    pub(super) fn master(&self) -> String {
         format!("{}leader", self.0)
     }
 
@@ -119,7 +120,7 @@ impl Keys {
         format!("{}log/", self.0)
     }
 
-    /// First key of batch `seq` and later ones.
+    /// Prefix of the parts of batch `seq`; as the start of a range, it includes all later batches.
     pub(super) fn log_from(&self, seq: u64) -> String {
         format!("{}{seq:020}/", self.log())
     }
@@ -294,9 +295,9 @@ mod tests {
         let (from, to) = keys.range();
         assert_eq!(from, "/ferrosm/fe80000000000000_hall_2/");
         let inside = |key: &str| key >= from.as_str() && key < to.as_str();
-        assert!(inside(&keys.leader()) && inside(&keys.log_part(u64::MAX, 3)));
+        assert!(inside(&keys.master()) && inside(&keys.log_part(u64::MAX, 3)));
         let longer = Keys::new("/ferrosm", "fe80000000000000 hall/22");
-        assert!(!inside(&longer.leader()) && !inside(&longer.head()));
+        assert!(!inside(&longer.master()) && !inside(&longer.head()));
     }
 
     #[test]

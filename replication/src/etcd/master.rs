@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use super::client::{EtcdError, EtcdMember};
 use super::commit_queue::{CommitQueue, NumberedBatch, Work};
 use super::keys::{
-    Base, Head, Holder, decode_value, encode_batch_parts, encode_record_parts, encode_value,
+    Base, Head, MasterValue, decode_value, encode_batch_parts, encode_record_parts, encode_value,
     range_end,
 };
 use super::shared::{EtcdShared, EtcdState, PERSISTENT_FAILURE_PAUSE, RETRY_MAX, RETRY_MIN};
@@ -34,7 +34,7 @@ const PARTS_PER_TRANSACTION: usize = 4;
 pub(super) struct HeldKey {
     /// etcd's revision at which it was created.
     created: i64,
-    holder: Holder,
+    holder: MasterValue,
     /// When the last renewal of each lease was sent.
     renewed_at: Cell<[NodeTime; 2]>,
 }
@@ -234,14 +234,14 @@ async fn verify_key(
     member: &EtcdMember,
     created: i64,
 ) -> Result<(), EtcdError> {
-    let (pair, _) = member.get(shared.keys.leader()).await?;
+    let (pair, _) = member.get(shared.keys.master()).await?;
     let Some(pair) = pair else {
         return Err(EtcdError::KeyLost);
     };
     if pair.create_revision() == created {
         return Ok(());
     }
-    Err(match decode_value::<Holder>(pair.value()) {
+    Err(match decode_value::<MasterValue>(pair.value()) {
         Ok(holder) if holder.guid != shared.settings.guid => EtcdError::HeldByOther(holder.guid),
         // The owner is unknown, but the key is lost.
         Ok(_) | Err(_) => EtcdError::KeyLost,
@@ -251,17 +251,17 @@ async fn verify_key(
 /// Acquires the key if it does not exist or its owner is gone.
 async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, EtcdError> {
     shared.queue(CommitQueue::on_key_released);
-    let key = shared.keys.leader();
+    let key = shared.keys.master();
     let guid = shared.settings.guid;
     loop {
         let (Some(pair), _) = member.get(key.clone()).await? else {
             break;
         };
-        let old: Holder = decode_value(pair.value())?;
+        let old: MasterValue = decode_value(pair.value())?;
         if old.guid != guid && !is_gone(member, &old).await? {
             return Err(EtcdError::HeldByOther(old.guid));
         }
-        delete_leader_key(shared, member, pair.mod_revision()).await?;
+        delete_master_key(shared, member, pair.mod_revision()).await?;
     }
     let epoch = shared
         .queue(|queue| queue.epoch)
@@ -273,7 +273,7 @@ async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, Et
     if a.1 < ttl || b.1 < ttl {
         return Err(EtcdError::LeaseTooShort(a.1.min(b.1), ttl));
     }
-    let holder = Holder {
+    let holder = MasterValue {
         guid,
         epoch,
         leases: [a.0, b.0],
@@ -292,14 +292,14 @@ async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, Et
 }
 
 /// Whether the owner of the key has released it, or stepped down because it could not renew its leases.
-pub(super) async fn is_gone(member: &EtcdMember, holder: &Holder) -> Result<bool, EtcdError> {
+pub(super) async fn is_gone(member: &EtcdMember, holder: &MasterValue) -> Result<bool, EtcdError> {
     Ok(holder.release_reason.is_some() || read_lease_state(member, holder).await?.0)
 }
 
 /// Whether a lease of the key's owner is overdue ([`EtcdMember::is_overdue`]), and the highest term of etcd's leader in the responses.
 pub(super) async fn read_lease_state(
     member: &EtcdMember,
-    holder: &Holder,
+    holder: &MasterValue,
 ) -> Result<(bool, u64), EtcdError> {
     let [a, b] = holder.leases;
     let (a, b) = tokio::try_join!(
@@ -310,12 +310,12 @@ pub(super) async fn read_lease_state(
 }
 
 /// Deletes the key of an owner that is gone, which fences its writes. Has no effect if the key has changed.
-pub(super) async fn delete_leader_key(
+pub(super) async fn delete_master_key(
     shared: &EtcdShared,
     member: &EtcdMember,
     mod_revision: i64,
 ) -> Result<(), EtcdError> {
-    let key = shared.keys.leader();
+    let key = shared.keys.master();
     let is_unchanged = Compare::mod_revision(key.clone(), CompareOp::Equal, mod_revision);
     member
         .txn(is_unchanged, vec![TxnOp::delete(key, None)])
@@ -330,9 +330,9 @@ pub(super) async fn release(
     reason: StepDownReason,
 ) -> Result<(), EtcdError> {
     let member = shared.members.member().await?;
-    let key = shared.keys.leader();
+    let key = shared.keys.master();
     let [lease, other] = held.holder.leases;
-    let holder_update = Holder {
+    let holder_update = MasterValue {
         release_reason: Some(reason),
         incomplete: shared.with_state(EtcdState::may_lack_batches),
         ..held.holder
@@ -349,8 +349,8 @@ fn created_at_revision(key: String, revision: i64) -> Compare {
     Compare::create_revision(key, CompareOp::Equal, revision)
 }
 
-/// Writes the leader key, bound to its first lease.
-fn put_leased(key: String, holder: &Holder) -> Result<TxnOp, EtcdError> {
+/// Writes the master's key, bound to its first lease.
+fn put_leased(key: String, holder: &MasterValue) -> Result<TxnOp, EtcdError> {
     let options = PutOptions::new().with_lease(holder.leases[0]);
     Ok(TxnOp::put(key, encode_value(holder)?, Some(options)))
 }
@@ -413,11 +413,11 @@ impl Writer<'_> {
     async fn claim_complete(&self, member: &EtcdMember) -> Result<(), EtcdError> {
         let shared = self.shared;
         shared.queue(|queue| queue.begin_claim(shared.node.now()));
-        let holder_update = Holder {
+        let holder_update = MasterValue {
             incomplete: false,
             ..self.held.holder
         };
-        let holder_update = put_leased(shared.keys.leader(), &holder_update)?;
+        let holder_update = put_leased(shared.keys.master(), &holder_update)?;
         self.execute_fenced(member, vec![holder_update]).await?;
         shared.queue(CommitQueue::end_claim);
         Ok(())
@@ -510,7 +510,7 @@ impl Writer<'_> {
 
     /// Executes operations if the key still belongs to this node.
     async fn execute_fenced(&self, member: &EtcdMember, ops: Vec<TxnOp>) -> Result<(), EtcdError> {
-        let key = self.shared.keys.leader();
+        let key = self.shared.keys.master();
         let is_held = created_at_revision(key, self.held.created);
         if member.txn(is_held, ops).await?.is_some() {
             return Ok(());

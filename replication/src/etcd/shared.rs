@@ -42,8 +42,8 @@ pub(super) struct EtcdShared {
 }
 
 /// What a standby last saw of its master's leases. A master that renews its leases acknowledges only what etcd has. Before it acknowledges
-/// more, it stops renewing until the leases are old and [`EtcdSettings::limit`] has passed. So a lease that was not old is evidence for the
-/// duration of that limit.
+/// more, it stops renewing until the leases are old and [`EtcdSettings::limit`] has passed. So a lease that was not old is evidence that
+/// etcd is complete, for the duration of that limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeaseEvidence {
     /// No evidence.

@@ -8,8 +8,8 @@ use etcd_client::{Event as KeyEvent, KeyValue};
 use tokio::time::sleep;
 
 use super::client::{EtcdError, EtcdMember};
-use super::keys::{Assembly, Base, Head, Holder, Records, decode_value, range_end};
-use super::master::{delete_leader_key, is_gone, read_lease_state};
+use super::keys::{Assembly, Base, Head, MasterValue, Records, decode_value, range_end};
+use super::master::{delete_master_key, is_gone, read_lease_state};
 use super::shared::{
     COMPLETE_TIMEOUT, EtcdShared, HANDOVER_TIMEOUT, LeaseEvidence, PERSISTENT_FAILURE_PAUSE,
     RETRY_MIN,
@@ -149,12 +149,12 @@ async fn complete_replica_with(
     began: NodeTime,
 ) -> Result<bool, EtcdError> {
     let is_released = loop {
-        let (Some(pair), _) = member.get(shared.keys.leader()).await? else {
+        let (Some(pair), _) = member.get(shared.keys.master()).await? else {
             break true;
         };
-        let holder: Holder = decode_value(pair.value())?;
+        let holder: MasterValue = decode_value(pair.value())?;
         if holder.guid == shared.settings.guid || is_gone(member, &holder).await? {
-            delete_leader_key(shared, member, pair.mod_revision()).await?;
+            delete_master_key(shared, member, pair.mod_revision()).await?;
             if holder.incomplete {
                 break false;
             }
@@ -238,7 +238,7 @@ struct Watcher<'a> {
     shared: &'a Arc<EtcdShared>,
     member: EtcdMember,
     session: SessionId,
-    leader: Option<Holder>,
+    leader: Option<MasterValue>,
     /// etcd's revision of the last known state of the key.
     leader_at: i64,
     /// The master was reported silent.
@@ -268,13 +268,13 @@ impl Watcher<'_> {
         let mut watch = member
             .watch(shared.keys.range(), found.revision + 1)
             .await?;
-        let (pair, revision) = member.get(shared.keys.leader()).await?;
+        let (pair, revision) = member.get(shared.keys.master()).await?;
         self.leader_at = revision;
         if let Some(pair) = pair {
             self.on_holder(decode_value(pair.value())?).await;
         }
         let mut changed = shared.node.changes();
-        let silence = |l: &Holder| Duration::from_secs(l.silent_after_s.into());
+        let silence = |l: &MasterValue| Duration::from_secs(l.silent_after_s.into());
         loop {
             self.report_sync()?;
             let leader = self.leader;
@@ -282,7 +282,7 @@ impl Watcher<'_> {
                 let Some(leader) = leader else {
                     // Without a master, only the member's availability is checked.
                     sleep(shared.settings.reply_timeout).await;
-                    member.get(shared.keys.leader()).await?;
+                    member.get(shared.keys.master()).await?;
                     return Ok(false);
                 };
                 sleep(silence(&leader) / 10).await;
@@ -355,7 +355,7 @@ impl Watcher<'_> {
         let keys = &self.shared.keys;
         // etcd's kv.proto: a deletion resets the version to zero.
         let deleted = pair.version() == 0;
-        if pair.key() == keys.leader().as_bytes() {
+        if pair.key() == keys.master().as_bytes() {
             if pair.mod_revision() <= self.leader_at {
                 return Ok(());
             }
@@ -407,7 +407,7 @@ impl Watcher<'_> {
     }
 
     /// Reports the master as silent. The report is uncertain if a recent failure of etcd may have delayed the master's renewals.
-    fn report_silence(&self, leader: &Holder, in_sync: bool) {
+    fn report_silence(&self, leader: &MasterValue, in_sync: bool) {
         let last_failure = self.shared.with_state(|state| state.last_failure);
         self.shared.node.send_event(ReplicationEvent::MasterSilent {
             guid: leader.guid,
@@ -417,7 +417,7 @@ impl Watcher<'_> {
     }
 
     /// A node is master, or is stepping down.
-    async fn on_holder(&mut self, holder: Holder) {
+    async fn on_holder(&mut self, holder: MasterValue) {
         let guid = holder.guid;
         if let Some(reason) = holder.release_reason {
             self.wait_for_store().await;

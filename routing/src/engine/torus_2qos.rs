@@ -1,10 +1,11 @@
-//! Engine `torus-2QoS`: dimension-order routing on tori and meshes of up to three dimensions, with two service levels
-//! on eight VLs and SLs that no failure changes.
+//! Engine `torus-2QoS`: dimension-order routing on tori and meshes of up to three dimensions, with two QoS levels on
+//! eight VLs and SLs that no failure changes.
 //!
-//! Bits 0 to 2 of an SL are set if the path crosses the dateline of that dimension in a complete torus (between
-//! opposite positions of a ring: see `lines::crosses_dateline`); bit 3 is the service level. Along the path, bit 0 of
-//! the VL is the dateline bit of the dimension of the output port, bit 1 is set after a turn from a later dimension to
-//! an earlier one, and bit 2 is the service level. So a service level takes four VLs, and one on links to end ports.
+//! Bits 0 to 2 of an SL are set if the path crosses the dateline of that dimension in a complete torus. For two
+//! opposite positions of a ring, both directions are equally short: `lines::crosses_dateline` selects one. Bit 3 is the
+//! QoS level. Along the path, bit 0 of the VL is the dateline bit of the dimension of the output port, bit 1 is set after
+//! a turn from a later dimension to an earlier one, and bit 2 is the QoS level. So a QoS level takes four VLs, and one on
+//! links to end ports.
 //! Packets travel around a lost link the long way round its ring. They avoid a lost switch by turning one switch early;
 //! bit 1 of the VL is for the turn back into the ring. If that is not enough, the engine rejects the fabric.
 //!
@@ -31,7 +32,7 @@ use crate::structure::grid::{DimKind, grid};
 use crate::topology::{SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, SLS, SlToVl, SlToVlMaps, VlPlan};
 
-/// VLs of one service level.
+/// VLs of one QoS level.
 const LEVEL_VLS: u8 = 4;
 
 /// The `torus-2QoS` engine.
@@ -154,11 +155,12 @@ fn check_port_groups(
     Ok(())
 }
 
-/// SLs and VLs of the lower service level.
+/// SLs and VLs of the lower QoS level.
 struct TorusVls {
     /// By axis: whether it has a dateline.
     has_dateline: Vec<bool>,
-    rows: Vec<Arc<[u8]>>,
+    /// By source switch: the SL of its paths to each switch, of the lower QoS level.
+    sls: Vec<Arc<[u8]>>,
 }
 
 impl TorusVls {
@@ -177,8 +179,8 @@ impl TorusVls {
             axes.fold(0u8, |sl, (axis, _)| sl | 1 << axis)
         };
         let n = coordinates.switches();
-        let rows = (0..n).map(|s| (0..n).map(|d| sl(s, d)).collect()).collect();
-        Self { has_dateline, rows }
+        let sls = (0..n).map(|s| (0..n).map(|d| sl(s, d)).collect()).collect();
+        Self { has_dateline, sls }
     }
 
     fn vl_plan(
@@ -222,7 +224,7 @@ impl TorusVls {
         });
         VlPlan {
             vls: levels * LEVEL_VLS,
-            path_sl: PathSl::BySwitches(self.rows.clone()),
+            path_sl: PathSl::BySwitches(self.sls.clone()),
             sl_to_vl: SlToVl::PerPorts(switches.collect()),
         }
     }
@@ -234,7 +236,7 @@ impl VlRule for TorusVls {
     }
 
     fn sl(&self, from: usize, dest: usize) -> u8 {
-        self.rows[from][dest]
+        self.sls[from][dest]
     }
 
     fn vl(&self, in_axis: Option<usize>, out_axis: usize, sl: u8) -> usize {

@@ -1,8 +1,9 @@
 //! Changed next hops of a few switches for a LID: changes of dependencies, loads and hops, without a walk over all switches.
 //!
 //! Every path to such a LID is unchanged up to the first switch with a changed next hop. All switches reach the LID if these
-//! switches do, and the routes through them move from the old to the new path. Applies only to LIDs of end ports whose packets
-//! all use one VL: then every switch sends to the LID, and each dependency is independent of the source.
+//! switches do, and the routes through them move from the old to the new path. Applies only to LIDs of CA and router ports that
+//! packets reach on one VL from every source (`SingleVlLid`): their dependencies are counted as if every switch sent to the LID,
+//! so they do not depend on sources.
 
 use std::sync::Arc;
 
@@ -86,8 +87,10 @@ pub(super) fn evaluate(
     changes: &[RouteChange<'_>],
 ) -> Option<Vec<RouteDeltas>> {
     let topo = after.topo;
-    let hosts = |s| topo.end_ports(s).len() as u64;
-    let hosts: Vec<u64> = topo.switches().map(hosts).collect();
+    let num_end_ports: Vec<u64> = topo
+        .switches()
+        .map(|s| topo.end_ports(s).len() as u64)
+        .collect();
     let chunk_size = changes.len().div_ceil(rayon::current_num_threads()).max(1);
     changes
         .par_chunks(chunk_size)
@@ -96,8 +99,8 @@ pub(super) fn evaluate(
                 before,
                 after,
                 counts,
-                hosts: &hosts,
-                changed: vec![0; hosts.len()],
+                num_end_ports: &num_end_ports,
+                changed: vec![0; num_end_ports.len()],
                 lid_number: 0,
                 members: Vec::new(),
                 old_path: Vec::new(),
@@ -116,7 +119,8 @@ struct Evaluation<'a> {
     before: TablesView<'a>,
     after: TablesView<'a>,
     counts: &'a DependencyCounts,
-    hosts: &'a [u64],
+    /// By switch: number of its end ports.
+    num_end_ports: &'a [u64],
     /// By switch: sequence number of the last LID for which its next hop changed.
     changed: Vec<u32>,
     /// Sequence number of the current LID.
@@ -147,7 +151,11 @@ impl Evaluation<'_> {
         self.before.path(c, d, &mut self.old_path)?;
         self.after.path(c, d, &mut self.new_path)?;
         self.change_dependencies(c, d, vl)?;
-        let routes: u64 = self.members.iter().map(|&(v, _)| self.hosts[v]).sum();
+        let routes: u64 = self
+            .members
+            .iter()
+            .map(|&(v, _)| self.num_end_ports[v])
+            .sum();
         if routes > 0 {
             let load_of_path = |path: &[usize], load: &mut Vec<(usize, u64)>| {
                 load.extend(path.iter().map(|&channel| (channel, routes)));
@@ -160,12 +168,12 @@ impl Evaluation<'_> {
                 count(
                     &mut self.deltas.hops_removed,
                     hops + self.old_path.len(),
-                    self.hosts[v],
+                    self.num_end_ports[v],
                 );
                 count(
                     &mut self.deltas.hops_added,
                     hops + self.new_path.len(),
-                    self.hosts[v],
+                    self.num_end_ports[v],
                 );
             }
         }
@@ -176,23 +184,23 @@ impl Evaluation<'_> {
     fn change_dependencies(&mut self, c: usize, d: &Destination, vl: usize) -> Option<()> {
         let owner = d.switch.index();
         let num_vls = self.counts.num_vls;
-        let (old_next, old_port, before) = self.before.hop(c, d)?;
-        let (new_next, new_port, after) = self.after.hop(c, d)?;
+        let (old_channel, old_port, old_next) = self.before.hop(c, d)?;
+        let (new_channel, new_port, new_next) = self.after.hop(c, d)?;
         let node = |channel: usize| u32::try_from(channel * num_vls + vl).unwrap_or(u32::MAX);
         let RouteDeltas { removed, added, .. } = &mut self.deltas;
-        removed.uses.push(node(old_next));
-        added.uses.push(node(new_next));
-        if before != owner {
-            let (second, port, _) = self.before.hop(before, d)?;
+        removed.uses.push(node(old_channel));
+        added.uses.push(node(new_channel));
+        if old_next != owner {
+            let (second, port, _) = self.before.hop(old_next, d)?;
             removed
                 .dependencies
-                .push(self.counts.dependency(old_next, (second, port), vl));
+                .push(self.counts.dependency(old_channel, (second, port), vl));
         }
-        if after != owner {
-            let (second, port, _) = self.after.hop(after, d)?;
+        if new_next != owner {
+            let (second, port, _) = self.after.hop(new_next, d)?;
             added
                 .dependencies
-                .push(self.counts.dependency(new_next, (second, port), vl));
+                .push(self.counts.dependency(new_channel, (second, port), vl));
         }
         self.members.clear();
         self.members.push((c, 0));
@@ -213,12 +221,12 @@ impl Evaluation<'_> {
                     let first = self.after.channels.base[u] + link.peer_port.index();
                     removed.dependencies.push(self.counts.dependency(
                         first,
-                        (old_next, old_port),
+                        (old_channel, old_port),
                         vl,
                     ));
                     added.dependencies.push(self.counts.dependency(
                         first,
-                        (new_next, new_port),
+                        (new_channel, new_port),
                         vl,
                     ));
                 }

@@ -450,7 +450,7 @@ fn is_torus(shape: &[(DimKind, usize)]) -> bool {
     shape.len() <= 3 && shape.iter().all(|d| d.0 != Full || d.1 <= 3)
 }
 
-/// Every complete torus and mesh: shortest paths, four VLs per service level, a spanning tree.
+/// Every complete torus and mesh: shortest paths, four VLs per QoS level, a spanning tree.
 #[test]
 fn torus_2qos_routes_complete_tori() {
     for (i, shape) in SHAPES.iter().enumerate() {

@@ -41,7 +41,7 @@ impl View {
             node_type: node.node_type,
             description: &description[..len.unwrap_or(description.len())],
             num: self.port(end_port.port).num,
-            keys: end_port.pkeys.as_ref(),
+            pkeys: end_port.pkeys.as_ref(),
             is_sm_port: self.local == Some(at),
         }
     }

@@ -109,7 +109,7 @@ pub struct QosPort<'a> {
     /// Port number.
     pub num: PortNum,
     /// Its P_Keys, if known.
-    pub keys: Option<&'a PKeySet>,
+    pub pkeys: Option<&'a PKeySet>,
     /// Whether it is the SM's port.
     pub is_sm_port: bool,
 }
@@ -207,8 +207,8 @@ impl QosPortGroup {
 
     fn matches_partition(&self, port: &QosPort<'_>) -> bool {
         !self.pkeys.is_empty()
-            && port.keys.is_some_and(|keys| {
-                let mut pkeys = keys.as_slice().iter();
+            && port.pkeys.is_some_and(|pkeys| {
+                let mut pkeys = pkeys.as_slice().iter();
                 pkeys.any(|key| self.pkeys.contains(u64::from(key.0 & PARTITION_MASK)))
             })
     }

@@ -17,7 +17,7 @@ const fn port(guid: u64) -> QosPort<'static> {
         node_type: NodeType::Ca,
         description: b"",
         num: PortNum(1),
-        keys: None,
+        pkeys: None,
         is_sm_port: false,
     }
 }
@@ -29,7 +29,7 @@ fn port_groups_match_by_each_criterion() {
     let host = QosPort {
         description: b"vs1 HCA-1",
         num: PortNum(2),
-        keys: Some(&keys),
+        pkeys: Some(&keys),
         ..port(7)
     };
     assert!(!empty.contains(&host));

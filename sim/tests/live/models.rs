@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::rig::Rig;
 
 /// Both directions of every link.
-fn cables(spec: &FabricSpec) -> BTreeMap<PortAt, PortAt> {
+fn peers(spec: &FabricSpec) -> BTreeMap<PortAt, PortAt> {
     spec.links
         .iter()
         .flat_map(|l| [(l.a, l.b), (l.b, l.a)])
@@ -43,7 +43,7 @@ proptest! {
         hops in proptest::collection::vec(0u8..12, 0..12),
     ) {
         let mut rig = Rig::new(&spec);
-        let cables = cables(&spec);
+        let peers = peers(&spec);
         let is_switch = |n: usize| spec.nodes[n].kind == NodeType::Switch;
         let mut path = DrPath::LOCAL;
         let mut end = Some(rig.at);
@@ -53,7 +53,7 @@ proptest! {
             path = path.extend(PortNum(hop)).unwrap();
             end = end
                 .filter(|at| index == 0 || is_switch(at.node))
-                .and_then(|at| cables.get(&PortAt::new(at.node, hop)).copied());
+                .and_then(|at| peers.get(&PortAt::new(at.node, hop)).copied());
         }
         let reply = rig.get(&path, id::NODE_INFO, 0);
         prop_assert_eq!(reply.is_some(), end.is_some());
@@ -73,7 +73,7 @@ proptest! {
         lid in 1u16..10,
     ) {
         let mut rig = Rig::new(&spec);
-        let cables = cables(&spec);
+        let peers = peers(&spec);
         let is_switch = |n: usize| spec.nodes[n].kind == NodeType::Switch;
         // Some nodes have LIDs; LFT entries are random, mostly existing ports.
         let end_port = |n: usize| PortAt::new(n, u8::from(!is_switch(n)));
@@ -99,7 +99,7 @@ proptest! {
             if !is_switch(from.node) && owner == Some(from) {
                 return owner;
             }
-            let mut at = if is_switch(from.node) { from } else { *cables.get(&from)? };
+            let mut at = if is_switch(from.node) { from } else { *peers.get(&from)? };
             let mut seen = BTreeSet::new();
             while is_switch(at.node) {
                 if lid > tops[&at.node] || !seen.insert(at.node) {
@@ -107,7 +107,7 @@ proptest! {
                 }
                 match table(at.node, lid) {
                     0 => return owner.filter(|o| o.node == at.node),
-                    port => at = *cables.get(&PortAt::new(at.node, port))?,
+                    port => at = *peers.get(&PortAt::new(at.node, port))?,
                 }
             }
             owner.filter(|o| *o == at)

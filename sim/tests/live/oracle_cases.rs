@@ -14,8 +14,8 @@ pub(crate) const SHAPES: [&str; 4] = ["fat-tree:4", "ring:5", "torus:4,4", "fat-
 /// Fabrics that need two VLs.
 const TWO_VLS: [&str; 2] = ["ring:5", "torus:4,4"];
 
-/// A fault.
-pub(crate) enum Break {
+/// A fault of an SM.
+pub(crate) enum SmFault {
     /// A change of the SM's plan.
     Plan(fn(&mut Plan)),
     /// A change of the snapshot, for values that devices reject.
@@ -25,7 +25,7 @@ pub(crate) enum Break {
 /// A fault, the violations that must be reported, and others that may be.
 pub(crate) struct Case {
     pub(crate) description: &'static str,
-    pub(crate) fault: Break,
+    pub(crate) fault: SmFault,
     pub(crate) must: &'static [&'static str],
     pub(crate) may: &'static [&'static str],
     pub(crate) shapes: &'static [&'static str],
@@ -38,7 +38,7 @@ const fn case(
 ) -> Case {
     Case {
         description,
-        fault: Break::Plan(change),
+        fault: SmFault::Plan(change),
         must,
         may: &[],
         shapes: &SHAPES,
@@ -64,7 +64,7 @@ const fn snapshot_case(
 ) -> Case {
     Case {
         description,
-        fault: Break::Snapshot(change),
+        fault: SmFault::Snapshot(change),
         must,
         may: &[],
         shapes: &SHAPES,
@@ -86,16 +86,17 @@ fn loop_ports(plan: &Plan) -> Vec<PortAt> {
     if let Some((a, b)) = plan.peers.iter().find(spare) {
         return vec![*a, *b];
     }
-    let outside = plan.switches.keys().copied();
-    let cables = outside.map(|node| {
-        let here = plan.peers.iter().filter(move |(a, _)| a.node == node);
-        here.filter(|(a, b)| in_tree(a) == Some(false) && in_tree(b) == Some(true))
+    let switches = plan.switches.keys().copied();
+    let ports = switches.map(|node| {
+        let links = plan.peers.iter().filter(move |(a, _)| a.node == node);
+        links
+            .filter(|(a, b)| in_tree(a) == Some(false) && in_tree(b) == Some(true))
             .flat_map(|(a, b)| [*a, *b])
             .take(4)
             .collect::<Vec<_>>()
     });
-    let mut cables = cables.filter(|ends| ends.len() == 4);
-    cables.next().unwrap()
+    let mut ports = ports.filter(|ports| ports.len() == 4);
+    ports.next().unwrap()
 }
 
 /// All faults.

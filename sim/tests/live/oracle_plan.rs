@@ -242,8 +242,8 @@ impl Plan {
 
     /// A port of a link between switches.
     pub(crate) fn trunk(&self) -> PortAt {
-        let mut cables = self.peers.iter();
-        let between = cables.find(|(a, b)| self.is_switch(a.node) && self.is_switch(b.node));
+        let mut links = self.peers.iter();
+        let between = links.find(|(a, b)| self.is_switch(a.node) && self.is_switch(b.node));
         *between.unwrap().0
     }
 
@@ -357,10 +357,10 @@ impl Plan {
         let mut paths = BTreeMap::from([(self.sm.node, DrPath::LOCAL)]);
         let mut queue = VecDeque::from([self.sm.node]);
         while let Some(node) = queue.pop_front() {
-            let cables = self
+            let links = self
                 .peers
                 .range(PortAt::new(node, 0)..=PortAt::new(node, 254));
-            for (local, remote) in cables {
+            for (local, remote) in links {
                 let passes = self.is_switch(node) || node == self.sm.node;
                 if passes && !paths.contains_key(&remote.node) {
                     let path = paths[&node].extend(PortNum(local.port)).unwrap();

@@ -92,11 +92,11 @@ impl Routes {
         let mut seen = BTreeSet::from([home]);
         let mut queue = VecDeque::from([home]);
         while let Some(node) = queue.pop_front() {
-            let cables = self
+            let links = self
                 .peers
                 .range(PortAt::new(node, 0)..=PortAt::new(node, 254));
-            let cables: Vec<PortAt> = cables.map(|(_, there)| *there).collect();
-            for there in cables {
+            let neighbours: Vec<PortAt> = links.map(|(_, there)| *there).collect();
+            for there in neighbours {
                 if is_switch(there.node) && seen.insert(there.node) {
                     queue.push_back(there.node);
                     let port = match self.shape {
@@ -116,10 +116,10 @@ impl Routes {
         let ahead = (goal[axis] + SIDE - cell[axis]) % SIDE;
         let step = if ahead <= SIDE / 2 { 1 } else { SIDE - 1 };
         cell[axis] = (cell[axis] + step) % SIDE;
-        let cables = self
+        let links = self
             .peers
             .range(PortAt::new(from, 0)..=PortAt::new(from, 254));
-        let mut ports = cables.filter(|(_, there)| self.cells.get(&there.node) == Some(&cell));
+        let mut ports = links.filter(|(_, there)| self.cells.get(&there.node) == Some(&cell));
         ports.next().unwrap().0.port
     }
 

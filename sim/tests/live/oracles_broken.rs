@@ -6,7 +6,7 @@ use ferrosm_mad::ids::Lid;
 use ferrosm_sim::oracle::{Expectations, ExpectedGroup, FabricSnapshot, judge, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 
-use super::oracle_cases::{Break, SHAPES, cases};
+use super::oracle_cases::{SHAPES, SmFault, cases};
 use super::oracle_kinds::{KINDS, kind};
 use super::oracle_plan::{MLID, Plan};
 
@@ -32,12 +32,12 @@ fn each_fault_is_reported() {
         let valid_plan = Plan::new(shape);
         for case in cases().iter().filter(|c| c.shapes.contains(&shape)) {
             let mut plan = valid_plan.clone();
-            if let Break::Plan(change) = case.fault {
+            if let SmFault::Plan(change) = case.fault {
                 change(&mut plan);
             }
             let rig = plan.apply();
             let mut snapshot = FabricSnapshot::from(&rig.fabric);
-            if let Break::Snapshot(change) = case.fault {
+            if let SmFault::Snapshot(change) = case.fault {
                 change(&mut snapshot, &valid_plan);
             }
             let mut expect = valid_plan.expect();
@@ -96,8 +96,8 @@ fn groups_around_a_ring() -> (Plan, Vec<ExpectedGroup>) {
     let count = 5;
     let towards = |plan: &Plan, from: usize, to: usize| {
         let (from, to) = (plan.leaf_port(from).node, plan.leaf_port(to).node);
-        let mut cables = plan.peers.iter();
-        cables
+        let mut links = plan.peers.iter();
+        links
             .find(|(a, b)| a.node == from && b.node == to)
             .unwrap()
             .0

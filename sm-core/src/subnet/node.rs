@@ -53,7 +53,7 @@ pub struct Node {
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
     /// VL tables read on behalf of SA clients.
     pub observed_vl_tables: Option<Arc<NodeVlTables>>,
-    /// The origin of VL tables that this SM did not write.
+    /// Where its VL tables come from.
     pub vl_origin: VlTableOrigin,
     /// The fingerprint of its VL tables ([`crate::plan::vls::FabricVlPlan::fingerprint`]) when all of them were last in place.
     pub vl_fingerprint: Option<u64>,
@@ -69,14 +69,14 @@ pub struct Node {
     pub is_description_current: bool,
 }
 
-/// The origin of VL tables that this SM did not write.
+/// Where a node's VL tables come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VlTableOrigin {
     /// Not determined yet after the device was discovered or lost its tables.
     Unknown,
     /// Power-up tables: SL 0 travels on VL 0.
     PowerUp,
-    /// Another SM may have written them.
+    /// An SM has written them, or may have.
     Foreign,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct AfterDrain {
 /// What a table update does when its requests are complete and no stage remains.
 #[derive(Debug)]
 pub(crate) enum DrainState {
-    /// Nothing was dropped: the update is complete.
+    /// No drain is pending: the update is complete.
     None,
     /// Packets on dropped routes are draining.
     Draining,
@@ -131,12 +131,12 @@ impl LftUpdate {
         self.is_ordered
     }
 
-    /// Whether routes are dropped before those that replace them are written.
+    /// Whether this update drops routes before it writes those that replace them.
     pub(crate) const fn drops_routes(&self) -> bool {
         self.drops_routes
     }
 
-    /// Whether the drain is not over: entries were removed, and no new ones written.
+    /// Whether routes have been dropped, or are being dropped, and those that replace them are not written yet.
     pub(crate) const fn is_dropping_routes(&self) -> bool {
         self.drain.is_some()
     }
@@ -210,12 +210,13 @@ impl LftUpdate {
         false
     }
 
-    /// All stages are written: whether the update is complete. `packet_life_time` is the configured code.
+    /// Call it when all stages are written. Returns whether the update is complete, or its drain has ended. `packet_life_time` is the
+    /// configured code.
     pub(crate) fn poll_drain(&mut self, now: Instant, packet_life_time: u8) -> DrainState {
         let Some(after) = self.drain.take() else {
             return DrainState::None;
         };
-        // Packets to a dropped LID have left all switches after one packet lifetime.
+        // Packets to a dropped LID have left all switches after one packet lifetime; the wait is limited to `DRAIN_MAX`.
         let life = packet_life(packet_life_time).min(DRAIN_MAX);
         if now < *self.drained_at.get_or_insert(now + life) {
             self.drain = Some(after);

@@ -47,8 +47,8 @@ pub(crate) struct VlTables {
     plan: Option<FabricVlPlan>,
     /// The epoch of the tables that were written last, or are being written.
     epoch: SlToVlEpoch,
-    /// Highest number among this SM's epochs that the epoch of a replica replaced; 0 for none. A new epoch has a higher number, so that
-    /// no number is used twice.
+    /// Highest epoch number of this SM that `load_replica` has replaced, or 0. New epochs have higher numbers, so that this SM uses no
+    /// number twice.
     replaced_number: u64,
 }
 
@@ -92,7 +92,8 @@ impl VlTables {
         self.epoch
     }
 
-    /// Replaces the epoch by that of a replica. With an epoch of an earlier term of this SM, tables would count as partly written.
+    /// Replaces the epoch by that of a replica. Otherwise this SM would keep the epoch of its earlier term, which differs from that of the
+    /// replica's routing, and all tables would count as partly written.
     pub(crate) fn load_replica(&mut self, epoch: SlToVlEpoch) {
         self.replaced_number = self.replaced_number.max(self.epoch.number);
         self.epoch = epoch;

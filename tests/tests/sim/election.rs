@@ -62,16 +62,16 @@ pub(crate) fn with_foreign_standby() -> (Lab, PortGuid) {
     (lab, guid)
 }
 
-fn join(lab: &mut Lab, at: PortAt, cfg: SmConfig) -> SmId {
+fn add_sm(lab: &mut Lab, at: PortAt, cfg: SmConfig) -> SmId {
     let now = lab.world.now();
     let sm = Sm::new(cfg, RestoredState::default(), now);
     let added = lab.world.add_sm(Some(at), sm);
     added.unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn join_as(lab: &mut Lab, at: PortAt, priority: u8) -> SmId {
+fn add_sm_with_priority(lab: &mut Lab, at: PortAt, priority: u8) -> SmId {
     let cfg = cfg(Some(lab), priority);
-    join(lab, at, cfg)
+    add_sm(lab, at, cfg)
 }
 
 pub(crate) fn role(lab: &Lab, id: SmId) -> SmState {
@@ -107,7 +107,7 @@ fn lids(lab: &Lab) -> Vec<Lid> {
 }
 
 /// Whether the SM at the LID in the host port's PortInfo:MasterSMLID serves SA requests.
-fn is_answered(lab: &Lab, host: PortAt, sms: &[(SmId, PortAt)]) -> bool {
+fn has_sa(lab: &Lab, host: PortAt, sms: &[(SmId, PortAt)]) -> bool {
     let fabric = lab.world.fabric();
     let Some(info) = fabric.port_info(host) else {
         return false;
@@ -128,7 +128,7 @@ fn longest_gap(lab: &mut Lab, sms: &[(SmId, PortAt)], time: Duration) -> Duratio
     while lab.world.now() < deadline {
         lab.world.run_for(STEP);
         for (host, gap) in hosts.iter().zip(&mut gaps) {
-            *gap = if is_answered(lab, *host, sms) {
+            *gap = if has_sa(lab, *host, sms) {
                 Duration::ZERO
             } else {
                 *gap + STEP
@@ -159,7 +159,7 @@ fn written(lab: &Lab) -> [u32; 3] {
 #[test]
 fn planned_stop_is_invisible_to_clients() {
     let mut lab = start_master(5);
-    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
+    let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let before = lids(&lab);
@@ -208,7 +208,7 @@ fn sm_without_standby_stops_at_once() {
 #[test]
 fn dead_master_is_replaced_from_the_replica() {
     let mut lab = start_master(5);
-    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
+    let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
     let before = lids(&lab);
     let replica = lab.manager().replicated_state(lab.world.now());
@@ -221,7 +221,7 @@ fn dead_master_is_replaced_from_the_replica() {
     (lab.sm, lab.at) = (second, OTHER_SM_PORT);
     lab.run_until_correct(30);
     assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
-    let silent = events(&lab, second).iter().position(|e| {
+    let discovering = events(&lab, second).iter().position(|e| {
         matches!(
             e,
             Event::RoleChanged {
@@ -239,14 +239,14 @@ fn dead_master_is_replaced_from_the_replica() {
             }
         )
     });
-    assert!(silent < master && silent.is_some());
+    assert!(discovering < master && discovering.is_some());
 }
 
 /// A handover on the operator's command succeeds although the standby has the lower priority, and does not revert by itself.
 #[test]
 fn operator_handover_succeeds_and_persists() {
     let mut lab = start_master(5);
-    let second = join_as(&mut lab, OTHER_SM_PORT, 1);
+    let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 1);
     lab.world.run_for(Duration::from_secs(30));
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.command(Command::Handover.with_id(0), now);
@@ -269,7 +269,7 @@ fn operator_handover_succeeds_and_persists() {
 #[test]
 fn trap_144_reports_the_priority() {
     let mut lab = start_master(5);
-    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
+    let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 0);
     // The light sweep is complete, and the next one is not due soon.
     lab.world.run_for(Duration::from_secs(31));
     let higher_priority = cfg(Some(&lab), 9);
@@ -293,7 +293,7 @@ fn trap_144_reports_the_priority() {
 #[test]
 fn priority_trap_during_a_light_sweep_is_not_lost() {
     let mut lab = start_master(5);
-    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
+    let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(31));
     let slow = Faults {
         delay: Duration::from_millis(150),
@@ -331,7 +331,7 @@ fn master_priority_prevents_failback() {
             sm.command(Input::Config(Box::new(own_settings)), now);
         });
         lab.world.run_for(Duration::from_secs(30));
-        let second = join(&mut lab, OTHER_SM_PORT, settings);
+        let second = add_sm(&mut lab, OTHER_SM_PORT, settings);
         lab.world.run_for(Duration::from_mins(2));
         let wanted = if sticky { lab.sm } else { second };
         assert_one_master(&lab, &[lab.sm, second], wanted);
@@ -347,7 +347,7 @@ fn peer_capabilities_survive_a_reload() {
         ..SmConfig::default()
     };
     let mut lab = Lab::up("fat-tree:4", 1, settings(5));
-    let second = join(&mut lab, OTHER_SM_PORT, settings(0));
+    let second = add_sm(&mut lab, OTHER_SM_PORT, settings(0));
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let master = lab.world.fabric().port_guid(lab.at);
@@ -372,7 +372,7 @@ fn peer_capabilities_survive_a_reload() {
 #[test]
 fn standby_stop_hands_nothing_over() {
     let mut lab = start_master(5);
-    let second = join_as(&mut lab, OTHER_SM_PORT, 3);
+    let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 3);
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     lab.world.with_sm(second, |sm, now| {
@@ -525,7 +525,7 @@ fn managed_subnet_is_not_taken_over_if_refused() {
         refuse_managed_subnet: true,
         ..cfg(Some(&lab), 5)
     };
-    let second = join(&mut lab, OTHER_SM_PORT, refusing);
+    let second = add_sm(&mut lab, OTHER_SM_PORT, refusing);
     lab.world.run_for(Duration::from_mins(2));
     assert_eq!(role(&lab, second), SmState::NotActive);
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
@@ -607,7 +607,7 @@ fn sweep_replaces_a_pending_sminfo_scan() {
 #[test]
 fn lost_lease_alone_does_not_end_the_mastership() {
     let mut lab = start_master(5);
-    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
+    let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let sweeps = |lab: &Lab| {
@@ -625,7 +625,7 @@ fn lost_lease_alone_does_not_end_the_mastership() {
         (read.map(|attr| counters.gets(attr)), sets)
     };
     let (swept, before) = (sweeps(&lab), read_counters(&lab));
-    // Longer than the 100 ms that a standby allows a master that is known to be dead.
+    // The master is paused for 350 ms, longer than the 100 ms for which a standby awaits SMInfo of a master that is known to be dead.
     lab.world.set_paused(lab.sm, true);
     lab.world.with_sm(second, |sm, now| {
         let silent = PeerEvent::Silent {
@@ -652,7 +652,7 @@ fn lost_lease_alone_does_not_end_the_mastership() {
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     assert_eq!(sweeps(&lab), swept, "{:?}", events(&lab, lab.sm));
     assert_eq!(read_counters(&lab), before);
-    assert!(is_answered(&lab, OTHER_HOST, &[(lab.sm, lab.at)]));
+    assert!(has_sa(&lab, OTHER_HOST, &[(lab.sm, lab.at)]));
 
     // Another SM has become master.
     lab.world.kill(second);
@@ -676,7 +676,7 @@ fn lost_lease_alone_does_not_end_the_mastership() {
 #[test]
 fn pending_stop_survives_a_lost_lease() {
     let mut lab = start_master(5);
-    let second = join_as(&mut lab, OTHER_SM_PORT, 0);
+    let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
     lab.world.kill(second);
     let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ferrosm_core::report::QuarantineReason;
 use ferrosm_core::{Command, Event, Input, Location, Problem, ProblemKind, SmConfig};
-use ferrosm_mad::ids::{AttrId, AttrMod, MKey, NodeGuid, Tid};
+use ferrosm_mad::ids::{AttrId, AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::spec::PortAt;
@@ -61,11 +61,11 @@ fn faulty_host_affects_no_other_device() {
         ("wrong attribute", Faults::garbage(Garbage::Attribute)),
         ("wrong data", Faults::garbage(Garbage::Data)),
         (
-            "rejected_controls 0x1C",
+            "rejected Sets, status 0x1C",
             Faults::rejecting_sets(Status::BAD_FIELD),
         ),
         (
-            "rejected_controls 0x0C",
+            "rejected Sets, status 0x0C",
             Faults::rejecting_sets(Status::BAD_METHOD_ATTR),
         ),
     ] {
@@ -163,9 +163,11 @@ fn duplicate_node_guid_is_reported() {
     let (leaf, core) = (lab.node("leaf-3-1"), lab.node("core-1"));
     for (clone_node, victim) in [(HOST, 9), (HOST, leaf), (core, lab.node("core-2"))] {
         let mut lab = Lab::new(SPEC, 3);
-        let own_node_guid = lab.world.fabric().node_guid(clone_node);
-        let stolen = lab.world.fabric().node_guid(victim);
-        lab.world.fabric_mut().set_node_guid(clone_node, stolen);
+        let original_guid = lab.world.fabric().node_guid(clone_node);
+        let duplicate_guid = lab.world.fabric().node_guid(victim);
+        lab.world
+            .fabric_mut()
+            .set_node_guid(clone_node, duplicate_guid);
         lab.next_sweep(8);
         // The SM chooses which of the two is quarantined; it prefers to keep a switch over a host.
         lab.world.run_for(Duration::from_secs(15));
@@ -179,7 +181,7 @@ fn duplicate_node_guid_is_reported() {
                 "neither node was quarantined:\nwithout the first:\n{a}\nwithout the second:\n{b}"
             );
         }
-        let reason = QuarantineReason::DuplicateNodeGuid(stolen);
+        let reason = QuarantineReason::DuplicateNodeGuid(duplicate_guid);
         assert!(
             is_quarantined(&lab, reason),
             "{:#?}",
@@ -187,11 +189,9 @@ fn duplicate_node_guid_is_reported() {
         );
         lab.world
             .fabric_mut()
-            .set_node_guid(clone_node, own_node_guid);
+            .set_node_guid(clone_node, original_guid);
         lab.run_until_correct(60);
     }
-    // No node has GUID 0.
-    assert_ne!(lab.world.fabric().node_guid(HOST), NodeGuid(0));
 }
 
 /// A switch with the node GUID of the SM's leaf is connected through its port 1 or 2. The leaf's own port with that number leads to a
@@ -234,16 +234,19 @@ fn duplicate_port_guid_is_reported() {
     for victim in [PortAt::new(9, 1), PortAt::new(0, 1)] {
         let mut lab = Lab::new(SPEC, 3);
         let at = PortAt::new(HOST, 1);
-        let own_port_guid = lab.world.fabric().port_guid(at);
-        let stolen = lab.world.fabric().port_guid(victim);
-        lab.world.fabric_mut().set_port_guid(at, stolen).unwrap();
+        let original_guid = lab.world.fabric().port_guid(at);
+        let duplicate_guid = lab.world.fabric().port_guid(victim);
+        lab.world
+            .fabric_mut()
+            .set_port_guid(at, duplicate_guid)
+            .unwrap();
         lab.next_sweep(8);
         lab.assert_correct_except(if victim.node == 0 {
             &[HOST]
         } else {
             &[HOST, 9]
         });
-        let reason = QuarantineReason::DuplicatePortGuid(stolen);
+        let reason = QuarantineReason::DuplicatePortGuid(duplicate_guid);
         assert!(
             is_quarantined(&lab, reason),
             "{:#?}",
@@ -251,7 +254,7 @@ fn duplicate_port_guid_is_reported() {
         );
         lab.world
             .fabric_mut()
-            .set_port_guid(at, own_port_guid)
+            .set_port_guid(at, original_guid)
             .unwrap();
         lab.run_until_correct(40);
     }

@@ -1,4 +1,4 @@
-//! Limit on messages in flight between the `umad2sim` shim and ibsim.
+//! Limit on messages in flight between ibsim's preload library `umad2sim` and ibsim.
 //!
 //! `umad2sim` holds its only lock while it writes to `ibsim`, and its receiving thread needs the lock for each message. When the
 //! socket to `ibsim` is full (167 messages with Linux's default buffer), the write blocks with the lock held, the receiving

@@ -138,7 +138,7 @@ const SM_METHODS: &[u8] = &[
     Method::TrapRepress.0,
 ];
 
-/// Further classes for the shim, which terminates the process on a MAD of an unregistered class.
+/// Further classes for `umad2sim`, which terminates the process on a MAD of an unregistered class.
 const SIMULATOR_CLASSES: [u8; 13] = [
     0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x10, 0x11, 0x21, 0x32, 0x33,
 ];
@@ -180,8 +180,8 @@ impl Drop for Shared {
         if let Some(fd) = self.issm {
             self.lib.close_device(fd);
         }
-        // The shim's receiving thread crashes if a late MAD arrives for a closed descriptor: there the exit of the process closes
-        // it.
+        // The receiving thread of `umad2sim` crashes if a late MAD arrives for a closed descriptor: there the exit of the process
+        // closes it.
         if self.in_flight.is_none() {
             for (_, agent) in &self.agents {
                 self.lib.unregister(self.fd, *agent);
@@ -246,7 +246,7 @@ impl UmadPort {
         }
         if shared.in_flight.is_some() {
             for class in SIMULATOR_CLASSES {
-                // Best effort: the shim has room for 32 agents.
+                // Best effort: `umad2sim` has room for 32 agents.
                 let _ = shared.lib.register(fd, (class, 1), false, &[]);
             }
         }
@@ -320,7 +320,7 @@ impl UmadSender {
 
     /// Maximum number of unanswered requests: a limit with `umad2sim`, `None` otherwise.
     ///
-    /// Beyond it, sending blocks, because the shim and `ibsim` deadlock if their sockets are full.
+    /// Beyond it, sending blocks, because it and `ibsim` deadlock if their sockets are full.
     #[must_use]
     pub fn window_limit(&self) -> Option<usize> {
         self.shared.in_flight.as_ref().map(|_| in_flight::WINDOW)

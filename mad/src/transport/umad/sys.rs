@@ -1,7 +1,7 @@
 //! FFI: libibumad and three functions of the C library, resolved at run time.
 //!
 //! The only `unsafe` file of this crate. It owns the loaded libraries and converts calls, results and structures. Files are
-//! opened with the process's `open` instead of `std::fs`, because the simulator's preloaded shim intercepts only `open`.
+//! opened with the process's `open` instead of `std::fs`, because ibsim's preload library `umad2sim` intercepts only `open`.
 #![expect(unsafe_code, reason = "calls into libibumad and the C library")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
@@ -326,7 +326,8 @@ impl Lib {
             .checked_sub(self.header_len())
             .and_then(|len| c_int::try_from(len).ok())
             .ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: the slice holds the header and the `len` bytes after it; the library writes to the header only, as bytes.
+        // SAFETY: the slice holds the header and the `len` bytes after it, and is aligned for `struct ib_user_mad`, as the buffers of the
+        // allocator are; the library writes to the header only.
         let rc = unsafe {
             (self.send)(
                 fd,
@@ -352,7 +353,8 @@ impl Lib {
             .checked_sub(self.header_len())
             .and_then(|len| c_int::try_from(len).ok())
             .ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: the slice has room for the header and `len` more bytes.
+        // SAFETY: the slice has room for the header and `len` more bytes, and is aligned for `struct ib_user_mad`, as the buffers of the
+        // allocator are.
         let agent = unsafe { (self.recv)(fd, message.as_mut_ptr().cast(), &raw mut len, 0) };
         received_len(agent, len)
     }
@@ -373,7 +375,7 @@ impl Lib {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        // On a spurious wakeup, the shim's poll fails and leaves errno of the preceding read. If the device was removed, the
+        // On a spurious wakeup, `umad2sim`'s poll fails and leaves errno of the preceding read. If the device was removed, the
         // next read fails.
         let harmless = matches!(
             error.kind(),
@@ -413,7 +415,7 @@ impl Lib {
         unsafe { (self.close)(fd) };
     }
 
-    /// Whether this is a descriptor of the kernel. The simulator's shim returns numbers that the kernel does not know.
+    /// Whether this is a descriptor of the kernel. `umad2sim` returns numbers that the kernel does not know.
     pub(super) fn is_kernel_fd(&self, fd: c_int) -> bool {
         // SAFETY: F_GETFD takes no argument.
         unsafe { (self.fcntl)(fd, F_GETFD) >= 0 }

@@ -13,7 +13,7 @@ use crate::topology::{SwitchIdx, Topology};
 use super::super::{HintError, RouteError, ShapeError};
 use super::coordinates::{Axis, GridCoordinates};
 
-/// Maximum number of axes: an SL has three dateline bits and one service level bit.
+/// Maximum number of axes: an SL has three dateline bits and one QoS level bit.
 const AXES: usize = 3;
 
 const NAMES: [&str; AXES] = ["x", "y", "z"];
