@@ -223,6 +223,19 @@ fn export_line(key: &RecordKey, value: &[u8]) -> ExportLine {
     }
 }
 
+/// The part of the header that every version of the format has.
+#[derive(Deserialize)]
+struct HeaderVersion {
+    kind: String,
+    version: u32,
+}
+
+/// The version of a header of another version of the format.
+fn other_version(line: &str) -> Option<u32> {
+    let header: HeaderVersion = serde_json::from_str(line).ok()?;
+    (header.kind == "ferrosm-state" && header.version != VERSION).then_some(header.version)
+}
+
 /// Reads an export; returns a batch that replaces all records.
 ///
 /// # Errors
@@ -241,6 +254,13 @@ pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
             continue;
         }
         let error = |message: String| (number, message);
+        if expected.is_none()
+            && let Some(version) = other_version(line)
+        {
+            return Err(error(format!(
+                "export format version {version}; this ferrosm reads version {VERSION} (import with the version that exported)"
+            )));
+        }
         let line: ExportLine = serde_json::from_str(line).map_err(|e| {
             error(match expected {
                 None => "not an export of `ferrosm state export`, and the file name is not that of an OpenSM file"
@@ -249,11 +269,6 @@ pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
             })
         })?;
         match (&line, expected) {
-            (ExportLine::FerrosmState { version, .. }, _) if *version != VERSION => {
-                return Err(error(format!(
-                    "export format version {version}; this ferrosm reads version {VERSION} (import with the version that exported)"
-                )));
-            }
             (ExportLine::FerrosmState { records, .. }, None) => expected = Some(*records),
             (ExportLine::FerrosmState { .. }, Some(_)) => {
                 return Err(error("duplicate header".to_owned()));
@@ -503,11 +518,14 @@ mod tests {
         );
         let (at, message) = error(&complete.replace("\"lid\":4,", "\"lid\":50000,"));
         assert_eq!((at, message.as_str()), (2, "invalid record"));
-        let (_, message) = error(&complete.replace("\"version\":2", "\"version\":9"));
-        assert_eq!(
-            message,
-            "export format version 9; this ferrosm reads version 2 (import with the version that exported)"
-        );
+        // The header of another version may have other fields.
+        for header in ["\"version\":9", "\"version\":9,\"format\":1"] {
+            let (_, message) = error(&complete.replace("\"version\":2", header));
+            assert_eq!(
+                message,
+                "export format version 9; this ferrosm reads version 2 (import with the version that exported)"
+            );
+        }
         for (from, to) in [
             ("\"lmc\"", "\"mlc\""),
             ("\"mgid\":\"ffff", "\"mgid\":\"what"),

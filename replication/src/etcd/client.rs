@@ -416,7 +416,8 @@ impl KeyWatch {
     pub(super) async fn next(&mut self) -> Result<WatchResponse, EtcdError> {
         let reply = self.stream.message().await;
         let reply = reply.map_err(|e| self.member.failed(&e))?;
-        let reply = reply.ok_or_else(|| EtcdError::Timeout(self.member.to_string()))?;
+        let reply = reply
+            .ok_or_else(|| EtcdError::Member(self.member.to_string(), "watch ended".to_owned()))?;
         if reply.canceled() {
             return Err(EtcdError::HistoryUnavailable);
         }

@@ -22,8 +22,8 @@ use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 
-/// Longest pause between dropping routes and writing those that replace them.
-const DRAIN_MAX: Duration = Duration::from_secs(1);
+/// Longest pause between dropping routes and writing those that replace them: at least the default packet lifetime, 1.07 s.
+const DRAIN_MAX: Duration = Duration::from_millis(1100);
 
 /// A block of a switch's forwarding table.
 type LftBlockRef = (NodeIdx, u16);
