@@ -258,7 +258,7 @@ pub struct SweepReport {
     pub problems: Vec<Problem>,
     /// Ports of the LID map that are absent from the subnet.
     pub absent: usize,
-    /// The P_Key table with the fewest free entries; `None` without configured partitions.
+    /// The P_Key table with the fewest free entries; `None` without configured partitions, and for local sweeps.
     pub fullest_pkey_table: Option<PKeyTableUsage>,
 }
 

@@ -386,7 +386,7 @@ fn log_sweep(r: &SweepReport, role: SmState) {
 
 /// Logs a nearly full P_Key table, and counts and times of a sweep.
 fn log_details(r: &SweepReport) {
-    let table = r.fullest_pkey_table.as_ref().filter(|_| !r.local);
+    let table = r.fullest_pkey_table.as_ref();
     if let Some(table) = table.filter(|table| table.free() < usize::from(table.capacity / 4)) {
         let (used, capacity, free) = (table.used, table.capacity, table.free());
         info!(location = %table.location, used, capacity, free, "P_Key table nearly full");

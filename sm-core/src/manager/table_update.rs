@@ -144,9 +144,9 @@ impl SubnetManager {
         self.begin_multicast()
     }
 
-    /// The phase ends: reports the fullest P_Key table.
+    /// The phase ends: a full sweep reports the fullest P_Key table; a local sweep has not compared all of them.
     fn finish_tables(&mut self, update: TableUpdate) {
-        if let Some(report) = self.activity.report() {
+        if let Some(report) = self.activity.report().filter(|report| !report.local) {
             report.fullest_pkey_table = update.partitions.into_fullest();
         }
     }
