@@ -99,7 +99,7 @@ impl fmt::Display for LocalSweepReasons {
                 self.unverified_ports,
                 "port",
                 "s",
-                "to read again: failed request, or possible change",
+                "whose state may have changed",
             ),
         ];
         let counted = counted.into_iter().filter(|(n, ..)| *n > 0);
