@@ -37,39 +37,21 @@ pub(crate) fn select_best(
     let figures = passed
         .iter()
         .zip(&shifts)
-        .map(|((routing, proof), &shift)| Figures {
+        .map(|((routing, proof), &shift)| RoutingFigures {
+            engine: routing.engine,
             max_load: proof.max_load,
             shift,
             vls: proof.vls_used,
             changed_entries: changed_entries(request, routing),
         });
-    let figures: Vec<Figures> = figures.collect();
+    let figures: Vec<RoutingFigures> = figures.collect();
     let (best, decided_by) = best_index(&figures);
-    let compared = passed
-        .iter()
-        .zip(&figures)
-        .map(|((routing, _), figures)| RoutingFigures {
-            engine: routing.engine,
-            max_load: figures.max_load,
-            shift: figures.shift,
-            vls: figures.vls,
-            changed_entries: figures.changed_entries,
-        });
     let diagnostic = Diagnostic::Compared {
-        routings: compared.collect(),
+        routings: figures,
         best: passed[best].0.engine,
         decided_by,
     };
     (Some(passed.swap_remove(best)), Some(diagnostic))
-}
-
-/// Figures by which a routing is selected.
-#[derive(Debug, Clone, Copy)]
-struct Figures {
-    max_load: u64,
-    shift: f64,
-    vls: u8,
-    changed_entries: usize,
 }
 
 /// Number of entries that differ from the installed tables, as far as these are known.
@@ -85,20 +67,15 @@ fn changed_entries(request: &RoutingRequest<'_>, routing: &Routing) -> usize {
         .sum()
 }
 
-impl Figures {
-    fn cost(self) -> f64 {
-        let max_load = self.max_load as f64;
-        max_load * max_load * self.shift
-    }
+fn cost(figures: &RoutingFigures) -> f64 {
+    let max_load = figures.max_load as f64;
+    max_load * max_load * figures.shift
 }
 
 /// Index of the best routing, and what decided; 0 if there are none.
-fn best_index(figures: &[Figures]) -> (usize, DecidedBy) {
-    let lowest = figures
-        .iter()
-        .map(|f| f.cost())
-        .fold(f64::INFINITY, f64::min);
-    let is_good_enough = |i: &usize| figures[*i].cost() <= lowest * COST_TOLERANCE;
+fn best_index(figures: &[RoutingFigures]) -> (usize, DecidedBy) {
+    let lowest = figures.iter().map(cost).fold(f64::INFINITY, f64::min);
+    let is_good_enough = |i: &usize| cost(&figures[*i]) <= lowest * COST_TOLERANCE;
     let changed_and_vls = |i: usize| (figures[i].changed_entries, figures[i].vls);
     let mut equal: Vec<usize> = (0..figures.len()).filter(is_good_enough).collect();
     equal.sort_by_key(|&i| (changed_and_vls(i), i));
@@ -120,7 +97,8 @@ mod tests {
     use super::*;
 
     fn best_of(list: &[(u64, f64, u8)]) -> usize {
-        let figures = list.iter().map(|&(max_load, shift, vls)| Figures {
+        let figures = list.iter().map(|&(max_load, shift, vls)| RoutingFigures {
+            engine: "",
             max_load,
             shift,
             vls,
@@ -148,7 +126,8 @@ mod tests {
 
     #[test]
     fn equal_costs_are_decided_by_changed_entries_first() {
-        let figures = |max_load, vls, changed_entries| Figures {
+        let figures = |max_load, vls, changed_entries| RoutingFigures {
+            engine: "",
             max_load,
             shift: 2.0,
             vls,

@@ -275,8 +275,9 @@ pub struct RerouteSummary {
 }
 
 /// `1 leaf`, `2 leaves`.
-fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
+fn count<N: fmt::Display + PartialEq + From<u8>>(n: N, one: &str, many: &str) -> String {
+    let noun = if n == N::from(1) { one } else { many };
+    format!("{n} {noun}")
 }
 
 fn join<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
@@ -390,13 +391,13 @@ impl fmt::Display for Diagnostic {
                     "paths between hosts are {percent:.2} % longer on average than the shortest ones"
                 )?;
                 vls.map_or(Ok(()), |vls| {
-                    let usable = count(vls.into(), "VL is", "VLs are");
+                    let usable = count(vls, "VL is", "VLs are");
                     write!(f, "; {usable} usable, more could shorten them")
                 })
             }
             Self::OneVl => f.write_str("shortest paths are free of credit loops on one VL"),
             Self::Vls(vls) => {
-                let keep = count((*vls).into(), "VL keeps", "VLs keep");
+                let keep = count(*vls, "VL keeps", "VLs keep");
                 write!(f, "{keep} the paths free of credit loops")
             }
             Self::OneWaySls => f.write_str(
@@ -406,7 +407,7 @@ impl fmt::Display for Diagnostic {
             Self::PairVls(vls) => write!(
                 f,
                 "{} in use; both directions between two switches use the same one",
-                count((*vls).into(), "VL", "VLs")
+                count(*vls, "VL", "VLs")
             ),
         }
     }
@@ -452,12 +453,11 @@ impl fmt::Display for RoutingFigures {
             vls,
             changed_entries,
         } = self;
-        let max_load = usize::try_from(*max_load).unwrap_or(usize::MAX);
         write!(
             f,
             "{engine}: over the busiest link {}, and {shift:.2} transfers if every host sends to another one; {}, {}",
-            count(max_load, "route", "routes"),
-            count((*vls).into(), "VL", "VLs"),
+            count(*max_load, "route", "routes"),
+            count(*vls, "VL", "VLs"),
             count(*changed_entries, "changed LFT entry", "changed LFT entries"),
         )
     }
@@ -493,12 +493,7 @@ impl fmt::Display for TreeFigures {
         if !self.arity.is_empty() {
             let is_equal = self.arity.iter().all(|n| *n == self.arity[0]);
             let (switches, order) = if is_equal {
-                let noun = if self.arity[0] == 1 {
-                    "switch"
-                } else {
-                    "switches"
-                };
-                (format!("{} {noun}", self.arity[0]), "")
+                (count(self.arity[0], "switch", "switches"), "")
             } else {
                 let switches = format!("{} switches", join(&self.arity));
                 (switches, " (from the leaves up)")

@@ -40,8 +40,6 @@ pub enum PathSl {
     BySwitchAndLid(Vec<Arc<[u8]>>),
 }
 
-impl PathSl {}
-
 /// VL of each SL, at each switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlToVl {
