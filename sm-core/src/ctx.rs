@@ -93,8 +93,12 @@ impl Effects {
             is_new_vl_epoch,
             full_sweep,
         } = self;
-        let flags = *routing_stale | *local_sweep | *is_new_vl_epoch | *full_sweep;
-        let inconsistent = *link_conflict | *invalid_response;
+        let flags = *routing_stale
+            | *local_sweep
+            | *link_conflict
+            | *invalid_response
+            | *is_new_vl_epoch
+            | *full_sweep;
         // Without branches: this is checked several times per response.
         let entries = problems.len()
             | messages.len()
@@ -108,7 +112,7 @@ impl Effects {
             | removed_nodes.len()
             | reregister_sent.len()
             | reregister_failed.len();
-        !flags & !inconsistent & (entries == 0) & blocking_port.is_none()
+        !flags & (entries == 0) & blocking_port.is_none()
     }
 
     /// Reports a problem at a port, and reads the port again after the next light sweep.

@@ -52,8 +52,8 @@ impl Rereads {
     }
 }
 
-/// Schedules a full sweep after timeouts, invalid responses or contradictory neighbour reports, which can leave the observed fabric wrong without any
-/// further trap.
+/// Schedules a full sweep after timeouts, invalid responses or contradictory neighbour reports, which can leave the observed fabric wrong
+/// without any further trap.
 ///
 /// The sweep waits until there was no inconsistency for [`Self::QUIET_INTERVALS`] light sweep intervals, because a full sweep treats an
 /// unanswered request as an absent node. The delay doubles each time the inconsistency persists.

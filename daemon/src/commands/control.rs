@@ -111,7 +111,8 @@ const fn advice(command: ClientCommand, reason: Reason) -> &'static str {
         }
         Reason::NotFullyUp => {
             "The other nodes carry data, except hosts that only an excluded device connects. An excluded device is added \
-             again when its problem is solved; one that does not respond may need a restart. If there are other problems, resolve them, then run the command again."
+             again when its problem is solved; one that does not respond may need a restart. If there are other problems, resolve them, \
+             then run the command again."
         }
         Reason::Superseded | Reason::Busy => "Run the command again.",
         Reason::Stopping => "",

@@ -358,6 +358,7 @@ mod tests {
             assert_eq!(port.link_values(), link);
         }
     }
+
     /// A Set that arms a port may be executed although its response is lost.
     #[test]
     fn peer_of_a_port_that_is_found_armed_is_unverified() {

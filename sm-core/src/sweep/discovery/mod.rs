@@ -374,7 +374,7 @@ pub(crate) fn on_switch_info(
     let read = outcome.data().map(|data| (data, SwitchInfo::decode(data)));
     let is_plausible = |info: &SwitchInfo| plausible::implausible_switch_info(info).is_none();
     let Some((data, info)) = read.filter(|(_, info)| is_plausible(info)) else {
-        ctx.effects.invalid_response = read.is_some();
+        ctx.effects.invalid_response |= read.is_some();
         on_switch_info_failed(ctx, n, mode);
         return false;
     };
