@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ferrosm_core::report::QuarantineReason;
 use ferrosm_core::{Command, Event, Input, Location, Problem, ProblemKind, SmConfig};
-use ferrosm_mad::ids::{AttrId, AttrMod, MKey, Tid};
+use ferrosm_mad::ids::{AttrId, AttrMod, MKey, NodeGuid, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::spec::PortAt;
@@ -192,6 +192,8 @@ fn duplicate_node_guid_is_reported() {
             .set_node_guid(clone_node, original_guid);
         lab.run_until_correct(60);
     }
+    // Node GUID 0 would be invalid, not a duplicate.
+    assert_ne!(lab.world.fabric().node_guid(HOST), NodeGuid(0));
 }
 
 /// A switch with the node GUID of the SM's leaf is connected through its port 1 or 2. The leaf's own port with that number leads to a
