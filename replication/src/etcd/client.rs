@@ -52,6 +52,11 @@ pub(super) enum EtcdError {
         records = records::VERSION
     )]
     Version(u16, u16),
+    /// The keys belong to another fabric.
+    #[error(
+        "{0} belongs to fabric {1:?}: set another replication.fabric or replication.etcd-prefix"
+    )]
+    OtherFabric(String, String),
     /// Another node holds the key.
     #[error("SM {0:016x} holds the etcd key")]
     HeldByOther(u64),
@@ -82,7 +87,11 @@ impl EtcdError {
     pub(super) const fn is_persistent(&self) -> bool {
         matches!(
             self,
-            Self::Rejected(..) | Self::Garbled(_) | Self::LeaseTooShort(..) | Self::Store(_)
+            Self::Rejected(..)
+                | Self::Garbled(_)
+                | Self::LeaseTooShort(..)
+                | Self::OtherFabric(..)
+                | Self::Store(_)
         )
     }
 }

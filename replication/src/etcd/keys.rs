@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! <prefix>/<fabric>/leader                         the master; bound to its lease
+//! <prefix>/<fabric>/name                           name of the fabric
 //! <prefix>/<fabric>/head                           the last batch
 //! <prefix>/<fabric>/base                           position and number of parts of the snapshot
 //! <prefix>/<fabric>/snapshot/<epoch>-<seq>/<part>  records
 //! <prefix>/<fabric>/log/<seq>/<part>               a batch, in parts
 //! ```
 //!
-//! Each value begins with a magic word and versions. Values of another version are not decoded.
+//! Each value but the name begins with a magic word and versions. Values of another version are not decoded.
 
 use serde::{Deserialize, Serialize};
 
@@ -74,36 +75,64 @@ pub(super) struct BatchPart<'a> {
 
 /// Names of the keys of a fabric.
 #[derive(Debug, Clone)]
-pub(super) struct Keys(String);
+pub(super) struct Keys {
+    /// Prefix of all keys, with a slash at the end.
+    all: String,
+    /// The prefix that earlier versions used, if it differs.
+    earlier: Option<String>,
+}
 
 impl Keys {
-    /// Keys below `prefix`. `/` and space in the name of the fabric become `_`.
+    /// Keys below `prefix`. `fabric` is a subnet prefix, a space, and a name; in the name, `/`, space and `%` are escaped as in URLs.
     pub(super) fn new(prefix: &str, fabric: &str) -> Self {
-        let name = fabric.replace(['/', ' '], "_");
-        Self(format!("{}/{name}/", prefix.trim_end_matches('/')))
+        let (subnet, name) = fabric.split_once(' ').unwrap_or(("", fabric));
+        let separator = if subnet.is_empty() { "" } else { "_" };
+        let name = name
+            .replace('%', "%25")
+            .replace('/', "%2F")
+            .replace(' ', "%20");
+        let below = |name: &str| format!("{}/{name}/", prefix.trim_end_matches('/'));
+        let all = below(&format!("{subnet}{separator}{name}"));
+        let earlier = below(&fabric.replace(['/', ' '], "_"));
+        Self {
+            earlier: (earlier != all).then_some(earlier),
+            all,
+        }
+    }
+
+    /// The keys that earlier versions used for this fabric, if they differ. Those of several fabrics may be the same.
+    pub(super) fn of_earlier_versions(&self) -> Option<Self> {
+        let all = self.earlier.clone()?;
+        let earlier = None;
+        Some(Self { all, earlier })
+    }
+
+    /// The key with the name of the fabric.
+    pub(super) fn name(&self) -> String {
+        format!("{}name", self.all)
     }
 
     /// The range of all keys.
     pub(super) fn range(&self) -> (String, String) {
-        (self.0.clone(), range_end(&self.0))
+        (self.all.clone(), range_end(&self.all))
     }
 
     /// The key that only the current master holds.
     pub(super) fn master(&self) -> String {
-        format!("{}leader", self.0)
+        format!("{}leader", self.all)
     }
 
     pub(super) fn head(&self) -> String {
-        format!("{}head", self.0)
+        format!("{}head", self.all)
     }
 
     pub(super) fn base(&self) -> String {
-        format!("{}base", self.0)
+        format!("{}base", self.all)
     }
 
     /// Prefix of all snapshots.
     pub(super) fn snapshots(&self) -> String {
-        format!("{}snapshot/", self.0)
+        format!("{}snapshot/", self.all)
     }
 
     /// Prefix of a snapshot's parts.
@@ -117,7 +146,7 @@ impl Keys {
 
     /// Prefix of all batches.
     pub(super) fn log(&self) -> String {
-        format!("{}log/", self.0)
+        format!("{}log/", self.all)
     }
 
     /// Prefix of the parts of batch `seq`; as the start of a range, it includes all later batches.
@@ -293,11 +322,25 @@ mod tests {
     fn fabrics_have_disjoint_keys() {
         let keys = Keys::new("/ferrosm/", "fe80000000000000 hall/2");
         let (from, to) = keys.range();
-        assert_eq!(from, "/ferrosm/fe80000000000000_hall_2/");
+        assert_eq!(from, "/ferrosm/fe80000000000000_hall%2F2/");
         let inside = |key: &str| key >= from.as_str() && key < to.as_str();
         assert!(inside(&keys.master()) && inside(&keys.log_part(u64::MAX, 3)));
         let longer = Keys::new("/ferrosm", "fe80000000000000 hall/22");
         assert!(!inside(&longer.master()) && !inside(&longer.head()));
+    }
+
+    /// Names without characters to escape keep their keys, so that existing records stay in use.
+    #[test]
+    fn names_that_earlier_versions_confused_have_keys_of_their_own() {
+        let names = ["hall_2", "hall 2", "hall/2", "hall%202", "hall%2F2"];
+        let keys = names.map(|name| Keys::new("/ferrosm", &format!("fe80000000000000 {name}")));
+        let masters: std::collections::BTreeSet<String> = keys.iter().map(Keys::master).collect();
+        assert_eq!(masters.len(), names.len(), "{masters:?}");
+        let [plain, spaced, ..] = keys;
+        assert_eq!(plain.master(), "/ferrosm/fe80000000000000_hall_2/leader");
+        assert!(plain.of_earlier_versions().is_none());
+        let earlier = spaced.of_earlier_versions();
+        assert_eq!(earlier.map(|keys| keys.master()), Some(plain.master()));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::keys::{
     Base, Head, MasterValue, decode_value, encode_batch_parts, encode_record_parts, encode_value,
     range_end,
 };
+use super::name::claim_keys;
 use super::shared::{EtcdShared, EtcdState, PERSISTENT_FAILURE_PAUSE, RETRY_MAX, RETRY_MIN};
 use crate::leader::NodeTime;
 use crate::log::Position;
@@ -250,6 +251,7 @@ async fn verify_key(
 
 /// Acquires the key if it does not exist or its owner is gone.
 async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, EtcdError> {
+    claim_keys(shared, member).await?;
     shared.queue(CommitQueue::on_key_released);
     let key = shared.keys.master();
     let guid = shared.settings.guid;

@@ -7,6 +7,7 @@
 //! ```text
 //! client         requests to etcd, one member at a time
 //! keys           names of keys, and the encoding of their values
+//! name           which fabric the keys belong to
 //! commit_queue   batches that etcd lacks, and whether the master may acknowledge without etcd; without I/O
 //! master         holds the key, renews its leases, writes batches
 //! standby        reads missing batches, watches, and checks whether the leases are renewed
@@ -22,6 +23,8 @@ mod commit_queue;
 mod keys;
 #[cfg(feature = "etcd")]
 mod master;
+#[cfg(feature = "etcd")]
+mod name;
 #[cfg(feature = "etcd")]
 mod node;
 #[cfg(feature = "etcd")]

@@ -2,7 +2,7 @@
 //! held across an await.
 
 use core::time::Duration;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ferrosm_core::StepDownReason;
@@ -34,6 +34,8 @@ pub(super) struct EtcdShared {
     pub(super) settings: EtcdSettings,
     pub(super) members: Members,
     pub(super) keys: Keys,
+    /// The keys are known to belong to this fabric.
+    pub(super) owns_keys: AtomicBool,
     state: Mutex<EtcdState>,
     /// Uses a clock that includes suspension of the machine, as etcd's does.
     pub(super) node: ReplicationNode,
@@ -114,6 +116,7 @@ impl EtcdShared {
     ) -> Self {
         Self {
             keys: Keys::new(&settings.prefix, &settings.fabric),
+            owns_keys: AtomicBool::new(false),
             members: Members::new(settings.clone()),
             settings,
             state: Mutex::new(EtcdState {

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use super::client::{EtcdError, EtcdMember};
 use super::keys::{Assembly, Base, Head, MasterValue, Records, decode_value, range_end};
 use super::master::{delete_master_key, is_gone, read_lease_state};
+use super::name::claim_keys;
 use super::shared::{
     COMPLETE_TIMEOUT, EtcdShared, HANDOVER_TIMEOUT, LeaseEvidence, PERSISTENT_FAILURE_PAUSE,
     RETRY_MIN,
@@ -148,6 +149,7 @@ async fn complete_replica_with(
     member: &EtcdMember,
     began: NodeTime,
 ) -> Result<bool, EtcdError> {
+    claim_keys(shared, member).await?;
     let is_released = loop {
         let (Some(pair), _) = member.get(shared.keys.master()).await? else {
             break true;
@@ -210,13 +212,13 @@ pub(super) async fn follow(shared: &Arc<EtcdShared>) {
             shared.record_failure();
             shared.members.switch_from(&watcher.member);
         }
-        let is_other_version = matches!(error, EtcdError::Version(..));
-        // This may last as long as an upgrade.
-        if is_other_version && pause == RETRY_MIN {
+        let is_refused = matches!(error, EtcdError::Version(..) | EtcdError::OtherFabric(..));
+        // This may last as long as an upgrade, or until the configuration is corrected.
+        if is_refused && pause == RETRY_MIN {
             tracing::warn!(error = %error, "replica unavailable");
         }
         // Without etcd this occurs about twenty times a second, each time with another member.
-        if !is_other_version && last_logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
+        if !is_refused && last_logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
             tracing::info!(error = %error, "etcd watch restarted");
             last_logged = Some(tokio::time::Instant::now());
         }
@@ -255,6 +257,7 @@ impl Watcher<'_> {
     async fn follow(&mut self) -> Result<Infallible, EtcdError> {
         let shared = self.shared;
         let member = self.member.clone();
+        claim_keys(shared, &member).await?;
         let at = shared.node.position().await;
         shared.with_state(|state| (state.known, state.stored) = (at, Ok(at)));
         let found = read_missing(shared, &member, at).await?;
