@@ -82,15 +82,51 @@ impl Default for NodeDescription {
     }
 }
 
+/// Hosts choose the text: control characters, which could forge log lines or control a terminal, are replaced like invalid UTF-8.
 impl fmt::Display for NodeDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = self.bytes.iter().position(|b| *b == 0).unwrap_or(64);
-        f.pad(String::from_utf8_lossy(&self.bytes[..end]).trim_end())
+        let text = String::from_utf8_lossy(&self.bytes[..end]);
+        let text = text.trim_end();
+        if text.contains(is_unprintable) {
+            f.pad(&text.replace(is_unprintable, "\u{FFFD}"))
+        } else {
+            f.pad(text)
+        }
     }
+}
+
+/// Control characters (C0, DEL, C1), line and paragraph separators, and characters that change the direction of text.
+fn is_unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 impl fmt::Debug for NodeDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{self}\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A description cannot start a new log line or send an escape sequence to a terminal.
+    #[test]
+    fn description_is_printed_without_control_characters() {
+        let printed = |text: &str| NodeDescription::new(text).to_string();
+        assert_eq!(printed("host-1 mlx5_0"), "host-1 mlx5_0");
+        assert_eq!(printed("h\u{F6}st "), "h\u{F6}st");
+        assert_eq!(
+            printed("a\nERROR b\r\x1b[2J\x7f\u{9b}31m\u{202e}"),
+            "a\u{FFFD}ERROR b\u{FFFD}\u{FFFD}[2J\u{FFFD}\u{FFFD}31m\u{FFFD}"
+        );
+        let raw = NodeDescription::new("a\nb");
+        assert_eq!(format!("{raw:?}"), "\"a\u{FFFD}b\"");
+        assert_eq!(
+            raw.encode()[..3],
+            *b"a\nb",
+            "the wire has the bytes of the host"
+        );
     }
 }
