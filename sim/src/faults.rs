@@ -297,6 +297,8 @@ pub enum FabricAction {
     SrpTarget(NodeIdx, bool),
     /// [`Fabric::ignore_operational_vls`].
     IgnoreOperationalVls(NodeIdx),
+    /// [`Fabric::separate_smi`].
+    SeparateSmi(NodeIdx),
     /// [`Fabric::set_node_guid`].
     NodeGuid(NodeIdx, NodeGuid),
     /// [`Fabric::set_port_guid`].
@@ -385,6 +387,7 @@ impl FabricAction {
             Self::SetCounter { .. } => 32,
             Self::SrpTarget(..) => 33,
             Self::IgnoreOperationalVls(_) => 34,
+            Self::SeparateSmi(_) => 35,
         }
     }
 }

@@ -101,6 +101,8 @@ pub struct NodeOptions {
     pub srp_target: bool,
     /// Sets of PortInfo succeed but do not change OperationalVLs.
     pub ignores_operational_vls: bool,
+    /// Its host has two RDMA devices for it, one with QP0 and one with QP1.
+    pub separate_smi: bool,
 }
 
 impl NodeSpec {

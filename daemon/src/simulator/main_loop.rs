@@ -353,17 +353,18 @@ impl SimulatorLoop {
             .collect()
     }
 
-    fn port(&self, conn: ConnId, index: u32) -> Result<ferrosm_sim::spec::PortAt, Errno> {
+    fn device(&self, conn: ConnId, index: u32) -> Result<sysfs::UmadDevice, Errno> {
         let cas = self.cas(conn).ok_or(Errno::ENXIO)?;
         let devices = sysfs::devices(self.net.fabric(), &cas);
         let index = usize::try_from(index).unwrap_or(usize::MAX);
-        devices.get(index).map(|d| d.at).ok_or(Errno::ENXIO)
+        devices.into_iter().nth(index).ok_or(Errno::ENXIO)
     }
 
     fn open(&mut self, conn: ConnId, index: u32) -> Result<ClientFds, Errno> {
-        let at = self.port(conn, index)?;
+        let device = self.device(conn, index)?;
         let (end, fds) = self.ring_pair()?;
-        let file = self.umad.open(self.net.fabric_mut(), at)?;
+        let fabric = self.net.fabric_mut();
+        let file = self.umad.open_with(fabric, device.at, device.queue_pairs)?;
         self.devices.push(OpenDevice {
             conn,
             file,
@@ -381,7 +382,7 @@ impl SimulatorLoop {
     }
 
     fn open_issm(&mut self, conn: ConnId, index: u32) -> Result<(), Errno> {
-        let at = self.port(conn, index)?;
+        let at = self.device(conn, index)?.at;
         let now = self.now();
         self.net.fabric_mut().set_now(now);
         let issm = self.umad.open_issm(self.net.fabric_mut(), at)?;

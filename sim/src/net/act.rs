@@ -59,6 +59,7 @@ impl Net {
             | FabricAction::Describe(node, _)
             | FabricAction::SrpTarget(node, _)
             | FabricAction::IgnoreOperationalVls(node)
+            | FabricAction::SeparateSmi(node)
             | FabricAction::CorruptLft(node, ..) => {
                 self.check_node(node)?;
                 apply_to_devices(self.fabric_mut(), action)?;
@@ -181,6 +182,10 @@ fn apply_to_devices(fabric: &mut Fabric, action: FabricAction) -> Result<(), Spe
         FabricAction::SrpTarget(node, is_target) => fabric.set_srp_target(node, is_target),
         FabricAction::IgnoreOperationalVls(node) => {
             fabric.ignore_operational_vls(node);
+            Ok(())
+        }
+        FabricAction::SeparateSmi(node) => {
+            fabric.separate_smi(node);
             Ok(())
         }
         FabricAction::NodeGuid(node, guid) => {

@@ -139,6 +139,7 @@ pub enum NodeVerb {
     SrpTarget,
     SrpOff,
     IgnoreOperationalVls,
+    SeparateSmi,
 }
 
 /// Transport faults.

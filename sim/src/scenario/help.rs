@@ -33,6 +33,10 @@ pub const HELP: &[(&str, &str)] = &[
         "ignore OperationalVLs in Sets of PortInfo",
     ),
     (
+        "separate-smi NODE",
+        "give QP0 an RDMA device of its own, for programs that attach later",
+    ),
+    (
         "rename NODE TEXT",
         "change the NodeDescription; sends trap 144",
     ),

@@ -111,7 +111,7 @@ impl LinkVerb {
 }
 
 impl NodeVerb {
-    pub(super) const ALL: [(Self, &'static str); 8] = [
+    pub(super) const ALL: [(Self, &'static str); 9] = [
         (Self::Off, "off"),
         (Self::On, "on"),
         (Self::Reboot, "reboot"),
@@ -120,6 +120,7 @@ impl NodeVerb {
         (Self::SrpTarget, "srp-target"),
         (Self::SrpOff, "srp-off"),
         (Self::IgnoreOperationalVls, "ignore-operational-vls"),
+        (Self::SeparateSmi, "separate-smi"),
     ];
 }
 

@@ -247,6 +247,7 @@ pub(super) fn action(
                 NodeVerb::SrpTarget => FabricAction::SrpTarget(node, true),
                 NodeVerb::SrpOff => FabricAction::SrpTarget(node, false),
                 NodeVerb::IgnoreOperationalVls => FabricAction::IgnoreOperationalVls(node),
+                NodeVerb::SeparateSmi => FabricAction::SeparateSmi(node),
             }
         }
         ScenarioCommand::Rename(node, name) => {

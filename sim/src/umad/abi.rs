@@ -36,6 +36,8 @@ impl Errno {
     pub const ENODATA: Self = Self(61);
     /// Timed out.
     pub const ETIMEDOUT: Self = Self(110);
+    /// The device lacks the queue pair.
+    pub const EPROTONOSUPPORT: Self = Self(93);
 }
 
 /// ABI version, as in `abi_version`.

@@ -44,6 +44,7 @@ use register::{AgentIdx, HostAgents};
 use rmpp::receive::Receptions;
 use send::Sends;
 use store::Timers;
+use sysfs::QueuePairs;
 
 /// Maximum number of agents per file (`IB_UMAD_MAX_AGENTS`).
 pub const MAX_AGENTS: usize = 32;
@@ -61,6 +62,7 @@ pub struct IssmId(pub PortAt);
 #[derive(Debug)]
 struct File {
     at: PortAt,
+    queue_pairs: QueuePairs,
     layout: HeaderLayout,
     /// Whether an agent was registered, which fixes the layout.
     has_registered: bool,
@@ -146,11 +148,24 @@ impl UmadLayer {
         Self::default()
     }
 
-    /// Opens the umad device of an end port (port 0 for a switch).
+    /// Opens the umad device of an end port (port 0 for a switch) with both queue pairs.
     ///
     /// # Errors
     /// ENXIO if the end port does not exist, ENOMEM with [`MAX_FILES`] open.
     pub fn open(&mut self, fabric: &mut Fabric, at: PortAt) -> Result<FileId, Errno> {
+        self.open_with(fabric, at, QueuePairs::Both)
+    }
+
+    /// As [`Self::open`], for a device with these queue pairs.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with(
+        &mut self,
+        fabric: &mut Fabric,
+        at: PortAt,
+        queue_pairs: QueuePairs,
+    ) -> Result<FileId, Errno> {
         if self.files.len() >= MAX_FILES {
             return Err(Errno::ENOMEM);
         }
@@ -162,6 +177,7 @@ impl UmadLayer {
         port.files += 1;
         Ok(FileId(self.files.insert(File {
             at,
+            queue_pairs,
             layout: HeaderLayout::Old,
             has_registered: false,
             agents: [None; MAX_AGENTS],
@@ -254,6 +270,14 @@ impl UmadLayer {
         let free = open.agents.iter().position(Option::is_none);
         let index = free.ok_or(Errno::ENOMEM)?;
         register::check(&request)?;
+        let has_qp = match open.queue_pairs {
+            QueuePairs::Both => true,
+            QueuePairs::Smi => request.qpn == 0,
+            QueuePairs::Gsi => request.qpn == 1,
+        };
+        if !has_qp {
+            return Err(Errno::EPROTONOSUPPORT);
+        }
         let host = self.hosts.get_mut(&open.at.node).ok_or(Errno::EBADF)?;
         let id = u32::try_from(index).map_err(|_| Errno::ENOMEM)?;
         let agent = self.agents.insert(Agent {

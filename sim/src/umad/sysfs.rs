@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use ferrosm_mad::attr::{LinkSpeed, NodeType, PhysState, PortInfo, PortState};
+use ferrosm_mad::attr::{CapMask, LinkSpeed, NodeType, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::{Gid, PKey};
 
 use super::{abi, tables};
@@ -21,6 +21,17 @@ const OVERFLOW_MAJOR: u32 = 511;
 /// Number of umad devices with the fixed major number; issm devices use the following minors.
 const PORTS_PER_MAJOR: u32 = 64;
 
+/// The management queue pairs of an RDMA device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueuePairs {
+    /// QP0 and QP1.
+    Both,
+    /// QP0: the device for subnet management of an adapter with separate devices.
+    Smi,
+    /// QP1: the device for data of such an adapter. It reports IsSMdisabled.
+    Gsi,
+}
+
 /// A umad device: `umadN` and `issmN`, where `N` is the index in [`devices`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UmadDevice {
@@ -28,12 +39,58 @@ pub struct UmadDevice {
     pub ca: String,
     /// The port behind the device.
     pub at: PortAt,
+    /// Its queue pairs.
+    pub queue_pairs: QueuePairs,
+}
+
+/// An RDMA device of a host.
+struct RdmaDevice {
+    name: String,
+    node: NodeIdx,
+    queue_pairs: QueuePairs,
+}
+
+/// The RDMA devices of a host with these adapters.
+fn rdma_devices(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<RdmaDevice> {
+    let mut devices = Vec::new();
+    for (index, node) in cas.iter().copied().enumerate() {
+        let is_separate = fabric.has_separate_smi(node);
+        let main = if is_separate {
+            QueuePairs::Gsi
+        } else {
+            QueuePairs::Both
+        };
+        let smi = is_separate.then(|| (format!("smi{index}"), QueuePairs::Smi));
+        for (name, queue_pairs) in [(ca_name(index), main)].into_iter().chain(smi) {
+            devices.push(RdmaDevice {
+                name,
+                node,
+                queue_pairs,
+            });
+        }
+    }
+    devices
 }
 
 /// Name of the adapter with an index.
 #[must_use]
 pub fn ca_name(index: usize) -> String {
     format!("mlx5_{index}")
+}
+
+impl Fabric {
+    /// Gives QP0 of a node an RDMA device of its own, as adapters with several planes have.
+    pub fn separate_smi(&mut self, node: NodeIdx) {
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.options.separate_smi = true;
+        }
+    }
+
+    fn has_separate_smi(&self, node: NodeIdx) -> bool {
+        self.nodes
+            .get(node)
+            .is_some_and(|node| node.options.separate_smi)
+    }
 }
 
 fn ports(fabric: &Fabric, node: NodeIdx) -> std::ops::RangeInclusive<u8> {
@@ -48,10 +105,11 @@ fn ports(fabric: &Fabric, node: NodeIdx) -> std::ops::RangeInclusive<u8> {
 #[must_use]
 pub fn devices(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<UmadDevice> {
     let mut devices = Vec::new();
-    for (index, node) in cas.iter().enumerate() {
-        devices.extend(ports(fabric, *node).map(|port| UmadDevice {
-            ca: ca_name(index),
-            at: PortAt::new(*node, port),
+    for device in rdma_devices(fabric, cas) {
+        devices.extend(ports(fabric, device.node).map(|port| UmadDevice {
+            ca: device.name.clone(),
+            at: PortAt::new(device.node, port),
+            queue_pairs: device.queue_pairs,
         }));
     }
     devices
@@ -66,12 +124,14 @@ pub fn files(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<(String, String)> {
     for (number, device) in (0..).zip(devices(fabric, cas)) {
         add_device(&mut files, number, &device);
     }
-    for (index, node) in cas.iter().enumerate() {
-        let folder = format!("infiniband/{}", ca_name(index));
-        add_ca(&mut files, &folder, fabric, *node);
-        for port in ports(fabric, *node) {
+    for device in rdma_devices(fabric, cas) {
+        let node = device.node;
+        let folder = format!("infiniband/{}", device.name);
+        add_ca(&mut files, &folder, fabric, node);
+        for port in ports(fabric, node) {
             let folder = format!("{folder}/ports/{port}");
-            add_port(&mut files, &folder, fabric, PortAt::new(*node, port));
+            let at = PortAt::new(node, port);
+            add_port(&mut files, &folder, fabric, at, device.queue_pairs);
         }
     }
     files.entries
@@ -182,13 +242,17 @@ fn rate_text(info: &PortInfo, is_fdr10: bool) -> String {
     format!("{}{half} Gb/sec ({lanes}X {})\n", rate / 10, speed.name())
 }
 
-fn add_port(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
+fn add_port(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt, queue_pairs: QueuePairs) {
     let Some(info) = fabric.port_info(at) else {
         return;
     };
+    let mut capabilities = info.capability_mask.0;
+    if queue_pairs == QueuePairs::Gsi {
+        capabilities |= CapMask::SM_DISABLED;
+    }
     let (state, phys) = (info.port_state, info.port_physical_state);
     let texts = [
-        ("cap_mask", format!("0x{:08x}\n", info.capability_mask.0)),
+        ("cap_mask", format!("0x{capabilities:08x}\n")),
         ("lid", format!("0x{:x}\n", info.lid.0)),
         ("lid_mask_count", format!("{}\n", info.lmc.0)),
         ("link_layer", "InfiniBand\n".to_owned()),
