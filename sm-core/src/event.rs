@@ -100,8 +100,10 @@ pub enum Event {
     },
     /// A trap was received.
     TrapReceived {
-        /// Its number.
+        /// Its number; of a vendor's trap, the DeviceID.
         number: u16,
+        /// The vendor whose trap it is; `None` if the specification defines it.
+        vendor: Option<u32>,
         /// Its source.
         location: Location,
         /// Traps 256 to 259: the packet that was dropped.
@@ -185,11 +187,15 @@ impl fmt::Display for Event {
             Self::RoleChanged { state, why } => write!(f, "role changed to {state}: {why}"),
             Self::TrapReceived {
                 number,
+                vendor,
                 location,
                 violation,
                 change,
             } => {
                 write!(f, "trap {number} received from {location}")?;
+                if let Some(vendor) = vendor {
+                    write!(f, " (vendor {vendor:#08x})")?;
+                }
                 if let Some(change) = change {
                     write!(f, ": {change}")?;
                 }

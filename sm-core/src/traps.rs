@@ -78,6 +78,12 @@ impl TrapMonitor {
         *count > Self::STORM
     }
 
+    /// Whether a trap continues a series without a quiet period.
+    fn is_repeated(&self, number: u16, lid: Lid, port: PortNum, now: Instant) -> bool {
+        let last = self.seen.get(&(number, lid, port));
+        last.is_some_and(|(_, last)| now.since(*last) < Self::QUIET)
+    }
+
     /// When `delayed` is due; `None` if it is empty.
     pub(crate) fn due(&self) -> Option<Instant> {
         (!self.delayed.is_empty()).then_some(self.delayed_until)
@@ -133,8 +139,20 @@ impl TrapMonitor {
         let number = notice.trap_number;
         if !notice.is_generic {
             let lid = notice.issuer_lid;
+            let port = ctx.fabric.port_by_lid(lid);
+            if !self.is_repeated(number.0, lid, PortNum::ZERO, ctx.now) {
+                ctx.outbox.emit(Event::TrapReceived {
+                    number: number.0,
+                    vendor: Some(notice.producer_type),
+                    location: port.map_or(Location::Lid(lid), |p| {
+                        Location::Port(ctx.fabric.port_name(p))
+                    }),
+                    violation: None,
+                    change: None,
+                });
+            }
             if !self.is_storm(number.0, lid, PortNum::ZERO, ctx.now) {
-                outcome.forward = Some((notice, ctx.fabric.port_by_lid(lid)));
+                outcome.forward = Some((notice, port));
             }
             return outcome;
         }
@@ -151,6 +169,7 @@ impl TrapMonitor {
         });
         ctx.outbox.emit(Event::TrapReceived {
             number: number.0,
+            vendor: None,
             location: at.map_or(Location::Lid(lid), |p| {
                 Location::Port(ctx.fabric.port_name(p))
             }),

@@ -264,6 +264,8 @@ pub enum LogFormat {
     Compact,
     /// One JSON object a line.
     Json,
+    /// OpenSM's lines, for scripts that wait for `SUBNET UP`.
+    Opensm,
 }
 
 impl Default for PortKeys {

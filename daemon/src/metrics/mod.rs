@@ -266,8 +266,9 @@ impl ServiceMetrics {
                 fabric.remove_subnet();
                 self.set_engine(None);
             }
-        } else if let Event::TrapReceived { number, .. } = event {
-            let number = TRAPS.contains(number).then(|| number.to_string());
+        } else if let Event::TrapReceived { number, vendor, .. } = event {
+            let is_known = vendor.is_none() && TRAPS.contains(number);
+            let number = is_known.then(|| number.to_string());
             let number = number.map_or(Label::Borrowed("other"), Label::Owned);
             fabric.add(&families.traps, [("number", number)], 1);
         } else if let Event::SweepCompleted(report) = event {
@@ -537,10 +538,11 @@ mod tests {
         let mut fabric = metrics
             .for_fabric(Some("a"))
             .start_service(MetricsSource::default());
-        for number in [128, 4000, 4001] {
+        for (number, vendor) in [(128, None), (4000, None), (128, Some(0x2c9))] {
             let location = Location::LocalNode;
             let trap = Event::TrapReceived {
                 number,
+                vendor,
                 location,
                 violation: None,
                 change: None,

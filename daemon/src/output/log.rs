@@ -20,6 +20,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use super::opensm_format::OpensmFormat;
 use super::progress::Terminal;
 use super::report;
 use crate::config::{LogFormat, LogSettings, parse_log_level};
@@ -54,6 +55,10 @@ pub fn init(settings: &LogSettings, terminal: &Terminal) -> Handle {
             registry.with(format.compact()).try_init()
         }
         LogFormat::Json => registry.with(format.json().flatten_event(true)).try_init(),
+        LogFormat::Opensm => {
+            let format = format.with_ansi(false);
+            registry.with(format.event_format(OpensmFormat)).try_init()
+        }
     };
     Handle(set.is_ok().then_some(handle))
 }
@@ -78,14 +83,21 @@ pub fn event(event: &Event, role: SmState) {
         }
         Event::TrapReceived {
             number,
+            vendor,
             location,
             violation,
             change,
         } => {
             let change = change.map(|change| change.to_string());
-            let about = change.unwrap_or_else(|| trap_name(*number).to_owned());
+            let name = if vendor.is_some() {
+                "vendor specific"
+            } else {
+                trap_name(*number)
+            };
+            let about = change.unwrap_or_else(|| name.to_owned());
+            let vendor = vendor.map(|id| format!("{id:#08x}"));
             let packet = violation.as_ref().map(tracing::field::display);
-            info!(number, about, source = %location, packet, "trap received")
+            info!(number, vendor, about, source = %location, packet, "trap received")
         }
         Event::RoutingFailed(why) => {
             let effect = "the installed routes stay; new links and nodes are not routed";
@@ -171,7 +183,7 @@ const fn trap_name(number: u16) -> &'static str {
         257 => "bad P_Key",
         258 => "bad Q_Key",
         259 => "bad P_Key at a switch port",
-        _ => "vendor specific or unknown",
+        _ => "unknown",
     }
 }
 
@@ -276,6 +288,8 @@ pub struct LoggedSweep {
     messages: Vec<EngineMessage>,
     /// Why the last light sweep requested a local sweep, if no full sweep has run since.
     reasons: Option<LocalSweepReasons>,
+    /// This SM is master, and the last sweep left no problem.
+    is_up: bool,
     /// The next local sweep has the same reasons as the last one, and none is a new change.
     is_repeated: bool,
 }
@@ -294,6 +308,9 @@ impl LoggedSweep {
                 debug!(%reason, "sweep of changed parts scheduled");
                 return;
             }
+        }
+        if let Event::RoleChanged { state, .. } = event {
+            self.is_up &= *state == SmState::Master;
         }
         self::event(event, role);
     }
@@ -319,6 +336,11 @@ impl LoggedSweep {
         if !r.local {
             self.reasons = None;
         }
+        let is_up = role == SmState::Master && !r.failed && r.num_severe() == 0;
+        if is_up && !self.is_up {
+            info!(switches = r.switches, cas = r.cas, "subnet up");
+        }
+        self.is_up = is_up;
     }
 
     /// Whether a local sweep found and changed nothing.

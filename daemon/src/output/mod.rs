@@ -10,7 +10,7 @@
 //! | [`report`] | the summary of a sweep |
 //! | [`state`] | persisted state |
 //! | `proof`, `explain` | results of offline routing |
-//! | [`log`] | log lines and events |
+//! | [`log`] | log lines and events; `opensm_format` has OpenSM's line format |
 //! | [`progress`] | the progress bar |
 
 pub mod dot;
@@ -19,6 +19,7 @@ pub mod explain;
 pub mod ibnet;
 pub mod json;
 pub mod log;
+mod opensm_format;
 pub mod progress;
 #[cfg(feature = "simulator")]
 pub mod proof;

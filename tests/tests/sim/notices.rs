@@ -8,12 +8,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ferrosm_core::{Command, SmConfig};
-use ferrosm_mad::attr::TrapNumber;
-use ferrosm_mad::ids::{Gid, GidPrefix, Qpn};
-use ferrosm_mad::mad::{Method, Status};
+use ferrosm_core::{Command, Event, Input, SmConfig};
+use ferrosm_mad::attr::{self, Notice, TrapNumber};
+use ferrosm_mad::ids::{Gid, GidPrefix, Qpn, Tid};
+use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::{DATA_OFFSET, id};
+use ferrosm_mad::smp;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{header, hosts, request, send};
@@ -239,4 +240,60 @@ fn trap_storm_is_forwarded_a_few_times() {
         .map(|(_, header)| header.tid.0)
         .collect();
     assert!((1..=16).contains(&tids.len()), "{} reports", tids.len());
+}
+
+/// A trap of a vendor is logged with vendor and number, once until it has paused; it is forwarded as before.
+#[test]
+fn vendor_trap_is_logged_once() {
+    let mut lab = up();
+    let issuer = hosts(&lab)[4];
+    let issuer_lid = lab.world.fabric().lid(issuer).0;
+    let notice = Notice {
+        producer_type: 0x2C9,
+        trap_number: TrapNumber(1234),
+        issuer_lid,
+        ..Notice::default()
+    };
+    let send_trap = |lab: &mut Lab, tid| {
+        let mut mad = Mad::new(&MadHeader {
+            base_version: 1,
+            mgmt_class: MgmtClass::SubnLid,
+            class_version: 1,
+            method: Method::Trap,
+            tid: Tid(tid),
+            attr_id: attr::id::NOTICE,
+            ..MadHeader::default()
+        });
+        smp::data_mut(&mut mad).copy_from_slice(&notice.encode());
+        let from = Address::smp(issuer_lid);
+        let trap = Input::Mad(MadIn { from, mad });
+        lab.world.with_sm(lab.sm, |sm, now| sm.command(trap, now));
+        lab.world.run_for(Duration::from_secs(1));
+    };
+    for tid in 1..=20 {
+        send_trap(&mut lab, tid);
+    }
+    lab.world.run_for(Duration::from_secs(10));
+    send_trap(&mut lab, 21);
+    let sm = lab.world.with_sm(lab.sm, |sm, _| sm.events.clone());
+    let logged: Vec<String> = sm
+        .into_iter()
+        .flatten()
+        .filter(|event| {
+            matches!(
+                event,
+                Event::TrapReceived {
+                    vendor: Some(0x2C9),
+                    ..
+                }
+            )
+        })
+        .map(|event| event.to_string())
+        .collect();
+    assert_eq!(logged.len(), 2, "{logged:?}");
+    assert!(
+        logged[0].starts_with("trap 1234 received from "),
+        "{logged:?}"
+    );
+    assert!(logged[0].ends_with(" (vendor 0x0002c9)"), "{logged:?}");
 }
