@@ -122,16 +122,21 @@ impl MadPort for ThreadedPort {
         if let Some(received) = self.waiting.take() {
             return received;
         }
-        self.inbox.try_recv().unwrap_or(Ok(Received::TimedOut))
+        match self.inbox.try_recv() {
+            Ok(received) => received,
+            Err(mpsc::error::TryRecvError::Empty) => Ok(Received::TimedOut),
+            // The thread has panicked, or has ended and its error was delivered.
+            Err(mpsc::error::TryRecvError::Disconnected) => Err(TransportError {
+                action: "cannot receive MAD",
+                source: std::io::Error::other("the receiving thread has ended"),
+            }),
+        }
     }
 
     async fn ready(&mut self) {
         if self.waiting.is_none() {
-            match self.inbox.recv().await {
-                Some(received) => self.waiting = Some(received),
-                // The thread has ended and its error was delivered.
-                None => core::future::pending().await,
-            }
+            // Without a thread, the next receive fails.
+            self.waiting = self.inbox.recv().await;
         }
     }
 

@@ -15,6 +15,7 @@ use std::thread::JoinHandle;
 
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::View;
 use ferrosm_sa::admission::{AdmissionLimits, AdmissionQueue, AllowedClasses, RequestCounts};
@@ -40,7 +41,7 @@ const PARKED_MAX: usize = 4096;
 /// A message and its sender.
 type Message = (Peer, Vec<u8>);
 
-/// The running server; dropping it stops the threads.
+/// The running server; dropping it stops the threads. A thread that ends before is reported by [`SaServer::take_failure`].
 pub struct SaServer {
     shared: Arc<Shared>,
     /// Earliest time of the next registry snapshot, by the driver's clock.
@@ -68,6 +69,8 @@ struct Shared {
     filled: Condvar,
     clock: Clock,
     stop: AtomicBool,
+    /// Why a thread has ended although the server runs.
+    failure: Mutex<Option<TransportError>>,
     counters: Arc<SaCounters>,
     /// Number of worker threads.
     workers: usize,
@@ -176,6 +179,7 @@ impl SaServer {
             filled: Condvar::new(),
             clock: Clock::start(),
             stop: AtomicBool::default(),
+            failure: Mutex::default(),
             counters: Arc::default(),
             workers,
         });
@@ -186,12 +190,12 @@ impl SaServer {
         };
         for _ in 0..workers {
             let shared = Arc::clone(&shared);
-            let work = move || threads::run_worker(&shared);
+            let work = move || ThreadEnd(&shared).set(Ok(threads::run_worker(&shared)));
             server
                 .threads
                 .push(crate::threads::start("sa-worker", work)?);
         }
-        let work = move || threads::run_receiver(receiver, &shared);
+        let work = move || ThreadEnd(&shared).set(threads::run_receiver(receiver, &shared));
         server
             .threads
             .push(crate::threads::start("sa-receiver", work)?);
@@ -230,6 +234,12 @@ impl SaServer {
         if !takes_requests || self.shared.forwarded().is_empty() {
             self.shared.wake.notified().await;
         }
+    }
+
+    /// Why a thread has ended although the server runs; returned once. Without all threads, the SA does not work.
+    #[must_use]
+    pub fn take_failure(&self) -> Option<TransportError> {
+        self.shared.failure().take()
     }
 
     /// Requests by outcome.
@@ -305,8 +315,37 @@ impl Shared {
         view.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn failure(&self) -> MutexGuard<'_, Option<TransportError>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Reports the end of a thread to the driver, also if the thread panics.
+struct ThreadEnd<'a>(&'a Shared);
+
+impl ThreadEnd<'_> {
+    /// The thread ends with this result.
+    fn set(self, result: Result<(), TransportError>) {
+        if let Err(error) = result {
+            self.0.failure().get_or_insert(error);
+        }
+    }
+}
+
+impl Drop for ThreadEnd<'_> {
+    fn drop(&mut self) {
+        if self.0.is_stopped() {
+            return;
+        }
+        self.0.failure().get_or_insert_with(|| TransportError {
+            action: "cannot serve the SA",
+            source: std::io::Error::other("a thread of the SA server has ended"),
+        });
+        self.0.wake.notify_one();
     }
 }
 
@@ -315,7 +354,6 @@ mod tests {
     use super::*;
     use ferrosm_mad::ids::AttrId;
     use ferrosm_mad::mad::{Mad, MadHeader, Method, MgmtClass};
-    use ferrosm_mad::transport::TransportError;
     use ferrosm_mad::transport::gmp::GmpReceived;
     use std::sync::mpsc::{Receiver, channel};
 

@@ -17,7 +17,7 @@ use ferrosm_sa::admission::{AllowedClasses, RequestClass, RequestCounts, Request
 use ferrosm_sa::path::scan::{PathQuery, QueryProgress};
 use ferrosm_sa::registry::snapshot::is_registry_read;
 use ferrosm_sa::{self as sa, Disposition, SaReply, SaRequest, View};
-use tracing::{error, warn};
+use tracing::warn;
 
 use super::{
     Message, PARKED_MAX, PARKED_PER_CLIENT_MAX, Queue, Revision, RunningScan, Shared, Work,
@@ -44,16 +44,20 @@ const SLICE_PAIRS: usize = 4096;
 /// Largest reply buffer that a thread retains.
 const RETAINED_BUFFER_MAX: usize = 1 << 16;
 
-/// Receives requests and queues them.
-pub(super) fn run_receiver(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) {
+/// Receives requests and queues them, until the server stops.
+///
+/// # Errors
+/// The device rejects a receive.
+pub(super) fn run_receiver(
+    mut receiver: Box<dyn GmpReceiver>,
+    shared: &Shared,
+) -> Result<(), TransportError> {
     let mut inline = WorkBatch::new(shared);
     let mut last_tidy = shared.clock.now();
     let mut logged = BTreeMap::new();
     let mut batch: Vec<Message> = Vec::with_capacity(BATCH);
     while !shared.is_stopped() {
-        if receive_batch(receiver.as_mut(), &mut batch).is_err() {
-            return;
-        }
+        receive_batch(receiver.as_mut(), &mut batch)?;
         let now = shared.clock.now();
         if !batch.is_empty() {
             admit(shared, &mut batch, &mut inline);
@@ -71,6 +75,7 @@ pub(super) fn run_receiver(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) 
             log_overload(shared, &counts, &mut logged);
         }
     }
+    Ok(())
 }
 
 /// Receives all pending messages. If there are none, waits for one and returns it alone, so that a client with one request at a time is
@@ -91,11 +96,7 @@ fn receive_batch(
             Ok(GmpReceived::SendFailed(_)) => {}
             Ok(GmpReceived::TimedOut) if batch.is_empty() && timeout.is_zero() => timeout = POLL,
             Ok(GmpReceived::TimedOut) => break,
-            Err(e) => {
-                // The driver gets the same error from its own descriptor and ends the program.
-                error!(error = %e.source, "cannot receive SA requests");
-                return Err(e);
-            }
+            Err(e) => return Err(e),
         }
     }
     Ok(())
