@@ -27,6 +27,7 @@ use crate::clock::{Clock, since_boot};
 use crate::port::MadPort;
 use crate::replication_link::{LIVENESS_INTERVAL, ReplicationLink};
 use crate::sa_server::SaServer;
+use crate::service_manager::Heartbeat;
 use crate::state::{DurabilityTracker, PersistRequest};
 
 pub use commands::CommandRequest;
@@ -83,6 +84,9 @@ pub trait Shell {
     /// Reloads the configuration.
     fn reload(&mut self) -> Reload;
 
+    /// A stop begins.
+    fn stopping(&mut self) {}
+
     /// Whether a stop hands over mastership.
     fn hands_over(&self) -> bool {
         false
@@ -115,6 +119,9 @@ pub struct Driver<P, S> {
     /// `persisted` includes batches that were not reported.
     has_unreported_batches: bool,
     clock: Clock,
+    /// This loop, as the service manager watches it.
+    heartbeat: Option<Heartbeat>,
+    beat_due: Option<Instant>,
     next_tick: Instant,
     send_errors: SendErrors,
     /// When a stop is abandoned and the driver ends.
@@ -157,6 +164,8 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             persisted: Persisted::default(),
             has_unreported_batches: false,
             clock,
+            heartbeat: None,
+            beat_due: None,
             next_tick: Instant::START,
             send_errors: SendErrors::default(),
             stop_deadline: None,
@@ -175,6 +184,16 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
     #[must_use]
     pub fn with_durability(self, durable: Option<Arc<DurabilityTracker>>) -> Self {
         Self { durable, ..self }
+    }
+
+    /// With a watchdog of this loop.
+    #[must_use]
+    pub fn with_heartbeat(self, heartbeat: Heartbeat) -> Self {
+        Self {
+            beat_due: heartbeat.interval().map(|_| self.clock.now()),
+            heartbeat: Some(heartbeat),
+            ..self
+        }
     }
 
     /// With replication.
@@ -203,13 +222,17 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
     /// Runs until the shell ends it.
     ///
     /// # Errors
-    /// If the port's device is gone.
+    /// If the port's device is gone, or the SA server has failed: no SM without SA.
     pub async fn run(&mut self) -> Result<S::End, TransportError> {
         let mut rounds = 0;
         let mut flow = self.execute_outputs()?;
         loop {
             if let ControlFlow::Break(end) = flow {
                 return Ok(end);
+            }
+            let failure = self.sa_server.as_ref().and_then(SaServer::take_failure);
+            if let Some(error) = failure {
+                return Err(error);
             }
             let mut busy = self.take_replication_input() | self.take_mads()? | self.take_gmps();
             while let Some(done) = self.jobs.try_join_next() {
@@ -243,6 +266,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                 return Ok(self.shell.stop(&self.sm));
             }
             self.tick(now);
+            self.beat_if_due(now);
             if !busy {
                 rounds = 0;
                 if let ControlFlow::Break(end) = self.wait().await {
@@ -523,6 +547,9 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
     }
 
     fn on_control(&mut self, control: Control) -> ControlFlow<S::End> {
+        if control == Control::Stop {
+            self.shell.stopping();
+        }
         match control {
             Control::Stop if self.stop_deadline.is_none() && self.shell.hands_over() => {
                 let now = self.clock.now();
@@ -569,6 +596,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             self.sm.poll_timeout(),
             self.stop_deadline,
             liveness_due,
+            self.beat_due,
             server.and_then(SaServer::snapshot_due),
         ];
         let deadline = deadlines
@@ -632,6 +660,15 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         ControlFlow::Continue(())
     }
 
+    fn beat_if_due(&mut self, now: Instant) {
+        if let Some(heartbeat) = &self.heartbeat
+            && self.beat_due.is_some_and(|due| due <= now)
+        {
+            heartbeat.beat();
+            self.beat_due = heartbeat.interval().map(|interval| now + interval);
+        }
+    }
+
     fn tick(&mut self, now: Instant) {
         if now < self.next_tick {
             return;
@@ -660,134 +697,4 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
 
 #[cfg(test)]
 #[cfg(feature = "simulator")]
-mod tests {
-    use super::*;
-    use crate::port::ThreadedPort;
-    use ferrosm_core::records::{Record, RecordUpdate};
-    use ferrosm_core::{RestoredState, SweepReport};
-    use ferrosm_sim::fabric::Fabric;
-    use ferrosm_sim::generate::from_spec;
-    use ferrosm_sim::port::SimNet;
-
-    /// Ends with the first sweep report, or with `None` when stopped.
-    #[derive(Default)]
-    struct FirstSweep {
-        lids_persisted: usize,
-        reloads: usize,
-    }
-
-    impl Shell for FirstSweep {
-        type End = Option<SweepReport>;
-        fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<Self::End> {
-            if let Event::SweepCompleted(report) = event
-                && self.reloads == 0
-            {
-                return ControlFlow::Break(Some(*report));
-            }
-            ControlFlow::Continue(())
-        }
-        fn persist(&mut self, request: PersistRequest) -> Option<u64> {
-            if let PersistRequest::Updates(updates) = request {
-                let put = |u: &&RecordUpdate| matches!(u, RecordUpdate::Put(Record::Lid { .. }));
-                self.lids_persisted += updates.iter().filter(put).count();
-            }
-            None
-        }
-        fn reload(&mut self) -> Reload {
-            self.reloads += 1;
-            Reload::Unchanged
-        }
-        fn stop(&mut self, _: &SubnetManager) -> Self::End {
-            None
-        }
-        fn tick(&mut self, _: Progress) {}
-    }
-
-    /// A driver on a fabric of this shape, with a receiving thread.
-    fn driver_on<S: Shell>(
-        spec: &str,
-        shell: S,
-        inbox: mpsc::Receiver<Control>,
-    ) -> Driver<ThreadedPort, S> {
-        let net = SimNet::new(Fabric::new(&from_spec(spec).unwrap()).unwrap());
-        let (sender, receiver) = net.attach(None).unwrap().split();
-        let port = ThreadedPort::new(Box::new(sender), Box::new(receiver), 1024).unwrap();
-        let clock = Clock::start();
-        let sm = SubnetManager::new(SmConfig::default(), RestoredState::default(), clock.now());
-        Driver::new(sm, clock, port, shell, inbox)
-    }
-
-    fn runtime() -> tokio::runtime::Runtime {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_all().build().unwrap()
-    }
-
-    fn drive(shell: FirstSweep, events: &[Control]) -> (Option<SweepReport>, FirstSweep) {
-        runtime().block_on(async {
-            let (control, inbox) = mpsc::channel(4);
-            for event in events {
-                control.send(*event).await.unwrap();
-            }
-            let mut driver = driver_on("torus:3,3,1,2", shell, inbox);
-            let result = driver.run().await.unwrap();
-            (result, driver.into_shell())
-        })
-    }
-
-    #[test]
-    fn fabric_comes_up_and_its_lids_are_persisted() {
-        let (report, shell) = drive(FirstSweep::default(), &[]);
-        let report = report.unwrap();
-        assert!(report.is_clean(), "{:?}", report.problems);
-        assert_eq!((report.switches, report.cas), (9, 18));
-        assert_eq!(shell.lids_persisted, 27);
-    }
-
-    #[test]
-    fn control_events_are_executed_in_order() {
-        let (result, shell) = drive(FirstSweep::default(), &[Control::Reload, Control::Stop]);
-        assert!(result.is_none());
-        assert_eq!(shell.reloads, 1);
-    }
-
-    /// Sends a stop when the driver is idle after a sweep.
-    struct StopsWhenIdle(mpsc::Sender<Control>);
-
-    impl Shell for StopsWhenIdle {
-        type End = bool;
-        fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<bool> {
-            if let Event::Stopped { handed_to, .. } = event {
-                return ControlFlow::Break(handed_to.is_some());
-            }
-            if let Event::SweepCompleted(_) = event {
-                // On this single thread, the task runs when the driver waits.
-                let control = self.0.clone();
-                tokio::spawn(async move { control.send(Control::Stop).await });
-            }
-            ControlFlow::Continue(())
-        }
-        fn persist(&mut self, _: PersistRequest) -> Option<u64> {
-            None
-        }
-        fn reload(&mut self) -> Reload {
-            Reload::Rejected
-        }
-        fn hands_over(&self) -> bool {
-            true
-        }
-        fn stop(&mut self, _: &SubnetManager) -> bool {
-            panic!("the stop timed out")
-        }
-        fn tick(&mut self, _: Progress) {}
-    }
-
-    #[test]
-    fn stop_without_a_standby_is_immediate() {
-        runtime().block_on(async {
-            let (control, inbox) = mpsc::channel(4);
-            let mut driver = driver_on("ring:3", StopsWhenIdle(control), inbox);
-            let result = tokio::time::timeout(STOP_TIMEOUT / 2, driver.run()).await;
-            assert!(!result.expect("the stop waits for a standby").unwrap());
-        });
-    }
-}
+mod tests;

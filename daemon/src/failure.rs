@@ -29,8 +29,7 @@ pub enum Failure {
     Usage(String),
     /// Invalid configuration (exit status 78).
     Config(ConfigErrors),
-    /// The operator must configure something, such as one of several ports. Exit status 78 prevents a restart by systemd: if only one
-    /// of the ports had a link then, it would be selected by accident.
+    /// The operator must configure something. Exit status 78: a repetition fails in the same way.
     Unconfigured {
         /// The message, without full stop.
         message: String,

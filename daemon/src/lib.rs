@@ -23,6 +23,7 @@
 //! | [`recording`] | the file of `--record` |
 //! | [`replication_link`] | connects replication to the SM |
 //! | [`sa_server`] | the SA server |
+//! | [`service_manager`] | readiness, status and watchdog of the systemd unit |
 //! | [`signals`] | process signals |
 //! | `similar_names` | suggestions for unknown names (feature `simulator`) |
 //! | `simulator` | the server of a simulated fabric (feature `simulator`) |
@@ -49,6 +50,7 @@ pub mod port;
 pub mod recording;
 pub mod replication_link;
 pub mod sa_server;
+pub mod service_manager;
 pub mod signals;
 #[cfg(feature = "simulator")]
 mod similar_names;

@@ -17,6 +17,7 @@ use crate::output::view::view_of_spec;
 use crate::output::{log, table};
 use crate::port::SimulatedPort;
 use crate::recording::RecordingFile;
+use crate::service_manager::ServiceManager;
 use crate::signals::{self, SignalListener};
 use crate::state::StateDir;
 use ferrosm_opensm_compat::view::{FabricView, PortLocation};
@@ -96,6 +97,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             capture,
             recording,
             local: None,
+            other_ports: None,
             sa_server: None,
             metrics,
             terminal,
@@ -103,6 +105,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             process: Process {
                 runtime,
                 signal_listener: SignalListener::Own(signals),
+                service: ServiceManager::of_process(),
                 on_serving: Box::new(|| ()),
                 is_all: true,
             },

@@ -11,6 +11,7 @@ pub mod explain;
 #[cfg(feature = "simulator")]
 pub mod fabric;
 pub mod multi_fabric;
+pub mod other_ports;
 pub mod port_wait;
 pub mod ports;
 pub mod replay;

@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::metrics::{FabricMetrics, Metrics};
 use crate::output::log;
 use crate::output::progress::Terminal;
+use crate::service_manager::{Heartbeat, ServiceManager};
 use crate::signals::{self, SignalCounts, SignalListener, SignalRelay, Signals};
 
 /// Interval between attempts to serve a fabric.
@@ -49,9 +50,15 @@ pub fn serve(
     let path = fabrics.iter().find_map(|(source, _)| source.path());
     let path = path.map(Path::to_owned);
     let (report_sender, reports) = mpsc::unbounded_channel();
-    let mut names = Vec::new();
+    let names: Vec<String> = fabrics
+        .iter()
+        .map(|(source, _)| source.fabric().unwrap_or_default().to_owned())
+        .collect();
+    let named: Vec<&str> = names.iter().map(String::as_str).collect();
+    let services = ServiceManager::of_fabrics(&named);
+    let heartbeat = services.first().map(ServiceManager::supervise_loop);
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
-    for (source, settings) in fabrics {
+    for ((source, settings), service) in fabrics.into_iter().zip(services) {
         let name = source.fabric().unwrap_or_default().to_owned();
         let thread = FabricThread {
             args: args.clone(),
@@ -60,17 +67,17 @@ pub fn serve(
             metrics: metrics.for_fabric(Some(&name)),
             relay: SignalRelay::new(signal_counts.clone()),
             reports: report_sender.clone(),
+            service,
             name: name.clone(),
         };
         let started = crate::threads::start(&name, move || {
             error_span!("fabric", fabric = thread.name).in_scope(|| thread.serve(source, settings));
         });
         threads.push(started.map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?);
-        names.push(name);
     }
     drop((report_sender, signal_counts));
     let file = (path.as_deref(), &names[..]);
-    let result = runtime.block_on(supervise(file, reports, signals, &signal_sender));
+    let result = runtime.block_on(supervise(file, reports, signals, &signal_sender, heartbeat));
     signal_sender.send_modify(|counts| counts.add(Control::Stop));
     let mut panicked = false;
     for thread in threads {
@@ -88,7 +95,18 @@ async fn supervise(
     mut reports: mpsc::UnboundedReceiver<FabricReport>,
     mut signals: Signals,
     signal_sender: &watch::Sender<SignalCounts>,
+    heartbeat: Option<Heartbeat>,
 ) -> Result<(), Failure> {
+    // The loop that the fabrics depend on for signals, and the only one while each waits to be retried.
+    let beat = async {
+        loop {
+            match heartbeat.as_ref().and_then(|h| Some((h, h.interval()?))) {
+                Some((heartbeat, interval)) => heartbeat.sleep(interval).await,
+                None => core::future::pending().await,
+            }
+        }
+    };
+    tokio::pin!(beat);
     let mut served = false;
     let mut failed = Vec::new();
     let mut result = Ok(());
@@ -102,6 +120,7 @@ async fn supervise(
                 continue;
             }
             report = reports.recv() => report,
+            () = &mut beat => continue,
         };
         match report {
             None => return result,
@@ -153,6 +172,7 @@ struct FabricThread {
     log: log::Handle,
     metrics: FabricMetrics,
     relay: SignalRelay,
+    service: ServiceManager,
     reports: mpsc::UnboundedSender<FabricReport>,
     name: String,
 }
@@ -170,6 +190,9 @@ impl FabricThread {
                 retry_s = RETRY_INTERVAL.as_secs(),
                 "fabric not served"
             );
+            self.service
+                .set_status(format!("not served: {}", failure.to_log_line()));
+            self.service.set_ready();
             self.report(FabricReport::Failed(self.name.clone(), failure));
             if self.wait_for_retry() {
                 return self.report(FabricReport::Ended(self.name.clone(), Ok(())));
@@ -189,6 +212,7 @@ impl FabricThread {
         let process = Process {
             runtime: signals::runtime()?,
             signal_listener: SignalListener::Relay(self.relay.clone()),
+            service: self.service.clone(),
             // Fails only at exit.
             on_serving: Box::new(move || drop(reports.send(FabricReport::Served))),
             is_all: false,

@@ -1,28 +1,30 @@
 //! Waiting for the port of `ferrosm run`: for a device whose driver is not loaded yet, and for a link.
 //!
-//! A Down port that is named, or is the only one, is opened at once: the subnet manager itself waits for its link. This module waits
-//! for what cannot be opened yet. Waits are bounded, and the process then fails: a restart by systemd also renews the unit's device
+//! A Down port that is named, was served last, or is the only one, is opened at once: the subnet manager itself waits for its link. This
+//! module waits for what cannot be opened yet, and for a choice between several ports. Waits are bounded, and the process then fails: a restart by systemd also renews the unit's device
 //! rules, which resolve `char-infiniband_mad` only while ib_umad is loaded.
 
 use core::time::Duration;
 
-use ferrosm_mad::transport::umad::{LocalPort, PortChoiceError, PortSelection, SkipReason};
-use tokio::time::{Instant, sleep};
+use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::transport::umad::{self, LocalPort, PortChoiceError, SkipReason};
+use tokio::time::Instant;
 use tracing::warn;
 
 use super::ports;
 use crate::config::PortChoice;
 use crate::failure::Failure;
+use crate::service_manager::ServiceManager;
 
 /// Interval between two enumerations.
 const POLL: Duration = Duration::from_millis(500);
-/// Time for all links of a host to train before a port is selected; otherwise the first link to come up would select it.
+/// Time for all links of a host to train before one of several ports is selected; otherwise the first link to come up would select it.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// How long a command waits for its port.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitLimits {
-    /// Longest wait for a device, or for one of several ports to get a link.
+    /// Longest wait for a device, or for exactly one of several ports to have a link.
     device: Duration,
     /// Longest wait for the link of the chosen port; `None` if the SM waits for it.
     link: Option<Duration>,
@@ -56,57 +58,76 @@ impl WaitLimits {
     }
 }
 
-/// Waits until the port to serve can be opened.
+/// Waits until the port to serve can be opened. `last` is the port that was served last.
 ///
 /// # Errors
-/// The selection is ambiguous, or no port appears in time.
-pub async fn wait_for_port(choice: &PortChoice, limits: WaitLimits) -> Result<LocalPort, Failure> {
+/// No port can be selected in time.
+pub async fn wait_for_port(
+    choice: &PortChoice,
+    mut last: Option<PortGuid>,
+    limits: WaitLimits,
+    service: &ServiceManager,
+) -> Result<LocalPort, Failure> {
     let selection = ports::selection(choice);
+    let heartbeat = service.supervise_loop();
     let started = Instant::now();
-    let (mut waited, mut settled) = (false, names_one_port(&selection));
+    let (mut logged, mut settled) = (String::new(), selection.names_one_port());
     loop {
-        let (failure, limit, down) = match ports::find(&selection)? {
+        let ports = ports::enumerate()?;
+        let (failure, limit, down) = match umad::choose_port(&ports, &selection, last) {
             Ok(port) => match limits.link.filter(|_| !port.has_link()) {
-                Some(link) => (ports::no_link(&port, link), link, Some(port)),
-                None if !waited => return Ok(port),
+                Some(link) => (ports::no_link(port, link), link, Some(port)),
                 // The kernel lists a device before ib_umad has created its files.
-                None if !ports::has_umad(&port) && started.elapsed() < limits.device => {
-                    sleep(POLL).await;
+                None if !logged.is_empty()
+                    && !ports::has_umad(port)
+                    && started.elapsed() < limits.device =>
+                {
+                    heartbeat.sleep(POLL).await;
                     continue;
                 }
-                None if settled => return Ok(port),
+                None if settled
+                    || last == Some(port.port_guid)
+                    || (logged.is_empty() && umad::candidates(&ports, &selection).len() == 1) =>
+                {
+                    return Ok(port.clone());
+                }
                 None => {
                     settled = true;
-                    sleep(SETTLE).await;
+                    service.set_ready();
+                    heartbeat.sleep(SETTLE).await;
                     continue;
                 }
             },
-            Err(e @ PortChoiceError::Ambiguous { .. }) => return Err(ports::selection_failure(&e)),
-            Err(e) => (ports::selection_failure(&e), limits.limit(&e), None),
+            Err(error @ PortChoiceError::LastAbsent { .. })
+                if started.elapsed() >= limits.device =>
+            {
+                last = None;
+                let reason = error.to_string();
+                warn!(reason, "port served last not found, another one is chosen");
+                continue;
+            }
+            Err(error) => (ports::selection_failure(&error), limits.limit(&error), None),
         };
         if started.elapsed() >= limit {
             return Err(failure);
         }
-        if !waited {
-            log_wait(&failure, limit, down.as_ref());
-            waited = true;
+        let reason = failure.to_log_line();
+        if reason != logged {
+            log_wait(&reason, limit, down);
+            service.set_status(format!("waiting: {reason}"));
+            logged = reason;
         }
-        sleep(POLL).await;
+        service.set_ready();
+        heartbeat.sleep(POLL).await;
     }
 }
 
-/// Logs what is waited for: the link of a port, or what the failure names.
-fn log_wait(failure: &Failure, limit: Duration, down: Option<&LocalPort>) {
+/// Logs what is waited for: the link of a port, or what the reason names.
+fn log_wait(reason: &str, limit: Duration, down: Option<&LocalPort>) {
     let exit_after_s = limit.as_secs();
     if let Some(local) = down {
         warn!(ca = local.ca, port = local.port_num.0, phys_state = %local.phys_state, exit_after_s, "waiting for link");
     } else {
-        let reason = failure.to_log_line();
         warn!(reason, exit_after_s, "waiting for local port");
     }
-}
-
-/// Whether the selection cannot match a second port that appears later.
-const fn names_one_port(selection: &PortSelection) -> bool {
-    selection.port_guid.is_some() || (selection.ca.is_some() && selection.port.is_some())
 }

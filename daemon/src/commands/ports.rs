@@ -28,8 +28,8 @@ const NAME_ONE: &str = "Name the port to serve: --ca NAME --port N, or --port-gu
 /// # Errors
 /// The ports cannot be listed.
 pub fn run(args: &PortsArgs) -> Result<(), Failure> {
-    let ports = umad::enumerate_ports().map_err(|e| open_failure(&e, None))?;
-    let choice = umad::choose_port(&ports, &PortSelection::default());
+    let ports = enumerate()?;
+    let choice = umad::choose_port(&ports, &PortSelection::default(), None);
     let chosen = choice.as_ref().ok().copied();
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
     if args.json {
@@ -50,7 +50,8 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     };
     if matches!(choice, Err(PortChoiceError::Ambiguous { .. })) {
         text.push_str(&format!(
-            "Several ports have a link; `ferrosm run` does not choose between them. {NAME_ONE}\n"
+            "Several ports have a link; `ferrosm run` does not choose between them, unless its state directory names the port that it served \
+             last. {NAME_ONE}\n"
         ));
     } else if !rows.iter().any(|row| row.usable) {
         if !rows.is_empty() {
@@ -97,7 +98,8 @@ fn render(rows: &[json::ports::Port]) -> String {
 }
 
 fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
-    let reason = umad::skip_reason(port).map(|reason| reason.to_string());
+    let reason =
+        umad::skip_reason(port, &PortSelection::default()).map(|reason| reason.to_string());
     json::ports::Port {
         ca: port.ca.clone(),
         ca_type: port.ca_type.clone(),
@@ -135,13 +137,12 @@ pub fn selection(choice: &PortChoice) -> PortSelection {
     }
 }
 
-/// The port to serve; the inner error if none can be served now.
+/// The ports of this host.
 ///
 /// # Errors
 /// The ports cannot be listed.
-pub fn find(selection: &PortSelection) -> Result<Result<LocalPort, PortChoiceError>, Failure> {
-    let ports = umad::enumerate_ports().map_err(|e| open_failure(&e, None))?;
-    Ok(umad::choose_port(&ports, selection).cloned())
+pub fn enumerate() -> Result<Vec<LocalPort>, Failure> {
+    umad::enumerate_ports().map_err(|e| open_failure(&e, None))
 }
 
 /// The port for a read-only command. If the selection is ambiguous, the port is logged.
@@ -149,12 +150,12 @@ pub fn find(selection: &PortSelection) -> Result<Result<LocalPort, PortChoiceErr
 /// # Errors
 /// No port has a link, with the reason for each.
 pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
-    let ports = umad::enumerate_ports().map_err(|e| open_failure(&e, None))?;
+    let ports = enumerate()?;
     let selection = selection(choice);
     let port =
         umad::choose_port_for_discovery(&ports, &selection).map_err(|e| selection_failure(&e))?;
     if matches!(
-        umad::choose_port(&ports, &selection),
+        umad::choose_port(&ports, &selection, None),
         Err(PortChoiceError::Ambiguous { .. })
     ) {
         warn!(ca = port.ca, port = port.port_num.0, port_guid = %port.port_guid,
@@ -181,12 +182,10 @@ pub fn selection_failure(error: &PortChoiceError) -> Failure {
                 LIST.to_owned()
             }
         }
-        PortChoiceError::Ambiguous { .. } => {
-            return Failure::Unconfigured {
-                message: error.to_string(),
-                hint: NAME_ONE.to_owned(),
-            };
+        PortChoiceError::LastAbsent { .. } => {
+            format!("Check the adapter and its driver (`dmesg`), or name another port. {LIST}")
         }
+        PortChoiceError::Ambiguous { .. } => NAME_ONE.to_owned(),
     };
     Failure::with_hint(error, hint)
 }

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::metrics::{Metrics, server};
 use crate::output::log;
 use crate::output::progress::Terminal;
+use crate::service_manager::ServiceManager;
 use crate::signals::{self, SignalListener};
 
 /// Runs the command.
@@ -49,6 +50,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let process = Process {
         runtime,
         signal_listener: SignalListener::Own(signals),
+        service: ServiceManager::of_process(),
         on_serving: Box::new(|| ()),
         is_all: args.fabric.is_none(),
     };

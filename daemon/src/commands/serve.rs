@@ -18,6 +18,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
+use super::other_ports::OtherPorts;
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::config::{self, ConfigError, ConfigSource, RawConfig, Settings};
@@ -34,6 +35,7 @@ use crate::port::MadPort;
 use crate::recording::RecordingFile;
 use crate::replication_link::ReplicationLink;
 use crate::sa_server::SaServer;
+use crate::service_manager::ServiceManager;
 use crate::signals::SignalListener;
 use crate::state::{PersistRequest, StateDir, StateWriter};
 use ferrosm_opensm_compat::view::FabricView;
@@ -69,6 +71,8 @@ pub struct ServiceSetup {
     pub recording: Option<RecordingFile>,
     /// The local port; `None` on a simulated fabric.
     pub local: Option<LocalPort>,
+    /// Further ports of this host; `None` if the port is named.
+    pub other_ports: Option<OtherPorts>,
     /// The SA server; `None` if the port has no QP1.
     pub sa_server: Option<SaServer>,
     /// Its metrics.
@@ -87,6 +91,8 @@ pub struct Process {
     pub runtime: Runtime,
     /// Signals.
     pub signal_listener: SignalListener,
+    /// The service manager that started this process.
+    pub service: ServiceManager,
     /// Called when everything that the service needs at its start is available.
     pub on_serving: Box<dyn FnOnce()>,
     /// The configuration file has no other fabric: fabrics that are added to it are logged.
@@ -110,6 +116,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         capture,
         recording,
         local,
+        other_ports,
         sa_server,
         metrics,
         terminal,
@@ -119,6 +126,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
     let Process {
         runtime,
         signal_listener,
+        service,
         on_serving: serves,
         is_all,
     } = process;
@@ -149,7 +157,11 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         counts.map(Arc::downgrade),
         replication.map(Arc::downgrade),
     ));
+    service.set_ready();
+    let heartbeat = service.supervise_loop();
     let shell = ServiceShell {
+        service,
+        other_ports,
         capture,
         options,
         writer,
@@ -204,6 +216,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         let driver = Driver::new(sm, clock, port, shell, control_inbox);
         let mut driver = driver
             .with_sa_server(sa_server)
+            .with_heartbeat(heartbeat)
             .with_durability(durable)
             .with_replication(link)
             .with_requests(inbox);
@@ -270,6 +283,9 @@ fn limited(mut cfg: SmConfig, window_limit: Option<usize>) -> SmConfig {
 
 /// The environment of the SM in a service.
 struct ServiceShell {
+    service: ServiceManager,
+    /// See [`ServiceSetup::other_ports`].
+    other_ports: Option<OtherPorts>,
     capture: Option<Capture>,
     options: ServeOptions,
     writer: Option<Arc<StateWriter>>,
@@ -307,6 +323,9 @@ impl Shell for ServiceShell {
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
         let role = sm.role();
         self.metrics.event(&event, role);
+        if let Some(status) = status_after(&event, role) {
+            self.service.set_status(status);
+        }
         match &event {
             Event::SweepCompleted(report) => {
                 self.bar.clear();
@@ -316,6 +335,9 @@ impl Shell for ServiceShell {
                 }
                 if !self.options.once {
                     self.logged.sweep(report, role);
+                }
+                if let Some(others) = &self.other_ports {
+                    others.report_in_subnet(sm);
                 }
                 if let Err(e) = self.sweep_done(report, sm) {
                     if self.options.once {
@@ -389,6 +411,38 @@ impl Shell for ServiceShell {
     }
 
     fn reload(&mut self) -> Reload {
+        let service = self.service.clone();
+        service.reload(|| self.reload_now())
+    }
+
+    fn hands_over(&self) -> bool {
+        !self.options.once
+    }
+
+    fn stopping(&mut self) {
+        self.service.set_stopping();
+    }
+
+    fn stop(&mut self, sm: &SubnetManager) -> End {
+        info!(role = %sm.role(), "stopping");
+        if self.options.once {
+            return Err(Failure::runtime("interrupted before the subnet was up"));
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, progress: Progress) {
+        if self.bar.is_shown() {
+            self.bar.show(progress);
+        }
+        if let Some(capture) = &self.capture {
+            capture.flush();
+        }
+    }
+}
+
+impl ServiceShell {
+    fn reload_now(&mut self) -> Reload {
         let file = self.source.path().map(|path| path.display().to_string());
         if file.is_none() && !self.running.names_input_files() {
             info!("no configuration file to reload");
@@ -424,29 +478,6 @@ impl Shell for ServiceShell {
         self.adopt(settings)
     }
 
-    fn hands_over(&self) -> bool {
-        !self.options.once
-    }
-
-    fn stop(&mut self, sm: &SubnetManager) -> End {
-        info!(role = %sm.role(), "stopping");
-        if self.options.once {
-            return Err(Failure::runtime("interrupted before the subnet was up"));
-        }
-        Ok(())
-    }
-
-    fn tick(&mut self, progress: Progress) {
-        if self.bar.is_shown() {
-            self.bar.show(progress);
-        }
-        if let Some(capture) = &self.capture {
-            capture.flush();
-        }
-    }
-}
-
-impl ServiceShell {
     /// Logs that another engine than after the last sweep routes the fabric.
     fn log_engine_change(&mut self, report: &SweepReport) {
         let engine = report.engine;
@@ -538,6 +569,40 @@ impl ServiceShell {
         }
         self.dumps.write(FabricView::from_manager(sm), dir);
         Ok(())
+    }
+}
+
+/// The status of the service after an event that changes it.
+fn status_after(event: &Event, role: SmState) -> Option<String> {
+    match event {
+        Event::SweepCompleted(report) => Some(format!(
+            "{role}: {}, {}, {}",
+            output::table::count(report.switches, "switch", "switches"),
+            output::table::count(report.cas, "CA", "CAs"),
+            output::table::count(report.num_severe(), "problem", "problems"),
+        )),
+        Event::RoleChanged { state, why } => Some(format!("{state}: {why}")),
+        Event::LocalPortUnusable(why) => Some(format!("no link: {why}")),
+        Event::LocalPortUsable(_) => Some(format!("{role}: link up")),
+        Event::Stopped { .. }
+        | Event::Durability(_)
+        | Event::ProblemFound(_)
+        | Event::RoutingFailed(_)
+        | Event::PhaseStarted(_)
+        | Event::TrapReceived { .. }
+        | Event::Observation(_)
+        | Event::HandoverFailed(_)
+        | Event::Alarm(_)
+        | Event::MlidsExhausted(_)
+        | Event::PartitionMembersAbsent(_)
+        | Event::NodeAdded(..)
+        | Event::NodeRemoved(..)
+        | Event::SwitchRestarted(_)
+        | Event::LinkUp(..)
+        | Event::LinkDown(..)
+        | Event::LinkDegraded(_)
+        | Event::LinkRestored(_)
+        | Event::FurtherLinksDegraded(_) => None,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Serves one fabric on a local port: opens the port, starts the SA server, runs the subnet manager.
 
-use ferrosm_mad::transport::umad::{GsiPort, OpenOptions, UmadPort};
+use ferrosm_mad::transport::umad::{self, GsiPort, OpenOptions, UmadPort};
 use tracing::{info, warn};
 
+use super::other_ports::OtherPorts;
 use super::port_wait::{self, WaitLimits};
 use super::ports;
 use super::serve::{self, Process, ServeOptions, ServiceSetup};
@@ -17,7 +18,7 @@ use crate::port::ThreadedPort;
 use crate::recording::RecordingFile;
 use crate::sa_server::SaServer;
 use crate::signals::SignalListener;
-use crate::state::StateDir;
+use crate::state::{StateDir, served_port};
 
 /// Minimum capacity of the queue between the receiving thread and the driver.
 const INBOX_MIN: usize = 8192;
@@ -63,7 +64,9 @@ pub(super) fn serve_one(
         SignalListener::Own(_) => WaitLimits::SERVICE,
         SignalListener::Relay(_) => WaitLimits::ONE_OF_SEVERAL,
     };
-    let port = port_wait::wait_for_port(&settings.port, limits);
+    let state_path = state.as_ref().map(StateDir::path);
+    let last = state_path.and_then(served_port::read);
+    let port = port_wait::wait_for_port(&settings.port, last, limits, &process.service);
     let port = process.runtime.block_on(async {
         tokio::select! {
             port = port => Some(port),
@@ -71,6 +74,7 @@ pub(super) fn serve_one(
         }
     });
     let Some(local) = port.transpose()? else {
+        process.service.set_stopping();
         info!("stopped while waiting for a port");
         return if args.sm.once {
             Err(Failure::runtime("interrupted before the subnet was up"))
@@ -78,6 +82,7 @@ pub(super) fn serve_one(
             Ok(())
         };
     };
+    let selection = ports::selection(&settings.port);
     let open = OpenOptions {
         as_sm: true,
         response_timeout_ms: ports::response_timeout_ms(&settings.sm),
@@ -93,8 +98,25 @@ pub(super) fn serve_one(
     if !local.has_link() {
         warn!(ca = local.ca, port = local.port_num.0, phys_state = %local.phys_state, "waiting for link");
     }
-    info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
+    let choice = match last {
+        _ if selection.names_one_port() => "named",
+        Some(last) if last == local.port_guid => "served last",
+        Some(_) | None => "first choice",
+    };
+    info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state, choice,
           "local port opened");
+    process.service.set_ready();
+    let is_recorded = state_path.is_some_and(|dir| {
+        let written = served_port::write(dir, local.port_guid);
+        let error = written.err();
+        if let Some(error) = &error {
+            let effect = "the next start may serve another port";
+            warn!(dir = %dir.display(), %error, effect, "cannot record served port");
+        }
+        error.is_none()
+    });
+    let runtime = process.runtime.handle();
+    let other_ports = OtherPorts::watch(&local, selection, is_recorded, runtime);
     let window_limit = sender.window_limit();
     let sa_server = if sender.is_simulated() {
         // `umad2sim` delivers messages to the wrong descriptor, and truncates replies to 256 bytes.
@@ -102,8 +124,17 @@ pub(super) fn serve_one(
         info!(effect, "SA disabled under umad2sim");
         None
     } else {
+        let ports = ports::enumerate()?;
+        let gsi = umad::gsi_port(&ports, &local);
+        if gsi != &local {
+            info!(
+                ca = gsi.ca,
+                port = gsi.port_num.0,
+                "QP1 of local port is on another device"
+            );
+        }
         let (sender, receiver) =
-            GsiPort::open(&local).map_err(|e| ports::open_failure(&e, Some(&local)))?;
+            GsiPort::open(gsi).map_err(|e| ports::open_failure(&e, Some(gsi)))?;
         let started = SaServer::start(Box::new(sender), Box::new(receiver), settings.sa);
         Some(started.map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?)
     };
@@ -134,6 +165,7 @@ pub(super) fn serve_one(
             capture,
             recording,
             local: Some(local),
+            other_ports,
             sa_server,
             metrics: metrics.clone(),
             terminal: terminal.clone(),

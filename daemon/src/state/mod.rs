@@ -9,6 +9,7 @@
 //! | `durability` | durable tickets |
 //! | [`replica_store`] | the records as [`ferrosm_replication`] uses them |
 //! | [`export`] | records as JSON lines, for `ferrosm state export` and `import` |
+//! | [`served_port`] | the port that was served last |
 //! | `crash_marker` | detection of panics of the storage library |
 //!
 //! Only one process can use a directory: [`StateDir`] or its [`StateWriter`] holds its lock file. An unreadable store is renamed with a
@@ -21,6 +22,7 @@ pub mod inspect;
 mod read_only;
 pub mod replica_store;
 mod request;
+pub mod served_port;
 mod store;
 pub mod writer;
 

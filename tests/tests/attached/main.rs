@@ -20,4 +20,5 @@ mod ports;
 mod sa;
 mod sa_hostile;
 mod saquery;
+mod service_manager;
 mod srp;

@@ -110,8 +110,7 @@ fn ambiguous_port_is_rejected_and_named_port_is_served_as_standby() {
     opensm.wait_until_up(1);
     rails.wait_for_master("mlx5_1", RAIL_2_OTHER_GUID);
 
-    let refused = rails.ferrosm(&["run", "--state-dir", "state"]).wait(GUARD);
-    assert_eq!(refused.status.code(), Some(78), "{}", refused.describe());
+    let mut unnamed = rails.ferrosm(&["run", "--state-dir", "state"]);
     for words in [
         "cannot choose between 2 ports with a link: ",
         &format!("mlx5_0 port 1 (GUID {HOST_GUID}, Initialize, 200 Gb/s, LID 0, SM LID 0)"),
@@ -119,9 +118,10 @@ fn ambiguous_port_is_rejected_and_named_port_is_served_as_standby() {
         "--ca NAME --port N, or --port-guid GUID",
         "port.ca and port.number, or port.guid",
     ] {
-        let stderr = &refused.stderr;
-        assert!(stderr.contains(words), "no {words:?} in {stderr}");
+        wait_for_log(&mut unnamed, words);
     }
+    let log = stop(unnamed).stderr;
+    assert!(!log.contains("local port opened"), "{log}");
 
     let config = rails.0.dir().join("rail-1.toml");
     fs::write(&config, format!("[port]\nguid = \"{HOST_GUID}\"\n")).unwrap();
@@ -150,10 +150,104 @@ fn links_that_train_in_turn_are_rejected_like_two_active_links() {
     wait_for_log(&mut sm, "waiting for local port");
     rails.0.execute(&format!("restore \"{RAIL_2}\"[1]"));
     rails.0.execute(&format!("after 1s restore \"{HOST}\"[1]"));
+    wait_for_log(&mut sm, "cannot choose between 2 ports with a link");
+    let log = stop(sm).stderr;
+    assert!(!log.contains("local port opened"), "{log}");
+}
+
+/// At boot, rail 2 has its link when ferrosm starts and rail 1 gets one 3 s later. `run` ends with the status of a failure that systemd
+/// retries, and serves the only link that remains.
+#[test]
+fn first_choice_waits_for_links_that_still_train() {
+    let rails = Rails::new();
+    rails.0.execute(&format!("cut \"{HOST}\"[1]"));
+    let sm = rails.ferrosm(&["run", "--state-dir", "state"]);
+    rails.0.execute(&format!("after 3s restore \"{HOST}\"[1]"));
     let refused = sm.wait(GUARD);
-    assert_eq!(refused.status.code(), Some(78), "{}", refused.describe());
+    assert_eq!(refused.status.code(), Some(1), "{}", refused.describe());
     let words = "cannot choose between 2 ports with a link";
     assert!(refused.stderr.contains(words), "{}", refused.describe());
+
+    rails.0.execute(&format!("cut \"{RAIL_2}\"[1]"));
+    let mut sm = rails.ferrosm(&["run", "--state-dir", "state"]);
+    wait_for_log(&mut sm, "choice=\"first choice\"");
+    rails.wait_for_master("mlx5_0", HOST_GUID);
+    let _ = stop(sm);
+}
+
+/// A second cable, plugged in while ferrosm runs or between two runs, is reported and changes nothing; nor does an outage of the first.
+#[test]
+fn port_served_last_is_served_again_with_a_second_cable() {
+    let rails = Rails::new();
+    let start = || rails.ferrosm(&["run", "--state-dir", "state"]);
+    rails.0.execute(&format!("cut \"{RAIL_2}\"[1]"));
+    let mut sm = start();
+    rails.wait_for_master("mlx5_0", HOST_GUID);
+    rails.0.execute(&format!("restore \"{RAIL_2}\"[1]"));
+    let warning = "second port has a link and no port is named";
+    wait_for_log(&mut sm, warning);
+    let log = stop(sm).stderr;
+    assert!(
+        log.contains("next_start=\"serves this port again\""),
+        "{log}"
+    );
+    let other = format!("mlx5_1 port 1 (GUID {RAIL_2_GUID}");
+    assert!(log.contains(&other), "{log}");
+
+    let mut sm = start();
+    wait_for_log(&mut sm, "choice=\"served last\"");
+    wait_for_log(&mut sm, warning);
+    rails.wait_for_master("mlx5_0", HOST_GUID);
+    let log = stop(sm).stderr;
+    assert!(!log.contains("local ports in one subnet"), "{log}");
+
+    // Rail 1 fails, then the service is restarted.
+    rails.0.execute(&format!("cut \"{HOST}\"[1]"));
+    let mut sm = start();
+    wait_for_log(&mut sm, "waiting for link");
+    rails.0.execute(&format!("restore \"{HOST}\"[1]"));
+    rails.wait_for_master("mlx5_0", HOST_GUID);
+    assert!(!is_master(&rails.sminfo("mlx5_1"), RAIL_2_GUID));
+    let _ = stop(sm);
+}
+
+/// Both ports of the host lead to one subnet, where a service for each would be two SMs.
+#[test]
+fn second_port_in_the_served_subnet_is_reported_as_such() {
+    let sim = FabricServer::shape("star:3;dual-port");
+    sim.execute(&format!("cut \"{HOST}\"[2]"));
+    let mut sm = sim.spawn_ferrosm(Some(HOST), &["run", "--state-dir", "state"]);
+    wait_for_log(&mut sm, "sweep complete");
+    sim.execute(&format!("restore \"{HOST}\"[2]"));
+    wait_for_log(&mut sm, "second port has a link and no port is named");
+    wait_for_log(&mut sm, "local ports in one subnet");
+    let _ = stop(sm);
+}
+
+/// Virtual functions of a hypervisor appear as further adapters.
+#[test]
+fn virtual_function_is_no_candidate() {
+    let rails = Rails::new();
+    let _ = rails.ferrosm(&["ports"]).wait(GUARD).expect_success();
+    let sibling_path = PathBuf::from(format!("{}.d", rails.0.socket().display()));
+    let devices = fs::read_dir(sibling_path).unwrap().flatten();
+    let functions: Vec<PathBuf> = devices
+        .map(|entry| entry.path().join("class/infiniband/mlx5_1"))
+        .filter(|device| device.is_dir())
+        .collect();
+    assert!(!functions.is_empty());
+    for function in functions {
+        fs::create_dir_all(function.join("device/physfn")).unwrap();
+    }
+    let mut sm = rails.ferrosm(&["run", "--state-dir", "state"]);
+    rails.wait_for_master("mlx5_0", HOST_GUID);
+    wait_for_log(&mut sm, "sweep complete");
+    let log = stop(sm).stderr;
+    assert!(!log.contains("no port is named"), "{log}");
+    let named = ["run", "--ca=mlx5_1", "--port=1", "--state-dir", "state-2"];
+    let sm = rails.ferrosm(&named);
+    rails.wait_for_master("mlx5_1", RAIL_2_GUID);
+    let _ = stop(sm);
 }
 
 /// A read-only command selects the first port, as infiniband-diags do, and names it.
@@ -305,6 +399,23 @@ fn hca_probed_late_is_served_without_a_restart() {
     wait_for_log(&mut sm, "local port opened");
     host.wait_until_served();
     let _ = stop(sm);
+}
+
+/// The SM uses QP0 of one RDMA device, and its SA QP1 of another, which has the same port GUID and no QP0.
+#[test]
+fn adapter_with_separate_devices_for_qp0_and_qp1_is_served() {
+    let sim = FabricServer::shape("star:2");
+    sim.execute(&format!("separate-smi \"{HOST}\""));
+    let mut sm = sim.spawn_ferrosm(Some(HOST), &["run", "--state-dir", "state"]);
+    wait_for_log(
+        &mut sm,
+        "QP1 of local port is on another device ca=\"mlx5_0\"",
+    );
+    wait_for_master(HOST_GUID, || sim.run_at(OTHER_HOST, "sminfo", &[]));
+    let records = sim.run_at(OTHER_HOST, "saquery", &["-N"]).expect_success();
+    assert!(records.stdout.contains(HOST), "{}", records.describe());
+    let log = stop(sm).stderr;
+    assert!(log.contains("local port opened ca=\"smi0\""), "{log}");
 }
 
 /// A service stop must not wait for hardware.

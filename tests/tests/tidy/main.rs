@@ -502,14 +502,20 @@ fn unit(section: &str) -> BTreeMap<String, BTreeSet<String>> {
     settings
 }
 
-/// With `[replication]` a node must reach its peers by IP, start after its addresses are configured, and restart however often it
-/// fails.
+fn has_word(of: &BTreeMap<String, BTreeSet<String>>, key: &str, word: &str) -> bool {
+    of.get(key).is_some_and(|words| words.contains(word))
+}
+
+/// With `[replication]` a node must reach its peers by IP, and restart however often it fails.
 #[test]
 fn unit_allows_connections_between_nodes() {
     let (before, service) = (unit("Unit"), unit("Service"));
     let has_flag = |of: &BTreeMap<String, BTreeSet<String>>, key: &str, word: &str| {
-        let found = of.get(key).is_some_and(|words| words.contains(word));
-        assert!(found, "no {word} in {key}: {:?}", of.get(key));
+        assert!(
+            has_word(of, key, word),
+            "no {word} in {key}: {:?}",
+            of.get(key)
+        );
     };
     for family in ["AF_UNIX", "AF_NETLINK", "AF_INET", "AF_INET6"] {
         has_flag(&service, "RestrictAddressFamilies", family);
@@ -517,11 +523,41 @@ fn unit_allows_connections_between_nodes() {
     for key in ["IPAddressDeny", "PrivateNetwork", "SocketBindDeny"] {
         assert!(!service.contains_key(key), "{key}: {:?}", service[key]);
     }
-    for key in ["After", "Wants"] {
-        has_flag(&before, key, "network-online.target");
-    }
     has_flag(&before, "StartLimitIntervalSec", "0");
     has_flag(&service, "Restart", "on-failure");
+}
+
+/// `network-online.target` waits for IPoIB interfaces, which wait for links that the SM configures; file systems over InfiniBand are
+/// mounted after `remote-fs-pre.target`.
+#[test]
+fn unit_starts_before_what_waits_for_its_links() {
+    let order = unit("Unit");
+    for target in [
+        "network.target",
+        "network-online.target",
+        "remote-fs-pre.target",
+    ] {
+        assert!(has_word(&order, "Before", target), "{target}: {order:?}");
+        for key in ["After", "Wants", "Requires"] {
+            assert!(!has_word(&order, key, target), "{key}={target}");
+        }
+    }
+    // Some distributions wait for the network before sysinit.target, which default dependencies would wait for.
+    assert!(has_word(&order, "DefaultDependencies", "no"), "{order:?}");
+    for key in ["Before", "Conflicts"] {
+        assert!(has_word(&order, key, "shutdown.target"), "{order:?}");
+    }
+}
+
+/// Readiness and hangs are reported by the program; `systemd_accepts_the_unit_without_warnings` checks the syntax.
+#[test]
+fn unit_is_watched_by_systemd() {
+    let service = unit("Service");
+    assert!(has_word(&service, "Type", "notify"), "{service:?}");
+    let timeout = service.get("WatchdogSec").and_then(|words| words.first());
+    let timeout: u32 = timeout.and_then(|text| text.parse().ok()).unwrap_or(0);
+    // Building the tables of a large fabric occupies the loop for seconds.
+    assert!((30..=120).contains(&timeout), "{service:?}");
 }
 
 /// systemd must not restart after errors that a restart cannot fix: an invalid configuration or command line. It checks only the exit

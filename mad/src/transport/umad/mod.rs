@@ -29,8 +29,8 @@ use std::sync::Arc;
 
 pub use gsi::{GsiPort, GsiReceiver, GsiSender};
 pub use ports::{
-    LinkLayer, LocalPort, PortChoiceError, PortSelection, SkipReason, SkippedPort, choose_port,
-    choose_port_for_discovery, enumerate_ports, skip_reason,
+    LinkLayer, LocalPort, PortChoiceError, PortSelection, SkipReason, SkippedPort, candidates,
+    choose_port, choose_port_for_discovery, enumerate_ports, gsi_port, skip_reason,
 };
 
 use self::in_flight::InFlightLimit;

@@ -1,6 +1,6 @@
 //! Local ports, and the choice of the SM's port.
 //!
-//! [`enumerate_ports`] queries the system; [`choose_port`] is a pure function of the result.
+//! [`enumerate_ports`] queries the system; [`choose_port`] and [`gsi_port`] are pure functions of the result.
 
 use core::fmt;
 
@@ -68,6 +68,8 @@ pub struct LocalPort {
     pub cap_mask: CapMask,
     /// Link layer.
     pub link_layer: LinkLayer,
+    /// The device is a virtual function of an adapter on this host (SR-IOV).
+    pub is_virtual_function: bool,
 }
 
 impl LocalPort {
@@ -106,6 +108,12 @@ pub struct PortSelection {
 }
 
 impl PortSelection {
+    /// Whether no second port can match, not even one that appears later.
+    #[must_use]
+    pub const fn names_one_port(&self) -> bool {
+        self.port_guid.is_some() || (self.ca.is_some() && self.port.is_some())
+    }
+
     fn matches(&self, port: &LocalPort) -> bool {
         self.ca.as_ref().is_none_or(|ca| *ca == port.ca)
             && self.port.is_none_or(|n| n == port.port_num)
@@ -137,6 +145,8 @@ pub enum SkipReason {
     SmDisabled,
     /// It has no GUID.
     NoGuid,
+    /// It belongs to a virtual function, which hypervisors give to guests. It can be named.
+    VirtualFunction,
     /// The link is down.
     Down(PhysState),
 }
@@ -151,6 +161,7 @@ impl fmt::Display for SkipReason {
             Self::NodeType(_) => f.write_str("is not InfiniBand (iWARP or similar)"),
             Self::SmDisabled => f.write_str("allows no subnet manager (IsSMdisabled)"),
             Self::NoGuid => f.write_str("has no GUID"),
+            Self::VirtualFunction => f.write_str("belongs to a virtual function"),
             Self::Down(phys) => write!(f, "is down ({phys})"),
         }
     }
@@ -192,6 +203,13 @@ pub enum PortChoiceError {
         /// All ports that match, with the reasons.
         skipped: Vec<SkippedPort>,
     },
+    /// The port that was served last is absent.
+    LastAbsent {
+        /// Its GUID.
+        last: PortGuid,
+        /// The ports that an SM could use instead.
+        candidates: Vec<LocalPort>,
+    },
     /// Several ports have a link. They may belong to different subnets, which no local attribute shows: the default GID prefix is
     /// the same everywhere, and a port in Init has neither LID nor SM LID.
     Ambiguous {
@@ -225,6 +243,11 @@ impl fmt::Display for PortChoiceError {
                     write!(f, "{} {port}", if i == 0 { ":" } else { "," })?;
                 }
                 Ok(())
+            }
+            Self::LastAbsent { last, candidates } => {
+                write!(f, "the port served last ({last}) is absent; present: ")?;
+                let names: Vec<String> = candidates.iter().map(ToString::to_string).collect();
+                f.write_str(&names.join(", "))
             }
             Self::Ambiguous {
                 selection,
@@ -261,44 +284,95 @@ pub fn enumerate_ports() -> Result<Vec<LocalPort>, UmadError> {
         // A device that was removed in the meantime is skipped.
         let Ok(ca) = lib.ca(&name) else { continue };
         let name = name.to_string_lossy();
-        ports.extend(ca.ports.iter().map(|port| local_port(&name, &ca, port)));
+        // The PCI subsystem links a virtual function with its physical function.
+        let physical_function = format!("/sys/class/infiniband/{name}/device/physfn");
+        let is_virtual_function = std::fs::symlink_metadata(physical_function).is_ok();
+        ports.extend(
+            ca.ports
+                .iter()
+                .map(|port| local_port(&name, &ca, port, is_virtual_function)),
+        );
     }
     Ok(ports)
 }
 
-/// The port for the SM: the only matching port with a link. If no port has a link and only one port matches, that port; the SM
-/// waits for its link.
+/// The port for the SM: the one that was served last, even if its link is down. Without such a record, the only matching port with a
+/// link. If no port has a link and only one port matches, that port; the SM waits for its link.
 ///
 /// The order of ports and their link states never decide between two ports with a link: after a restart, an Active port is as
 /// likely to belong to another SM's subnet as an Init port is to be in the subnet without an SM.
 ///
 /// # Errors
-/// If no port can be used, with the reason for each; or if several can, with all of them.
+/// If no port can be used, with the reason for each; if several can, with all of them; or if the last port is absent.
 pub fn choose_port<'a>(
     ports: &'a [LocalPort],
     selection: &PortSelection,
+    last: Option<PortGuid>,
 ) -> Result<&'a LocalPort, PortChoiceError> {
     let matching = matching(ports, selection)?;
-    let capable = || {
-        matching
-            .iter()
-            .filter(|port| incapable_reason(port).is_none())
-    };
-    let linked: Vec<&LocalPort> = capable().filter(|port| port.has_link()).copied().collect();
-    match linked[..] {
-        [port] => Ok(port),
-        [] => {
-            let mut down = capable();
-            match (down.next(), down.next()) {
-                (Some(port), None) => Ok(port),
-                _ => Err(none_usable(&matching, selection)),
-            }
-        }
-        _ => Err(PortChoiceError::Ambiguous {
+    let candidates = candidates_of(&matching, selection);
+    if let Some(last) = last.filter(|_| !selection.names_one_port() && !candidates.is_empty()) {
+        let port = candidates.iter().find(|port| port.port_guid == last);
+        return port.copied().ok_or_else(|| PortChoiceError::LastAbsent {
+            last,
+            candidates: candidates.iter().copied().cloned().collect(),
+        });
+    }
+    let linked: Vec<&LocalPort> = candidates
+        .iter()
+        .copied()
+        .filter(|port| port.has_link())
+        .collect();
+    match (&linked[..], &candidates[..]) {
+        ([port], _) | ([], [port]) => Ok(port),
+        ([], _) => Err(none_usable(&matching, selection)),
+        ([_, _, ..], _) => Err(PortChoiceError::Ambiguous {
             selection: selection.clone(),
             candidates: linked.into_iter().cloned().collect(),
         }),
     }
+}
+
+/// The ports that an SM could serve, with or without a link, in the system's order. Ports with the same GUID are the planes of one port;
+/// the first with a link represents them.
+#[must_use]
+pub fn candidates<'a>(ports: &'a [LocalPort], selection: &PortSelection) -> Vec<&'a LocalPort> {
+    matching(ports, selection).map_or_else(
+        |_| Vec::new(),
+        |matching| candidates_of(&matching, selection),
+    )
+}
+
+fn candidates_of<'a>(matching: &[&'a LocalPort], selection: &PortSelection) -> Vec<&'a LocalPort> {
+    let mut candidates: Vec<&LocalPort> = Vec::new();
+    for port in matching {
+        if incapable_reason(port, selection).is_some() {
+            continue;
+        }
+        let plane = candidates
+            .iter_mut()
+            .find(|other| other.port_guid == port.port_guid);
+        match plane {
+            Some(other) if !other.has_link() && port.has_link() => *other = port,
+            Some(_) => {}
+            None => candidates.push(port),
+        }
+    }
+    candidates
+}
+
+/// The port through which QP1 of `smi` is used. Adapters with several planes have separate devices for QP0 and QP1 of one port: both
+/// have its GUID, and the one with QP1 has no QP0 (IsSMdisabled).
+///
+/// libibumad's `umad_get_smi_gsi_pair_by_ca_name` pairs devices by the same rule, but only by the first port of each.
+#[must_use]
+pub fn gsi_port<'a>(ports: &'a [LocalPort], smi: &'a LocalPort) -> &'a LocalPort {
+    let is_partner = |port: &&LocalPort| {
+        port.port_guid == smi.port_guid
+            && port.ca != smi.ca
+            && port.cap_mask.has(CapMask::SM_DISABLED)
+    };
+    ports.iter().find(is_partner).unwrap_or(smi)
 }
 
 /// The port for a read-only program, as libibumad chooses it for infiniband-diags: the first matching Active port, else the first
@@ -311,7 +385,9 @@ pub fn choose_port_for_discovery<'a>(
     selection: &PortSelection,
 ) -> Result<&'a LocalPort, PortChoiceError> {
     let matching = matching(ports, selection)?;
-    let linked = || matching.iter().filter(|port| skip_reason(port).is_none());
+    let is_usable =
+        |port: &&&LocalPort| port.has_link() && incapable_reason(port, selection).is_none();
+    let linked = || matching.iter().filter(is_usable);
     linked()
         .find(|port| port.state == PortState::Active)
         .or_else(|| linked().next())
@@ -341,7 +417,7 @@ fn none_usable(matching: &[&LocalPort], selection: &PortSelection) -> PortChoice
         Some(SkippedPort {
             ca: port.ca.clone(),
             port_num: port.port_num,
-            reason: skip_reason(port)?,
+            reason: skip_reason(port, selection)?,
         })
     });
     PortChoiceError::NoneUsable {
@@ -352,13 +428,13 @@ fn none_usable(matching: &[&LocalPort], selection: &PortSelection) -> PortChoice
 
 /// Why a port cannot be used by an SM now, most serious reason first.
 #[must_use]
-pub fn skip_reason(port: &LocalPort) -> Option<SkipReason> {
-    incapable_reason(port)
+pub fn skip_reason(port: &LocalPort, selection: &PortSelection) -> Option<SkipReason> {
+    incapable_reason(port, selection)
         .or_else(|| (!port.has_link()).then_some(SkipReason::Down(port.phys_state)))
 }
 
 /// Why a port cannot be used by an SM, regardless of its link state.
-fn incapable_reason(port: &LocalPort) -> Option<SkipReason> {
+fn incapable_reason(port: &LocalPort, selection: &PortSelection) -> Option<SkipReason> {
     if !(1..=3).contains(&port.node_type.0) {
         Some(SkipReason::NodeType(port.node_type))
     } else if port.link_layer != LinkLayer::InfiniBand {
@@ -367,12 +443,20 @@ fn incapable_reason(port: &LocalPort) -> Option<SkipReason> {
         Some(SkipReason::SmDisabled)
     } else if port.port_guid == PortGuid(0) {
         Some(SkipReason::NoGuid)
+    } else if port.is_virtual_function && !selection.names_one_port() {
+        // Some drivers give functions access to QP0 on request of the administrator, who then names the port.
+        Some(SkipReason::VirtualFunction)
     } else {
         None
     }
 }
 
-fn local_port(name: &str, ca: &sys::Ca, port: &sys::RawPort) -> LocalPort {
+fn local_port(
+    name: &str,
+    ca: &sys::Ca,
+    port: &sys::RawPort,
+    is_virtual_function: bool,
+) -> LocalPort {
     let link_layer = match port.link_layer().as_str() {
         // Old kernels and simulators lack this file; libibumad then returns `IB`.
         "InfiniBand" | "IB" | "" => LinkLayer::InfiniBand,
@@ -398,6 +482,7 @@ fn local_port(name: &str, ca: &sys::Ca, port: &sys::RawPort) -> LocalPort {
         sm_sl: Sl(to_u8(port.sm_sl)),
         cap_mask: CapMask(u32::from_be(port.cap_mask_be)),
         link_layer,
+        is_virtual_function,
     }
 }
 
