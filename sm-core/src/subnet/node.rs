@@ -257,14 +257,35 @@ impl Node {
         }
     }
 
-    /// Whether the device may support Mellanox ExtendedPortInfo (docs/sm-behaviour.md 3.17; the same devices as in OpenSM).
+    /// Whether the device may support Mellanox ExtendedPortInfo (docs/sm-behaviour.md 3.17; the devices of OpenSM's `osm_subnet.c`).
     #[must_use]
     pub const fn may_know_fdr10(&self) -> bool {
-        self.info.vendor_id == 0x2C9
-            && matches!(
+        const MELLANOX: u32 = 0x2C9;
+        const BULL: u32 = 0x119F;
+        match self.info.vendor_id {
+            MELLANOX => matches!(
                 self.info.device_id,
-                0x1003..=0x101B | 0xC738..=0xC73B | 0xC839 | 0xCB20 | 0xCF08 | 0xCF09 | 0xD2F0
-            )
+                0x1003..=0x101B
+                    | 0xA2D2
+                    | 0xC738..=0xC73B
+                    | 0xC839
+                    | 0xCB20
+                    | 0xCF08
+                    | 0xCF09
+                    | 0xD2F0
+            ),
+            BULL => matches!(
+                self.info.device_id,
+                0x1B02 | 0x1B33 | 0x1B40 | 0x1B41 | 0x1B50 | 0x1B60 | 0x1B61 | 0x1B73 | 0x1B83 | 0x1B93 | 0x1B94
+                    | 0x1BA0
+                    | 0x1BB4
+                    | 0x1BB5
+                    | 0x1BC4..=0x1BC6
+                    | 0x1BD0..=0x1BD5
+                    | 0x1BF0
+            ),
+            _ => false,
+        }
     }
 
     /// Discards what is known of its tables, because it was reset or another SM was master.
