@@ -2,6 +2,7 @@
 //!
 //! Each statement is a line; its reply ends with `ok` or `error: ...`, which is not printed.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -48,6 +49,15 @@ pub fn run(args: &SimCtlArgs) -> Result<(), Failure> {
     ))
 }
 
+/// `judge FILE` with an absolute path: the server may run in another directory.
+fn with_absolute_path(statement: &str) -> String {
+    let file = statement.trim().strip_prefix("judge ").map(str::trim);
+    match file.and_then(|file| fs::canonicalize(file).ok()) {
+        Some(path) => format!("judge {}", path.display()),
+        None => statement.to_owned(),
+    }
+}
+
 struct Server {
     stream: BufReader<UnixStream>,
 }
@@ -64,7 +74,7 @@ impl Server {
     fn send(&mut self, line: &str) -> Result<Result<(), Failure>, Failure> {
         let connection_error =
             |e: io::Error| Failure::runtime(format!("connection to the server lost: {e}"));
-        let text = format!("{}\n", line.replace('\n', " "));
+        let text = format!("{}\n", with_absolute_path(&line.replace('\n', " ")));
         self.stream
             .get_mut()
             .write_all(text.as_bytes())

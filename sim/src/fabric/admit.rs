@@ -8,19 +8,34 @@ use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid};
 use super::{DropReason, Fabric, ModelPort, Packet};
 use crate::spec::PortAt;
 
-/// Whether two P_Keys belong to the same partition and at least one is that of a full member.
+/// Whether two P_Keys belong to the same partition.
+const fn is_same_partition(a: u16, b: u16) -> bool {
+    (a ^ b) & 0x7FFF == 0 && a & 0x7FFF != 0
+}
+
+/// Whether two P_Keys belong to the same partition and at least one is that of a full member (IBA 10.9.3).
 const fn keys_match(a: u16, b: u16) -> bool {
-    (a ^ b) & 0x7FFF == 0 && a & 0x7FFF != 0 && (a | b) & 0x8000 != 0
+    is_same_partition(a, b) && (a | b) & 0x8000 != 0
 }
 
 impl ModelPort {
-    /// Whether a P_Key matches the port's table.
+    /// Whether an end port accepts a P_Key.
     pub(super) fn accepts_pkey(&self, pkey: PKey) -> bool {
+        self.has_pkey(|key| keys_match(key, pkey.0))
+    }
+
+    /// Whether a switch port with partition enforcement forwards a P_Key. SMs write the P_Key of a limited member into the table of the
+    /// switch port in front of it, through which full members reach it and it reaches them: the membership bit is for the end port.
+    pub(super) fn forwards_pkey(&self, pkey: PKey) -> bool {
+        self.has_pkey(|key| is_same_partition(key, pkey.0))
+    }
+
+    fn has_pkey(&self, matches: impl Fn(u16) -> bool) -> bool {
         let blocks = self.tables.as_ref().map_or(0, |t| t.pkeys.len()).max(1);
         (0..blocks).any(|block| {
             self.pkey_block(block)
                 .chunks_exact(2)
-                .any(|key| keys_match(u16::from_be_bytes([key[0], key[1]]), pkey.0))
+                .any(|key| matches(u16::from_be_bytes([key[0], key[1]])))
         })
     }
 

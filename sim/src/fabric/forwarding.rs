@@ -216,7 +216,7 @@ impl Fabric {
             self.add_errors(packet.at, PortCounter::VlMappingErrors, 1);
             return Err(DropReason::NoVl);
         }
-        if is_switch && port.info[43] & ENFORCE_OUTBOUND != 0 && !port.accepts_pkey(packet.pkey) {
+        if is_switch && port.info[43] & ENFORCE_OUTBOUND != 0 && !port.forwards_pkey(packet.pkey) {
             self.add_errors(out, PortCounter::XmitConstraintErrors, 1);
             self.raise_switch_p_key_violation(out, packet);
             return Err(DropReason::PKey);
@@ -234,7 +234,7 @@ impl Fabric {
             PortState::Armed => port.set_state(PortState::Active),
             _ => return Err(DropReason::NotActive),
         }
-        if is_switch && port.info[43] & ENFORCE_INBOUND != 0 && !port.accepts_pkey(packet.pkey) {
+        if is_switch && port.info[43] & ENFORCE_INBOUND != 0 && !port.forwards_pkey(packet.pkey) {
             self.add_errors(packet.at, PortCounter::RcvConstraintErrors, 1);
             self.raise_switch_p_key_violation(packet.at, packet);
             return Err(DropReason::PKey);

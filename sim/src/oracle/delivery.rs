@@ -438,11 +438,9 @@ fn inject_from_switch(
     for injector in injectors {
         match &expect.traffic {
             Traffic::OneSl(sl) => {
-                if let Some((port, end)) = injector.source_avoiding(egress) {
-                    let by = PortAt { node, port };
-                    inject_on_sl(deliveries, by, end, *sl, injector, findings);
-                }
+                inject_one(deliveries, node, egress, *sl, injector, findings);
             }
+            Traffic::Unknown => inject_one(deliveries, node, egress, Sl(0), injector, findings),
             Traffic::PerPath(table) => {
                 // Ports of one injector have equal tables, so one port per SL suffices.
                 let mut done_sls = 0u16;
@@ -464,6 +462,27 @@ fn inject_from_switch(
                 }
             }
         }
+    }
+}
+
+/// Adds packets from one of the injector's end ports to the current LID on one SL.
+fn inject_one(
+    deliveries: &mut DeliveryTree<'_, '_>,
+    node: NodeIdx,
+    egress: PortNum,
+    sl: Sl,
+    injector: &Injector,
+    findings: &mut VlFindings,
+) {
+    if let Some((port, end)) = injector.source_avoiding(egress) {
+        inject_on_sl(
+            deliveries,
+            PortAt { node, port },
+            end,
+            sl,
+            injector,
+            findings,
+        );
     }
 }
 

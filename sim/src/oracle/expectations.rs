@@ -89,7 +89,7 @@ impl Expectations {
         mut self,
         sl: impl Fn(PortAt, Lid) -> Option<Sl> + Send + Sync + 'static,
     ) -> Self {
-        self.traffic = Traffic::PerPath(SlTable(Arc::new(sl)));
+        self.traffic = Traffic::PerPath(SlTable::new(sl));
         self
     }
 
@@ -106,6 +106,8 @@ impl Expectations {
 pub enum Traffic {
     /// All packets use this SL.
     OneSl(Sl),
+    /// The SLs are unknown. Packets on SL 0 are checked; credit loops are judged only where the SL does not change the VL.
+    Unknown,
     /// Packets use every SL that maps to an active VL on all hops of the path.
     AllSls,
     /// Packets use one SL per path.
@@ -120,6 +122,12 @@ type SlOfPath = dyn Fn(PortAt, Lid) -> Option<Sl> + Send + Sync;
 pub struct SlTable(Arc<SlOfPath>);
 
 impl SlTable {
+    /// A function from an end port and a destination LID to the SL; `None` means no traffic.
+    #[must_use]
+    pub fn new(sl: impl Fn(PortAt, Lid) -> Option<Sl> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sl))
+    }
+
     /// SL from an end port to a LID; `None` means no traffic.
     #[must_use]
     pub fn sl(&self, source: PortAt, dest: Lid) -> Option<Sl> {

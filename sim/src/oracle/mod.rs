@@ -72,6 +72,8 @@ pub struct Verdict {
     pub links: usize,
     /// LIDs of the end ports.
     pub lids: usize,
+    /// Whether credit loops were judged: not if the SLs of the packets are unknown and lead to different VLs.
+    pub judges_credit_loops: bool,
 }
 
 impl Verdict {
@@ -158,7 +160,9 @@ pub fn judge(state: &FabricSnapshot, expect: &Expectations) -> Verdict {
     );
     let sls = findings.used_sls;
     findings.report(&scope, &vl_map, &mut verdict);
-    if expect.no_credit_loops
+    verdict.judges_credit_loops = expect.no_credit_loops
+        && !(matches!(expect.traffic, Traffic::Unknown) && vl_map.sl_selects_vl(&scope));
+    if verdict.judges_credit_loops
         && let Some(cycle) = channels.find_cycle()
     {
         let name = |(at, vl)| format!("{} VL{vl}", state.name(at));

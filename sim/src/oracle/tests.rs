@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ferrosm_mad::attr::{MtuCode, NodeType, PortInfo, PortState};
-use ferrosm_mad::ids::{Lid, Lmc};
+use ferrosm_mad::ids::{Lid, Lmc, Sl};
 use proptest::prelude::*;
 
 use super::*;
@@ -183,6 +183,7 @@ fn correct_snapshots_pass_and_are_counted() {
         end_ports: 1,
         links: 1,
         lids: 1,
+        judges_credit_loops: true,
     };
     assert_eq!(
         one.to_string(),
@@ -375,6 +376,31 @@ fn shortest_paths_around_a_ring_form_a_credit_loop() {
     // Between three switches no shortest path crosses a third, so there are no dependencies.
     let ring3 = configured(&from_spec("ring:3").unwrap(), 0, Tables::MinHop);
     assert!(judge(&ring3, &Expectations::new(PortAt::new(0, 1))).is_good());
+}
+
+/// With the SLtoVL tables of power-up, SL 1 uses VL 1: the loop exists only if the paths of the ring have one SL.
+#[test]
+fn credit_loops_of_unknown_sls_are_judged_only_if_no_sl_avoids_them() {
+    let mut state = configured(&from_spec("ring:5").unwrap(), 0, Tables::MinHop);
+    let mut expect = Expectations::new(PortAt::new(0, 1));
+    expect.traffic = Traffic::Unknown;
+    let verdict = judge(&state, &expect);
+    assert!(
+        verdict.is_good() && !verdict.judges_credit_loops,
+        "{verdict}"
+    );
+    expect.traffic = Traffic::OneSl(Sl(1));
+    let has_loop = |verdict: &Verdict| {
+        verdict.judges_credit_loops && matches!(verdict.violations[..], [Violation::CreditLoop(_)])
+    };
+    assert!(has_loop(&judge(&state, &expect)));
+    expect.traffic = Traffic::Unknown;
+    for node in &mut state.nodes {
+        for port in &mut node.ports {
+            port.sl_to_vl = vec![[0; 8]];
+        }
+    }
+    assert!(has_loop(&judge(&state, &expect)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::scope::Scope;
+use super::scope::{LinkPeer, Scope};
 use super::state::data_vl_count;
 use crate::spec::{NodeIdx, PortAt};
 
@@ -127,6 +127,34 @@ impl VlMap {
             group.ends.push(end);
         }
         groups.into_values().collect()
+    }
+
+    /// Whether a link between switches carries packets of different SLs on different VLs.
+    pub(super) fn sl_selects_vl(&self, scope: &Scope<'_>) -> bool {
+        scope.switches.iter().any(|&node| {
+            scope.connected_ports(node).any(|(port, peer)| {
+                let at = PortAt { node, port };
+                matches!(peer, LinkPeer::Switch(_))
+                    && scope
+                        .slot(at)
+                        .is_some_and(|slot| self.port_separates_sls(slot))
+            })
+        })
+    }
+
+    /// Whether a table of the port maps two usable SLs to different VLs.
+    fn port_separates_sls(&self, slot: usize) -> bool {
+        let first = self.ports[slot].0 as usize;
+        let end = self
+            .ports
+            .get(slot + 1)
+            .map_or(self.by_input.len(), |(first, _)| *first as usize);
+        self.by_input[first..end].iter().any(|id| {
+            let table = &self.tables[usize::from(*id)];
+            let mut vls = table.vl.iter().filter(|vl| **vl < table.data_vls);
+            let first = vls.next();
+            vls.any(|vl| Some(vl) != first)
+        })
     }
 
     /// One more than the highest active VL in any mapping.

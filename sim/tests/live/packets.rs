@@ -206,6 +206,30 @@ fn partition_enforcement_drops_counts_and_reports() {
     }
 }
 
+/// The table of a switch port has the P_Key of the limited member behind it. Packets of full members pass it in both directions, and the
+/// end port decides about the membership.
+#[test]
+fn switch_ports_with_enforcement_ignore_the_membership_bit() {
+    for (port, inbound) in [(1, true), (2, false)] {
+        let mut rig = configured();
+        enforce(&mut rig, port, inbound);
+        set_pkeys(&mut rig, 2, port, &[0x0001]);
+        for (far_key, key, outcome) in [
+            (0x8001, 0x0001, MadOutcome::Delivered),
+            (0x0001, 0x8001, MadOutcome::Delivered),
+            (0x0001, 0x0001, MadOutcome::Dropped(DropReason::PKey)),
+            (0x8001, 0x8002, MadOutcome::Dropped(DropReason::PKey)),
+        ] {
+            set_pkeys(&mut rig, 4, 0, &[0xFFFF, far_key]);
+            let packet = with_pkey(&rig, key);
+            assert_eq!(send(&mut rig, packet).0, outcome, "{far_key:#x} {key:#x}");
+        }
+        let c = rig.fabric.port_counters(PortAt::new(2, port));
+        let violations = c.rcv_constraint_errors + c.xmit_constraint_errors;
+        assert_eq!(violations, 1, "only the other partition");
+    }
+}
+
 #[test]
 fn enforcement_applies_to_its_direction_only() {
     let mut rig = configured();

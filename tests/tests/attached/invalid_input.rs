@@ -252,7 +252,12 @@ fn invalid_statements_are_rejected() {
     for (statement, word) in [
         ("explode", "unknown command `explode`"),
         ("cutt 0[1]", "did you mean `cut`?"),
-        ("judge all", "`judge` has no arguments"),
+        ("lids all", "`lids` has no arguments"),
+        ("judge 16", "16 is no SL: SLs are 0 to 15"),
+        (
+            "judge absent.dump",
+            "cannot read the path SLs in absent.dump: No such file",
+        ),
         ("cut nobody[1]", "unknown node nobody"),
         ("cut host-9[1]", "did you mean \"host-0 mlx5_0\""),
         ("cut 0[77]", "0 has no port 77: it has port"),

@@ -9,6 +9,7 @@ mod failover_load;
 mod hung_switch;
 mod ibacm;
 mod invalid_input;
+mod judge;
 mod metrics;
 mod mismatched_vls;
 mod multi_fabric;

@@ -123,12 +123,13 @@ fn execute_server_command(
 ) -> Option<Result<String, FailedCommand>> {
     let (command, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let command = SERVER_COMMANDS.into_iter().find(|c| *c == command)?;
-    if !arguments.is_empty() && !arguments.trim_start().starts_with('#') {
+    let argument = arguments.split('#').next().unwrap_or_default().trim();
+    if !argument.is_empty() && command != "judge" {
         return Some(Err(format!("`{command}` has no arguments").into()));
     }
     let fabric = simulator.net.fabric();
     Some(match command {
-        "judge" => judge::judge(fabric),
+        "judge" => judge::judge(fabric, argument),
         "topology" => {
             let mut text = String::new();
             // Writing into a String cannot fail.
@@ -198,7 +199,9 @@ fn describe_action_error(fabric: &Fabric, error: &SpecError) -> String {
 
 const SERVER_HELP: &str = "
 Only while the fabric is served:
-  judge       check the tables in all devices: reachability, loops, credit loops, multicast, partitions; exit status 1 if violated
+  judge [SL|FILE]
+              check the tables in all devices: reachability, loops, credit loops, multicast, partitions; exit status 1 if violated. SL:
+              that of all packets; FILE: opensm-path-sl.dump. Without them, credit loops are judged where SLs do not select VLs
   topology    print the fabric as loaded, as a file
   smps        count the SMPs that reached the agents of nodes since the start, by attribute
   lids        print GUID, base LID and LMC of every end port, from the devices

@@ -2,25 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs;
 
 use ferrosm_mad::attr::NodeType;
-use ferrosm_mad::ids::Lid;
+use ferrosm_mad::ids::{Lid, PortGuid, Sl};
+use ferrosm_opensm_compat::input::sls;
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_sim::oracle::{self, Expectations, FabricSnapshot, Violation, connected_end_ports};
+use ferrosm_sim::oracle::{
+    self, Expectations, FabricSnapshot, SlTable, Traffic, connected_end_ports,
+};
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use super::{FailedCommand, port_name};
 use crate::output::table::count;
 
 /// Verdict on every connected part that contains the SM in its MasterSMLIDs, and the nodes that were not checked. Fails if there are
-/// violations.
-pub(super) fn judge(fabric: &Fabric) -> Result<String, FailedCommand> {
+/// violations. `argument` is the SL of all packets, the path of a dump with the SL of each path, or empty.
+pub(super) fn judge(fabric: &Fabric, argument: &str) -> Result<String, FailedCommand> {
+    let traffic = traffic(fabric, argument)?;
     let state = FabricSnapshot::from(fabric);
     let parts = connected_end_ports(&state);
     let mut out = String::new();
     let mut checked: BTreeSet<NodeIdx> = BTreeSet::new();
     let mut violations = 0;
-    let mut has_credit_loop = false;
+    let mut judges_credit_loops = true;
     let mut is_configured = false;
     for part in &parts {
         let Some(lid) = master_sm_lid(&state, part) else {
@@ -31,9 +36,8 @@ pub(super) fn judge(fabric: &Fabric) -> Result<String, FailedCommand> {
         let Some(master) = part.iter().find(has_lid).copied() else {
             continue;
         };
-        let verdict = oracle::judge(&state, &expectations(&state, master));
-        let is_credit_loop = |violation: &Violation| matches!(violation, Violation::CreditLoop(_));
-        has_credit_loop |= verdict.violations.iter().any(is_credit_loop);
+        let verdict = oracle::judge(&state, &expectations(&state, master, traffic.clone()));
+        judges_credit_loops &= verdict.judges_credit_loops;
         violations += verdict.violations.len();
         checked.extend(part.iter().map(|at| at.node));
         let sm = port_name(fabric, master);
@@ -51,8 +55,11 @@ pub(super) fn judge(fabric: &Fabric) -> Result<String, FailedCommand> {
         let reason = "nothing checked: no port with a link reaches the SM in its MasterSMLID";
         return Err(reason.to_owned().into());
     }
-    if has_credit_loop {
-        out.push_str("judged for packets on SL 0: if the routing engine uses several SLs, this credit loop may not exist\n");
+    if !judges_credit_loops {
+        out.push_str(
+            "not checked: credit loops, because the SL of a packet selects its VL here and the SLs of the paths are unknown; give the \
+             SL of all packets (`judge 0`) or opensm-path-sl.dump of the SM (`judge FILE`)\n",
+        );
     }
     let unchecked = (0..fabric.num_nodes()).filter(|node| !checked.contains(node));
     let unchecked: Vec<NodeIdx> = unchecked.collect();
@@ -87,9 +94,43 @@ fn master_sm_lid(state: &FabricSnapshot, part: &[PortAt]) -> Option<Lid> {
     most.map(|(lid, _)| lid)
 }
 
+/// The SLs of packets, from the command's argument.
+fn traffic(fabric: &Fabric, argument: &str) -> Result<Traffic, String> {
+    if argument.is_empty() {
+        return Ok(Traffic::Unknown);
+    }
+    if let Ok(sl) = argument.parse::<u8>() {
+        return match sl {
+            0..=15 => Ok(Traffic::OneSl(Sl(sl))),
+            16.. => Err(format!("{sl} is no SL: SLs are 0 to 15")),
+        };
+    }
+    let text = fs::read_to_string(argument)
+        .map_err(|e| format!("cannot read the path SLs in {argument}: {e}"))?;
+    let rows = sls::parse_path_sl(&text).map_err(|errors| {
+        let first = errors.first().map(ToString::to_string).unwrap_or_default();
+        format!("{argument}: {first}")
+    })?;
+    let rows: BTreeMap<_, _> = rows.into_iter().collect();
+    // Dumps name sources by the GUID of a port, or of its node.
+    let row_of = |at: PortAt| {
+        let node_guid = fabric.node_guid(at.node);
+        let row = rows
+            .get(&fabric.port_guid(at))
+            .or_else(|| rows.get(&PortGuid(node_guid.0)));
+        row.map(|row| (at, row.clone()))
+    };
+    let rows: BTreeMap<PortAt, _> = fabric.end_ports().filter_map(row_of).collect();
+    Ok(Traffic::PerPath(SlTable::new(move |source, dest| {
+        let sl = *rows.get(&source)?.get(usize::from(dest.raw()))?;
+        (sl <= 15).then_some(Sl(sl))
+    })))
+}
+
 /// The configuration of the SM is unknown.
-fn expectations(state: &FabricSnapshot, master: PortAt) -> Expectations {
+fn expectations(state: &FabricSnapshot, master: PortAt, traffic: Traffic) -> Expectations {
     let mut expect = Expectations::new(master);
+    expect.traffic = traffic;
     expect.partitions.keys = None;
     let ports = state
         .nodes
