@@ -3,6 +3,7 @@
 //! Definitions only; [`crate::commands`] implements the commands.
 
 mod control;
+pub mod opensm_flags;
 #[cfg(feature = "simulator")]
 mod routing;
 #[cfg(feature = "simulator")]

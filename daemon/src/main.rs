@@ -4,11 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use ferrosm::cli::Cli;
+use ferrosm::cli::{Cli, opensm_flags};
+use ferrosm::failure::Failure;
 
 fn main() -> ExitCode {
     ferrosm::allocator::use_one_arena();
-    match ferrosm::commands::run(Cli::parse()) {
+    match parse().and_then(ferrosm::commands::run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // If standard error is closed, the exit status still reports the failure.
@@ -23,4 +24,18 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Parses the command line. Help and usage errors end the program; flags of OpenSM are explained instead.
+fn parse() -> Result<Cli, Failure> {
+    Cli::try_parse().or_else(|error| {
+        let words: Vec<String> = std::env::args_os()
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        match opensm_flags::explain(&words) {
+            Some(text) if error.use_stderr() => Err(Failure::Usage(text)),
+            Some(_) | None => error.exit(),
+        }
+    })
 }
