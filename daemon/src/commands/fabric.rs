@@ -11,6 +11,7 @@ use tracing::warn;
 
 use crate::failure::Failure;
 use ferrosm_opensm_compat::keyword::nearest_keyword;
+use ferrosm_opensm_compat::view::FabricView;
 
 /// An example of each topology.
 const EXAMPLES: [(&str, &str); 16] = [
@@ -44,6 +45,17 @@ pub fn load(text: &str) -> Result<FabricSpec, Failure> {
             Err(Failure::runtime(format!("cannot read {text}: {e}")))
         }
         Err(_) => from_spec(text).map_err(|e| Failure::Usage(usage_error(text, &e))),
+    }
+}
+
+/// Logs that a fabric has several parts without a common switch, such as the planes of hosts with several ports.
+pub fn warn_of_parts(view: &FabricView) {
+    let parts = view.components();
+    let parts = parts.iter().filter(|part| part.nodes.len() > 1).count();
+    if parts > 1 {
+        let effect =
+            "each needs an SM on one of its ports; discovery from one does not show the others";
+        warn!(parts, effect, "fabric has parts that share no switch");
     }
 }
 

@@ -39,7 +39,9 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     };
     let _log = log::init(&level, &Terminal::detect());
     let spec = fabric::load(&args.fabric)?;
-    let size = table::sums(&view_of_spec(&spec));
+    let view = view_of_spec(&spec);
+    fabric::warn_of_parts(&view);
+    let size = table::sums(&view);
     let fabric =
         Fabric::new(&spec).map_err(|e| Failure::runtime(format!("{}: {e}", args.fabric)))?;
     let mut net = Net::new(fabric, args.seed);

@@ -12,6 +12,8 @@ use crate::clock::Clock;
 use crate::commands::fabric;
 use crate::commands::{config, ports};
 use crate::config::Settings;
+#[cfg(feature = "simulator")]
+use crate::config::{LogFormat, LogSettings};
 use crate::driver::{Driver, Reload, Shell};
 use crate::failure::Failure;
 use crate::output::progress::{SweepBar, Terminal};
@@ -32,7 +34,13 @@ const INBOX: usize = 8192;
 pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
     #[cfg(feature = "simulator")]
     if let Some(from) = &args.from {
+        let level = LogSettings {
+            format: LogFormat::Compact,
+            level: args.log_level.clone(),
+        };
+        let _log = log::init(&level, &Terminal::detect());
         let view = view_of_spec(&fabric::load(from)?);
+        fabric::warn_of_parts(&view);
         return output::print(&render(&view, args.format));
     }
     let view = live(args)?;

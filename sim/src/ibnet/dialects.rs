@@ -224,6 +224,79 @@ fn incomplete_files_are_read_with_warnings() {
     }
 }
 
+/// ibutils 1.5.7 knows no speed above 10 Gb/s.
+#[test]
+fn list_without_speeds_is_read_with_one_warning() {
+    let end = |name: &str, guid: u64| {
+        format!(
+            "{{ SW Ports:06 NodeGUID:{guid:016x} PortGUID:{guid:016x} {{{name}}} LID:{guid} PN:01 }}"
+        )
+    };
+    let mut text = String::new();
+    for (a, b) in [(1, 2), (3, 4)] {
+        let (a, b) = (end("a", a), end("b", b));
+        text.push_str(&format!(
+            "{a} {b} PHY=4x LOG=ACT SPD=\n{b} {a} PHY=4x LOG=ACT SPD=\n"
+        ));
+    }
+    assert_eq!(
+        messages(&text),
+        "warning: line 1: 2 links without a speed: assuming SDR\n"
+    );
+    assert_eq!(parse_text(&text).unwrap().spec.links.len(), 2);
+}
+
+/// A dump of a sick fabric must be readable, and what is odd in it must be visible.
+#[test]
+fn lids_that_are_none_and_contradictory_lids_are_reported() {
+    let text = "switchguid=0x1000(1000)\nSwitch\t4 \"S-1\"\t# \"leaf\" enhanced port 0 lid 65335 lmc 0\n\
+        [1]\t\"H-1\"[1](a001) \t# \"n1\" lid -4 4xEDR\n[2]\t\"H-2\"[1](b001) \t# \"n2\" lid abc 4xEDR\n\
+        [3]\t\"H-3\"[1](c001) \t# \"n3\" lid 7 4xEDR\n[4]\t\"H-4\"[1](d001) \t# \"n4\" lid 8 4xEDR\n\n\
+        Ca\t1 \"H-1\"\t# \"n1\"\n[1](a001) \t\"S-1\"[1]\t# lid 5 lmc 0 \"leaf\" lid 65335 4xEDR\n\n\
+        Ca\t1 \"H-2\"\t# \"n2\"\n[1](b001) \t\"S-1\"[2]\t# lid 61111 lmc 0 \"leaf\" lid 65335 4xEDR\n\n\
+        Ca\t1 \"H-3\"\t# \"n3\"\n[1](c001) \t\"S-1\"[3]\t# lid 8 lmc 0 \"leaf\" lid 65535 4xEDR\n\n\
+        Ca\t1 \"H-4\"\t# \"n4\"\n[1](d001) \t\"S-1\"[4]\t# lid 8 lmc 0 \"leaf\" lid 0 4xEDR\n";
+    assert_eq!(
+        messages(text),
+        "warning: line 2: `65335` is no unicast LID (1 to 49151); ignored\n\
+         warning: line 3: `-4` is no unicast LID (1 to 49151); ignored\n\
+         warning: line 4: `abc` is no unicast LID (1 to 49151); ignored\n\
+         warning: line 5: LID 7 of port 1 of node `H-3` is 8 in the record of that node\n\
+         warning: line 12: `61111` is no unicast LID (1 to 49151); ignored\n\
+         warning: line 17: LID 8 of node `H-4` is also that of node `H-3`\n"
+    );
+    let spec = parse_text(text).unwrap().spec;
+    let lids: Vec<u16> = spec.nodes.iter().map(|n| n.lids[0].0.raw()).collect();
+    assert_eq!(lids, [0, 5, 0, 8, 8]);
+    assert!(
+        messages(&text.replace("lid 65335 lmc", "lid 70000 lmc"))
+            .contains("`70000` is not a valid LID")
+    );
+}
+
+/// The chips of some directors have one node GUID, and a port GUID each.
+#[test]
+fn switches_that_share_a_node_guid_are_told_apart_by_their_port_guids() {
+    let chip = |n: u8, other: u8| {
+        format!(
+            "sysimgguid=0x1000\nswitchguid=0x1000(100{n})\nSwitch 4 \"S-000000000000100{n}\" # \"dir/U{n}\" base port 0 lid {n} lmc 0\n\
+             [1](1) \"S-000000000000100{other}\"[1] # \"dir/U{other}\" lid {other} 4xHDR\n\n"
+        )
+    };
+    let text = chip(1, 2) + &chip(2, 1);
+    assert_eq!(
+        messages(&text),
+        "warning: line 3: 2 switches share the node GUID 0x0000000000001000: their port GUIDs are taken for node GUIDs\n"
+    );
+    let spec = parse_text(&text).unwrap().spec;
+    let guids: Vec<u64> = spec.nodes.iter().map(|n| n.node_guid.0).collect();
+    assert_eq!(guids, [0x1001, 0x1002]);
+    let mut written = String::new();
+    write(&spec, &mut written).unwrap();
+    let again = parse_text(&written).unwrap();
+    assert_eq!((again.spec, again.warnings), (spec, vec![]));
+}
+
 #[test]
 fn errors_have_a_position_and_reason() {
     let row = |name: &str, port: u8| {
@@ -270,7 +343,7 @@ fn errors_have_a_position_and_reason() {
         (
             "\"MF0;a:MQM9700/U1\", Mellanox, 0x1, LID 5\n#  : IB# : Sta : PhysSta : LWA : LSA : Neighbor Guid : N# : NLID\n"
                 .to_owned(),
-            "line 2: ibdiagnet2.net_dump does not contain the neighbours of switches: use ibdiagnet2.lst or \
+            "line 2: this is ibdiagnet2.net_dump, which does not contain the neighbours of switches: use ibdiagnet2.lst or \
              ibdiagnet2.ibnetdiscover of the same run",
         ),
         (

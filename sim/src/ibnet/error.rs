@@ -2,6 +2,10 @@
 
 use core::fmt;
 
+use ferrosm_mad::ids::{Lid, NodeGuid};
+
+use super::other_formats::OtherFormat;
+
 /// Errors and warnings that are reported individually; further ones are counted.
 pub(super) const MAX_REPORTED: usize = 20;
 
@@ -116,6 +120,44 @@ pub enum WarningKind {
     /// The writer of the file did not know the rate.
     #[error("unknown rate `{0}`: assuming 4x SDR unless the other port has a rate")]
     UnknownRate(String),
+    /// Links of a list without a speed; the line is that of the first.
+    #[error("{0} links without a speed: assuming SDR")]
+    LinksWithoutSpeed(usize),
+    /// A text in the place of a LID.
+    #[error("`{0}` is no unicast LID (1 to 49151); ignored")]
+    IgnoredLid(String),
+    /// The line of the other port has another LID, which is used.
+    #[error("LID {lid} of port {port} of node `{id}` is {own} in the record of that node")]
+    OtherLid {
+        /// The other node.
+        id: String,
+        /// Its port.
+        port: u8,
+        /// Its LID in this line.
+        lid: Lid,
+        /// Its LID in its record.
+        own: Lid,
+    },
+    /// Two ports with one LID.
+    #[error("LID {lid} of node `{id}` is also that of node `{other}`")]
+    SharedLid {
+        /// The LID.
+        lid: Lid,
+        /// This node.
+        id: String,
+        /// The earlier node.
+        other: String,
+    },
+    /// Switches that share a node GUID, such as the chips of a director.
+    #[error(
+        "{switches} switches share the node GUID {guid}: their port GUIDs are taken for node GUIDs"
+    )]
+    SharedNodeGuid {
+        /// The GUID.
+        guid: NodeGuid,
+        /// Number of switches.
+        switches: usize,
+    },
 }
 
 /// Reason of an error.
@@ -126,12 +168,9 @@ pub enum ReadErrorKind {
         "the file contains no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)"
     )]
     NoNodes,
-    /// ibdiagnet's table of switch ports, which is incomplete.
-    #[error(
-        "ibdiagnet2.net_dump does not contain the neighbours of switches: use ibdiagnet2.lst or \
-         ibdiagnet2.ibnetdiscover of the same run"
-    )]
-    NetDump,
+    /// A file of another format.
+    #[error("this is {}: {}", .0.name, .0.instead)]
+    OtherFormat(OtherFormat),
     /// A node record without number of ports or node ID.
     #[error("expected `{0} PORTS \"NODE ID\"`")]
     BadHeader(&'static str),
@@ -257,7 +296,7 @@ impl ReadErrorKind {
             Self::Include { name, .. } => Some(name.clone()),
             Self::DuplicateAlias(name) => Some(name.clone()),
             Self::NoNodes
-            | Self::NetDump
+            | Self::OtherFormat(_)
             | Self::BadHeader(_)
             | Self::PortWithoutNode
             | Self::BadPortLine

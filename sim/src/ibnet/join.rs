@@ -1,9 +1,10 @@
 //! Combines the descriptions of both ports of every link.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
-use ferrosm_mad::ids::Lid;
+use ferrosm_mad::ids::{Lid, NodeGuid};
 
 use super::diagnostics::{Diagnostics, SourceLine};
 use super::error::{ReadErrorKind, WarningKind};
@@ -21,9 +22,11 @@ pub(super) fn join(records: IbnetRecords<'_>, diagnostics: &mut Diagnostics) -> 
         records: &records,
     };
     let links = joiner.links(diagnostics);
+    joiner.compare_lids(diagnostics);
     let source_lines: Vec<SourceLine> = records.list.iter().map(|r| r.at).collect();
     let nodes = records.list.into_iter().map(|r| r.spec).collect();
     let mut spec = FabricSpec { nodes, links };
+    separate_chips(&mut spec, &source_lines, diagnostics);
     spec.normalise();
     check_lid_count(&spec, &source_lines, diagnostics);
     spec
@@ -87,6 +90,38 @@ impl Joiner<'_, '_> {
             }
         }
         links
+    }
+
+    /// Reports LIDs of ports that differ between the lines of both ends of a link, and LIDs of several ports.
+    fn compare_lids(&self, diagnostics: &mut Diagnostics) {
+        let mut owners: BTreeMap<Lid, usize> = BTreeMap::new();
+        for (node, record) in self.records.list.iter().enumerate() {
+            for (lid, _) in record.spec.lids.iter().filter(|(lid, _)| *lid != Lid::NONE) {
+                match owners.entry(*lid) {
+                    Entry::Vacant(slot) => {
+                        slot.insert(node);
+                    }
+                    Entry::Occupied(owner) => {
+                        let other = self.records.list[*owner.get()].id.clone().into_owned();
+                        let (lid, id) = (*lid, record.id.clone().into_owned());
+                        diagnostics.warn(record.at, WarningKind::SharedLid { lid, id, other });
+                    }
+                }
+            }
+            for (line, peer) in record.ports.iter().zip(&self.peers[node]) {
+                let Some(peer) = *peer else { continue };
+                let spec = &self.records.list[peer.node].spec;
+                let end = match spec.kind {
+                    NodeType::Switch => 0,
+                    _ => usize::from(peer.port).saturating_sub(1),
+                };
+                let own = spec.lids.get(end).map_or(Lid::NONE, |(lid, _)| *lid);
+                let (lid, id, port) = (line.peer_lid, self.id(peer), peer.port);
+                if own != Lid::NONE && lid != Lid::NONE && own != lid {
+                    diagnostics.warn(line.at, WarningKind::OtherLid { id, port, lid, own });
+                }
+            }
+        }
     }
 
     fn id(&self, at: PortAt) -> String {
@@ -159,6 +194,38 @@ impl Joiner<'_, '_> {
                 .min()
                 .unwrap_or(LinkWidth(4)),
             speed: rates.filter_map(|r| r.1).min().unwrap_or(LinkSpeed::Sdr),
+        }
+    }
+}
+
+/// Gives switches that share a node GUID their port GUIDs as node GUIDs. The chips of some directors have one node GUID; by it nodes are
+/// told apart here and in all outputs.
+fn separate_chips(
+    spec: &mut FabricSpec,
+    source_lines: &[SourceLine],
+    diagnostics: &mut Diagnostics,
+) {
+    let mut by_guid: BTreeMap<NodeGuid, Vec<usize>> = BTreeMap::new();
+    for (index, node) in spec.nodes.iter().enumerate() {
+        if node.kind == NodeType::Switch {
+            by_guid.entry(node.node_guid).or_default().push(index);
+        }
+    }
+    let is_taken = |spec: &FabricSpec, guid: u64| {
+        let mut nodes = spec.nodes.iter();
+        nodes.any(|node| node.node_guid.0 == guid)
+    };
+    for (guid, chips) in by_guid.into_iter().filter(|(_, chips)| chips.len() > 1) {
+        let (first, switches) = (chips[0], chips.len());
+        diagnostics.warn(
+            source_lines[first],
+            WarningKind::SharedNodeGuid { guid, switches },
+        );
+        for chip in chips {
+            let port_guid = spec.nodes[chip].port_guids[0].0;
+            if !is_taken(spec, port_guid) {
+                spec.nodes[chip].node_guid = NodeGuid(port_guid);
+            }
         }
     }
 }

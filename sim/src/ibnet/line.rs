@@ -14,7 +14,7 @@ pub(super) enum IbnetLine<'a> {
         ports: u8,
         id: &'a str,
         description: Option<&'a str>,
-        lid: (Lid, Lmc),
+        lid: PortLid<'a>,
         enhanced: bool,
     },
     /// `[1](guid) "H-..."[1](guid)  # ...`; without a node ID it is a port without cable.
@@ -22,7 +22,9 @@ pub(super) enum IbnetLine<'a> {
         port: u8,
         guid: Option<u64>,
         peer: Option<(&'a str, u8)>,
-        lid: Option<(Lid, Lmc)>,
+        lid: Option<PortLid<'a>>,
+        /// LID of the other port.
+        peer_lid: Option<PortLid<'a>>,
         rate: Rate,
         /// A rate that the writer of the file did not know.
         unknown_rate: Option<&'a str>,
@@ -53,6 +55,15 @@ pub(super) enum IbnetLine<'a> {
     Other,
     /// A prompt, a banner, or a misspelt keyword.
     Unknown,
+}
+
+/// LID and LMC of a port.
+#[derive(Debug, Default, PartialEq, Clone, Copy)]
+pub(super) struct PortLid<'a> {
+    pub(super) lid: Lid,
+    pub(super) lmc: Lmc,
+    /// A text in the place of the LID that is no unicast LID; the port has none then.
+    pub(super) ignored: Option<&'a str>,
 }
 
 /// An absolute GUID, or one relative to the previous GUID.
@@ -249,6 +260,10 @@ fn port_line(remaining: &str) -> Parsed<'_> {
         guid,
         peer,
         lid: lid_and_lmc(before)?,
+        peer_lid: match name {
+            Some(_) => lid_and_lmc(tail)?,
+            None => None,
+        },
         rate,
         unknown_rate,
     })
@@ -305,8 +320,8 @@ fn port_guid(text: &str) -> (Option<u64>, &str) {
     )
 }
 
-/// The numbers after `lid` and `lmc`. No number, or LID 65535, means no LID.
-fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
+/// The words after `lid` and `lmc`. LID 0 and LID 65535 mean no LID.
+fn lid_and_lmc(text: &str) -> Result<Option<PortLid<'_>>, ReadErrorKind> {
     let mut words = text.split_whitespace().peekable();
     let (mut lid, mut lmc) = (None, None);
     while let Some(word) = words.next() {
@@ -315,27 +330,37 @@ fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
             "lmc" => &mut lmc,
             _ => continue,
         };
-        let text = words.peek().copied().unwrap_or_default();
-        let value = if text.starts_with(|c: char| c.is_ascii_digit()) {
-            Some(text)
-        } else {
-            None
-        };
-        slot.get_or_insert(value);
+        slot.get_or_insert(words.peek().copied());
     }
     if lid.is_none() && lmc.is_none() {
         return Ok(None);
     }
-    let lid: u16 = lid.flatten().map_or(Ok(0), |t| number("LID", t))?;
-    let lmc: u8 = lmc.flatten().map_or(Ok(0), |t| number("LMC", t))?;
+    let is_number = |text: &&str| text.starts_with(|c: char| c.is_ascii_digit());
+    let lmc: u8 = match lmc.flatten().filter(is_number) {
+        Some(text) => number("LMC", text)?,
+        None => 0,
+    };
     if lmc > 7 {
         return Err(ReadErrorKind::BadNumber {
             description: "LMC",
             text: lmc.to_string(),
         });
     }
-    let lid = if lid == u16::MAX { Lid::NONE } else { Lid(lid) };
-    Ok(Some((lid, Lmc(lmc))))
+    let mut found = PortLid {
+        lmc: Lmc(lmc),
+        ..PortLid::default()
+    };
+    // A dump of a sick fabric must be readable, whatever its devices report.
+    match lid.flatten() {
+        Some(text) if is_number(&text) => match Lid(number("LID", text)?) {
+            Lid(u16::MAX) => {}
+            lid if lid == Lid::NONE || lid.is_unicast() => found.lid = lid,
+            _ => found.ignored = Some(text),
+        },
+        Some(text) => found.ignored = Some(text),
+        None => {}
+    }
+    Ok(Some(found))
 }
 
 /// `4xHDR` among the words of the tail. A rate that the writer did not know (`4x???`, `??xHDR`) is returned as

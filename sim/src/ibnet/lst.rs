@@ -54,6 +54,9 @@ pub(super) fn fabric(
             diagnostics.warn(at, WarningKind::Unknown);
         }
     }
+    if let Some((first, count)) = list.without_speed {
+        diagnostics.warn(first, WarningKind::LinksWithoutSpeed(count));
+    }
     list.spec.normalise();
     (list.spec, list.source_lines)
 }
@@ -64,6 +67,8 @@ struct ListReader {
     source_lines: Vec<SourceLine>,
     by_guid: BTreeMap<u64, NodeIdx>,
     cabled: BTreeMap<PortAt, (PortAt, SourceLine)>,
+    /// The first line of a link without a speed, and the number of such links.
+    without_speed: Option<(SourceLine, usize)>,
 }
 
 /// Both ports of a link, and its width and speed.
@@ -82,7 +87,7 @@ impl ListReader {
         diagnostics: &mut Diagnostics,
     ) -> Result<(), ReadErrorKind> {
         let (a, b, width, speed) = line;
-        if width.is_none() || speed.is_none() {
+        if width.is_none() {
             diagnostics.warn(at, WarningKind::UnknownRate("??".to_owned()));
         }
         let (a, b) = (self.end(at, &a)?, self.end(at, &b)?);
@@ -98,6 +103,9 @@ impl ListReader {
         // Each link has a line per port.
         if self.cabled.insert(a, (b, at)).is_none() {
             self.cabled.insert(b, (a, at));
+            if speed.is_none() {
+                self.without_speed.get_or_insert((at, 0)).1 += 1;
+            }
             self.spec.links.push(LinkSpec {
                 a,
                 b,
@@ -184,7 +192,8 @@ fn parse(text: &str) -> Result<ListLine<'_>, ReadErrorKind> {
             };
         } else if let Some(text) = word.strip_prefix("SPD=") {
             speed = match speed_of(text) {
-                None if !text.contains('?') => {
+                // ibutils 1.5.7 writes nothing for speeds above 10 Gb/s.
+                None if !text.contains('?') && !text.is_empty() => {
                     return Err(ReadErrorKind::UnknownSpeed(text.to_owned()));
                 }
                 speed => speed,

@@ -14,11 +14,14 @@ mod error;
 mod join;
 mod line;
 mod lst;
+mod other_formats;
 mod read;
 mod source;
 #[cfg(test)]
 mod tests;
 mod write;
+
+pub use other_formats::OtherFormat;
 
 pub use error::{ReadError, ReadErrorKind, ReadErrors, Warning, WarningKind};
 pub use source::IncludeLoader;
@@ -69,12 +72,10 @@ pub fn read_file(bytes: &[u8], load: &mut IncludeLoader<'_>) -> Result<ParsedFab
     };
     if spec.nodes.is_empty() && !diagnostics.has_errors() {
         let lines = text.trim_end_matches('\n').split('\n').count();
-        // The column headers of `net_dump`.
-        let table = text
-            .split('\n')
-            .position(|l| l.contains(": IB#") && l.contains(": N#"));
-        match table {
-            Some(at) => diagnostics.error(SourceLine::new(0, at + 1), ReadErrorKind::NetDump),
+        match other_formats::detect(text) {
+            Some((line, format)) => {
+                diagnostics.error(SourceLine::new(0, line), ReadErrorKind::OtherFormat(format))
+            }
             None => diagnostics.error(SourceLine::new(0, lines), ReadErrorKind::NoNodes),
         }
     }

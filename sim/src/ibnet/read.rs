@@ -1,14 +1,14 @@
 //! Reader of ibnetdiscover's and ibsim's format: lines to records.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
 use super::diagnostics::{Diagnostics, SourceLine};
 use super::error::{ReadErrorKind, WarningKind};
-use super::line::{self, Guid, IbnetLine, Rate};
+use super::line::{self, Guid, IbnetLine, PortLid, Rate};
 use super::source::{Sources, bare};
 use crate::spec::{NodeOptions, NodeSpec};
 
@@ -35,6 +35,8 @@ pub(super) struct PortLine<'a> {
     pub(super) rate: Rate,
     /// The rate is incomplete.
     pub(super) rate_unknown: bool,
+    /// LID of the other port.
+    pub(super) peer_lid: Lid,
 }
 
 /// Records of a file before both ports of each link are combined.
@@ -93,6 +95,8 @@ struct Reader<'a, 's> {
     device: u16,
     rate: Rate,
     module: &'a str,
+    /// Texts in the place of LIDs that were reported.
+    ignored_lids: BTreeSet<&'a str>,
 }
 
 /// Reads all lines of a file and of its includes.
@@ -113,6 +117,7 @@ pub(super) fn records<'a>(sources: &'a Sources, diagnostics: &mut Diagnostics) -
         device: 0,
         rate: Rate::default(),
         module: "",
+        ignored_lids: BTreeSet::new(),
     };
     reader.file(0, 0);
     reader.records
@@ -161,6 +166,7 @@ impl<'a> Reader<'a, '_> {
                 lid,
                 enhanced,
             } => {
+                self.report_ignored_lid(at, &lid);
                 let result = self.node(at, kind, ports, id, description, lid, enhanced);
                 if result.is_err() {
                     self.skip();
@@ -172,14 +178,27 @@ impl<'a> Reader<'a, '_> {
                 guid,
                 peer,
                 lid,
+                peer_lid,
                 rate,
                 unknown_rate,
             } => {
+                for lid in lid.iter().chain(&peer_lid) {
+                    self.report_ignored_lid(at, lid);
+                }
                 if let Some(text) = unknown_rate {
                     self.diagnostics
                         .warn(at, WarningKind::UnknownRate(text.to_owned()));
                 }
-                self.port(at, port, guid, peer, lid, rate, unknown_rate.is_some())?;
+                self.port(
+                    at,
+                    port,
+                    guid,
+                    peer,
+                    lid,
+                    peer_lid,
+                    rate,
+                    unknown_rate.is_some(),
+                )?;
             }
             IbnetLine::Alias { port, name } => self.alias(port, name)?,
             IbnetLine::Guid { kind, guid, port0 } => {
@@ -209,6 +228,16 @@ impl<'a> Reader<'a, '_> {
             IbnetLine::Other => {}
         }
         Ok(())
+    }
+
+    /// Reports each text once: neighbours repeat the LID of a switch.
+    fn report_ignored_lid(&mut self, at: SourceLine, lid: &PortLid<'a>) {
+        if let Some(text) = lid.ignored
+            && self.ignored_lids.insert(text)
+        {
+            self.diagnostics
+                .warn(at, WarningKind::IgnoredLid(text.to_owned()));
+        }
     }
 
     fn include(&mut self, name: &str, depth: usize) -> Result<(), ReadErrorKind> {
@@ -251,7 +280,7 @@ impl<'a> Reader<'a, '_> {
         num_ports: u8,
         id: &'a str,
         description: Option<&str>,
-        lid: (Lid, Lmc),
+        lid: PortLid<'_>,
         enhanced: bool,
     ) -> Result<(), ReadErrorKind> {
         let id = self.full_id(id);
@@ -296,7 +325,7 @@ impl<'a> Reader<'a, '_> {
             options: NodeOptions::default(),
         };
         if is_switch {
-            spec.lids[0] = lid;
+            spec.lids[0] = (lid.lid, lid.lmc);
         }
         if let Some(port_guid) = port_in_id.filter(|g| *g != guid)
             && (!is_switch || port0_guid.is_none_or(|g| g == guid))
@@ -357,7 +386,8 @@ impl<'a> Reader<'a, '_> {
         port: u8,
         guid: Option<u64>,
         peer: Option<(&'a str, u8)>,
-        lid: Option<(Lid, Lmc)>,
+        lid: Option<PortLid<'_>>,
+        peer_lid: Option<PortLid<'_>>,
         rate: Rate,
         rate_unknown: bool,
     ) -> Result<(), ReadErrorKind> {
@@ -383,7 +413,7 @@ impl<'a> Reader<'a, '_> {
                 record.spec.port_guids[end] = PortGuid(guid);
             }
             if let Some(lid) = lid {
-                record.spec.lids[end] = lid;
+                record.spec.lids[end] = (lid.lid, lid.lmc);
             }
         }
         let Some((peer, peer_port)) = peer else {
@@ -410,6 +440,7 @@ impl<'a> Reader<'a, '_> {
                     peer_port,
                     rate,
                     rate_unknown,
+                    peer_lid: peer_lid.map_or(Lid::NONE, |lid| lid.lid),
                 },
             ),
         }
