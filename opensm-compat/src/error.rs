@@ -27,6 +27,14 @@ impl InputError {
         }
     }
 
+    /// The same message as a warning.
+    pub(crate) fn into_warning(self) -> Self {
+        Self {
+            is_warning: true,
+            ..self
+        }
+    }
+
     /// An error at a line and column.
     pub(crate) fn at(line: usize, column: usize, message: impl Into<String>) -> Self {
         Self {
@@ -73,6 +81,15 @@ impl InputFileError {
             Self::Unreadable { path, .. }
             | Self::Invalid { path, .. }
             | Self::RequiresLftsFile { path, .. } => path,
+        }
+    }
+
+    /// Whether the file is valid all the same.
+    #[must_use]
+    pub const fn is_warning(&self) -> bool {
+        match self {
+            Self::Invalid { source, .. } => source.is_warning,
+            Self::Unreadable { .. } | Self::RequiresLftsFile { .. } => false,
         }
     }
 

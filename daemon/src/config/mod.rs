@@ -239,7 +239,7 @@ impl ConfigSource {
                 .sorted()
         });
         let (hints, found) = match hints {
-            Ok(hints) => (hints, ConfigErrors::none()),
+            Ok((hints, warnings)) => (hints, warnings.into()),
             Err(files) => (Default::default(), files),
         };
         let (partitions, of_partitions) = partitions.unwrap_or_else(|e| (Default::default(), e));

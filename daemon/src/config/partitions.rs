@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ferrosm_core::plan::partitions::{Enforcement, Partition, Partitions};
+use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Enforcement, Partition, Partitions};
 use ferrosm_opensm_compat::InputError;
 use ferrosm_opensm_compat::input::{self, partitions as partitions_conf};
 
@@ -63,6 +63,24 @@ pub(super) fn read_partitions(
             (list, warnings.collect())
         }
     };
+    let mut warnings = warnings;
+    if list.iter().all(|p| p.number != DEFAULT_PARTITION) {
+        let rule = match &file {
+            Some(_) => "`Default=0x7fff, ipoib : ALL=full ;`",
+            None => {
+                "a [[partition]] with name = \"Default\", pkey = 0x7fff, ipoib = true, members = [\"ALL=full\"]"
+            }
+        };
+        warnings.push(ConfigError {
+            file: file.clone().or_else(|| path.map(Path::to_owned)),
+            at: None,
+            message: format!(
+                "no rule for the default partition 0x7fff: all ports but the SM's are limited members of it, and it has no IPoIB group; \
+                 add {rule} to keep full members"
+            ),
+            is_warning: true,
+        });
+    }
     let partitions = Partitions::new(list, settings.enforce.into(), settings.allow_both_pkeys);
     match partitions {
         Ok(partitions) => Ok((partitions, warnings)),
@@ -193,6 +211,49 @@ mod tests {
         ConfigSource::single(&path, text.to_owned())?.resolve(|_| {})
     }
 
+    /// Warnings, except that there is no rule for the default partition.
+    fn warnings(settings: &Settings) -> Vec<String> {
+        let warnings = settings.warnings.iter().map(ToString::to_string);
+        warnings
+            .filter(|warning| !warning.contains("no rule for the default partition"))
+            .collect()
+    }
+
+    /// Hosts that used ib0 lose each other, which surprises operators of OpenSM too.
+    #[test]
+    fn missing_rule_for_the_default_partition_is_reported() {
+        let dir = TempDir::new("config-no-default");
+        let file = "[partitions]\nfile = \"p.conf\"\n";
+        std::fs::write(
+            dir.path().join("p.conf"),
+            "Storage=0x8010, ipoib, defmember=full : ALL ;\n",
+        )
+        .unwrap();
+        let all = |text: &str| -> Vec<String> {
+            let settings = resolve(&dir, text).unwrap();
+            settings.warnings.iter().map(ToString::to_string).collect()
+        };
+        let [warning] = &all(file)[..] else {
+            panic!("{:?}", all(file));
+        };
+        assert!(
+            warning.contains("p.conf: no rule for the default partition 0x7fff: all ports but the SM's are limited members of it")
+                && warning.contains("add `Default=0x7fff, ipoib : ALL=full ;` to keep full members"),
+            "{warning}"
+        );
+        let [warning] = &all("[[partition]]\nname = \"a\"\npkey = 1\n")[..] else {
+            panic!("no warning");
+        };
+        assert!(warning.contains("pkey = 0x7fff, ipoib = true"), "{warning}");
+        assert_eq!(all(""), [""; 0]);
+        std::fs::write(
+            dir.path().join("p.conf"),
+            "Default=0x7fff, ipoib : ALL=limited, SELF=full ;\n",
+        )
+        .unwrap();
+        assert_eq!(all(file), [""; 0]);
+    }
+
     const TOML: &str = "[partitions]\nenforce = \"out\"\nallow-both-pkeys = true\n\
         [[partition]]\nname = \"Storage\"\npkey = 0x8040\nipoib = true\nflags = [\"mtu=4096\", \"rate=400G\"]\n\
         default-membership = \"full\"\nmembers = [\"0x1\", \"ALL_SWITCHES=both\"]\ngroups = [\"ff12:1234::1,scope=5\"]\n\
@@ -212,7 +273,7 @@ mod tests {
         let list = in_toml.sm.partitions.list();
         let full = (MemberSelector::Port(PortGuid(1)), Membership::Full);
         assert_eq!(list[0].members[0], full);
-        assert!(list[1].index0 && in_toml.warnings.is_empty());
+        assert!(list[1].index0);
         assert_eq!(in_toml.sm.partitions.enforcement(), Enforcement::Out);
         // The effective configuration can be read back.
         let reread = resolve(&dir, &effective(&in_toml.raw)).unwrap();
@@ -289,11 +350,15 @@ mod tests {
             "warning: {}:4:1: `a` is also the name of partition 0x0001: these are two partitions",
             file.display()
         );
-        let warnings: Vec<String> = shared.warnings.iter().map(ToString::to_string).collect();
-        assert_eq!(warnings, [warning]);
+        assert_eq!(warnings(&shared), [warning]);
         let warned = resolve(&dir, "[partitions]\nfile = \"warned\"\n").unwrap();
-        assert_eq!(warned.warnings.len(), 1);
-        assert_eq!(warned.warnings[0].at, Some((1, 9)));
+        assert_eq!(warnings(&warned).len(), 1);
+        assert!(
+            warned
+                .warnings
+                .iter()
+                .any(|warning| warning.at == Some((1, 9)))
+        );
     }
 
     #[test]

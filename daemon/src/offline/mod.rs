@@ -24,6 +24,7 @@ use ferrosm_routing::{
     SwitchIdx, Topology, VerifiedRun, WorkBudget, route_with_progress,
 };
 use serde::Serialize;
+use tracing::warn;
 
 use crate::cli::OfflineArgs;
 use crate::commands::fabric;
@@ -198,11 +199,14 @@ impl SelectedRouting {
 /// # Errors
 /// The fabric does not exist, or an input file is invalid.
 pub fn route(args: &OfflineArgs) -> Result<OfflineRouting, Failure> {
-    let hints = args
+    let (hints, warnings) = args
         .files
         .input_files()
         .read()
         .map_err(ConfigErrors::from)?;
+    for warning in warnings {
+        warn!(%warning, "input file warning");
+    }
     let view = view_of_spec(&fabric::load(&args.from)?);
     let (view, omitted) = select_component(view, args.node.as_deref())?;
     route_view(view, omitted, args, &hints)

@@ -13,6 +13,35 @@ pub fn node_guids(text: &str) -> Result<Vec<NodeGuid>, Vec<InputError>> {
     parse_lines(line::lines(text), |mut line| Ok(NodeGuid(line.guid()?)))
 }
 
+/// What a list of GUIDs contains without effect: numbers behind GUIDs, which NVIDIA's SM reads as ranks, and a list without a GUID.
+/// `if_empty` is the consequence of the latter.
+pub(super) fn ignored_content(text: &str, if_empty: &str) -> Vec<InputError> {
+    let mut warnings = Vec::new();
+    let mut is_empty = true;
+    for mut line in line::lines(text) {
+        is_empty = false;
+        // OpenSM ignores the rest of the line, and files have the name of the switch there.
+        if line.next_word().is_some()
+            && let Some((at, word)) = line.next_word()
+            && line::parse_number(word).is_some()
+            && line.next_word().is_none()
+        {
+            let message = format!("`{word}` ignored: only the GUID of a line is read, no rank");
+            warnings.push(line.warning(at, message));
+        }
+    }
+    let omitted = warnings.len().saturating_sub(line::ERRORS_MAX);
+    if omitted > 0 {
+        warnings.truncate(line::ERRORS_MAX);
+        warnings.push(InputError::in_file(format!("{omitted} more such lines")).into_warning());
+    }
+    if is_empty {
+        let message = format!("no GUID in this file: {if_empty}");
+        warnings.push(InputError::in_file(message).into_warning());
+    }
+    warnings
+}
+
 /// `cn_guid_file`, `io_guid_file`, `guid_routing_order_file`: one port GUID per line.
 ///
 /// # Errors
@@ -155,6 +184,27 @@ mod tests {
              3:1: invalid GUID `0x0`: expected a number such as 0x0002c90300a1b2c3\n\
              4:1: invalid GUID `0xg`: expected a number such as 0x0002c90300a1b2c3"
         );
+    }
+
+    #[test]
+    fn content_of_guid_lists_without_effect_is_reported() {
+        let warnings = |text: &str| -> Vec<String> {
+            let list = ignored_content(text, "roots are detected");
+            assert!(list.iter().all(|warning| warning.is_warning));
+            list.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(
+            warnings("0x1 1\n0x2  2 # spine\n0x3 spine 3\n0x4 5 slots\n0x5\n"),
+            [
+                "1:5: `1` ignored: only the GUID of a line is read, no rank",
+                "2:6: `2` ignored: only the GUID of a line is read, no rank",
+            ]
+        );
+        assert_eq!(
+            warnings("# spines: to be filled in\n"),
+            ["no GUID in this file: roots are detected"]
+        );
+        assert_eq!(warnings(&"0x1 1\n".repeat(30)).len(), 21);
     }
 
     #[test]

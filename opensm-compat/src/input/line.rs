@@ -79,6 +79,11 @@ impl<'a> Line<'a> {
         InputError::at(self.number, before.chars().count() + 1, message)
     }
 
+    /// A warning at a byte offset of the line.
+    pub(super) fn warning(&self, at: usize, message: impl Into<String>) -> InputError {
+        self.error(at, message).into_warning()
+    }
+
     /// An error at the end of the line.
     pub(super) fn missing(&self, item: &str) -> InputError {
         self.error(self.text.len(), format!("{item} is missing"))

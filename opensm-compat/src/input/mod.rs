@@ -63,14 +63,29 @@ pub struct RoutingInputFiles {
 }
 
 impl RoutingInputFiles {
-    /// Reads all files.
+    /// Reads all files. Returns the hints, and warnings about contents without effect.
     ///
     /// # Errors
-    /// All errors of all files.
-    pub fn read(&self) -> Result<GuidHints, Vec<InputFileError>> {
+    /// All errors of all files, and the warnings.
+    pub fn read(&self) -> Result<(GuidHints, Vec<InputFileError>), Vec<InputFileError>> {
         let mut hints = GuidHints::default();
         let mut tables = GuidTables::default();
         let mut errors = Vec::new();
+        for (path, if_empty) in [
+            (&self.root_guid_file, "the roots are detected"),
+            (&self.cn_guid_file, "no port counts as a compute node"),
+            (&self.io_guid_file, "no port counts as an I/O node"),
+            (&self.guid_routing_order_file, "the order stays as it is"),
+        ] {
+            read(
+                path,
+                |text| Err::<(), _>(guids::ignored_content(text, if_empty)),
+                &mut errors,
+                |()| {},
+            );
+        }
+        // A file that cannot be read is reported once, below.
+        errors.retain(InputFileError::is_warning);
         let e = &mut errors;
         read(&self.root_guid_file, guids::node_guids, e, |v| {
             hints.roots = v
@@ -114,18 +129,18 @@ impl RoutingInputFiles {
                 errors.push(InputFileError::RequiresLftsFile { path, key });
             }
         }
-        if !errors.is_empty() {
+        if !errors.iter().all(InputFileError::is_warning) {
             return Err(errors);
         }
         hints.file = (tables != GuidTables::default()).then(|| Arc::new(tables));
-        Ok(hints)
+        Ok((hints, errors))
     }
 }
 
 /// Reads a file if it is configured.
 fn read<T>(
     path: &Option<PathBuf>,
-    parse: fn(&str) -> Result<T, Vec<InputError>>,
+    parse: impl FnOnce(&str) -> Result<T, Vec<InputError>>,
     errors: &mut Vec<InputFileError>,
     store: impl FnOnce(T),
 ) {
@@ -187,7 +202,15 @@ mod tests {
             sl2vl_file: None,
             path_sl_file: file("psl", "0x5 1 2\n"),
         };
-        let hints = files.read().unwrap();
+        let (hints, warnings) = files.read().unwrap();
+        let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        let io = dir.path().join("io").display().to_string();
+        assert_eq!(
+            warnings,
+            [format!(
+                "{io}: no GUID in this file: no port counts as an I/O node"
+            )]
+        );
         assert_eq!(hints.roots, [NodeGuid(1)]);
         assert_eq!(hints.compute_ports, Some(vec![PortGuid(2)]));
         assert_eq!(hints.io, Some(Vec::new()));
@@ -202,7 +225,8 @@ mod tests {
         assert_eq!(hints.torus.unwrap().radix, [3, 3, 3]);
         let tables = hints.file.unwrap();
         assert_eq!((tables.lfts.len(), tables.path_sl.len()), (1, 1));
-        assert!(RoutingInputFiles::default().read().unwrap().is_empty());
+        let (none, warnings) = RoutingInputFiles::default().read().unwrap();
+        assert!(none.is_empty() && warnings.is_empty());
     }
 
     /// Errors in three files and a missing lfts_file are all reported, each with its path.

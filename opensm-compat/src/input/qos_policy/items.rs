@@ -76,8 +76,8 @@ impl<'a> Item<'a> {
     ) -> Result<(), InputError> {
         match self {
             Self::Group(group) => apply_to_group(group, key, value, partitions, warnings),
-            Self::Level(draft) => draft.apply(key, value),
-            Self::Rule(rule) => rule.apply(key, value),
+            Self::Level(draft) => draft.apply(key, value, partitions, warnings),
+            Self::Rule(rule) => rule.apply(key, value, partitions, warnings),
             Self::Setup => Ok(()),
         }
     }
@@ -95,7 +95,11 @@ fn apply_to_group(
         "port-guid" => group
             .guids
             .extend(&values::ranges(value, "port GUID", u64::MAX)?),
-        "pkey" => group.pkeys.extend(&values::pkeys(value)?),
+        "pkey" => {
+            let pkeys = values::pkeys(value)?;
+            warnings.extend(unused_pkeys(value, &pkeys, partitions, NO_PORT));
+            group.pkeys.extend(&pkeys);
+        }
         "port-name" => {
             for item in value.items() {
                 let (node, num) = values::port_name(&item)?;
@@ -139,8 +143,35 @@ fn apply_to_group(
     Ok(())
 }
 
+/// Consequences of P_Keys that no partition has.
+const NO_PORT: &str = "it adds no port to the group";
+const NO_PATH: &str = "no path has it";
+pub(super) const NO_MATCH: &str = "the rule never matches";
+
+/// The warning that no partition has any of these P_Keys. OpenSM discards the whole policy for some of them.
+pub(super) fn unused_pkeys(
+    value: &Span<'_>,
+    pkeys: &RangeSet,
+    partitions: &[Partition],
+    consequence: &str,
+) -> Option<InputError> {
+    let mut numbers = partitions.iter().map(|partition| partition.number);
+    let is_used = pkeys.contains(DEFAULT_PARTITION.into())
+        || numbers.any(|number| pkeys.contains(number.into()));
+    (!is_used).then(|| {
+        let text = value.text();
+        value.warning(format!("no partition has P_Key {text}: {consequence}"))
+    })
+}
+
 impl LevelDraft {
-    fn apply(&mut self, key: &str, value: &Span<'_>) -> Result<(), InputError> {
+    fn apply(
+        &mut self,
+        key: &str,
+        value: &Span<'_>,
+        partitions: &[Partition],
+        warnings: &mut Vec<InputError>,
+    ) -> Result<(), InputError> {
         let error = |message| value.error(message);
         let byte = |n: u64| u8::try_from(n).unwrap_or(u8::MAX);
         let level = &mut self.level;
@@ -160,7 +191,11 @@ impl LevelDraft {
                 let bits = values::ranges(value, "path bits", PATH_BITS_MAX)?;
                 level.path_bits.extend(&bits);
             }
-            "pkey" => level.pkeys.extend(&values::pkeys(value)?),
+            "pkey" => {
+                let pkeys = values::pkeys(value)?;
+                warnings.extend(unused_pkeys(value, &pkeys, partitions, NO_PATH));
+                level.pkeys.extend(&pkeys);
+            }
             _ => {}
         }
         Ok(())
@@ -168,7 +203,13 @@ impl LevelDraft {
 }
 
 impl<'a> RuleDraft<'a> {
-    fn apply(&mut self, key: &str, value: &Span<'a>) -> Result<(), InputError> {
+    fn apply(
+        &mut self,
+        key: &str,
+        value: &Span<'a>,
+        partitions: &[Partition],
+        warnings: &mut Vec<InputError>,
+    ) -> Result<(), InputError> {
         match key {
             "use" => value.unquoted().clone_into(&mut self.purpose),
             "source" => self.source.extend(value.items()),
@@ -181,7 +222,11 @@ impl<'a> RuleDraft<'a> {
                 let ids = values::ranges(value, "service id", u64::MAX)?;
                 self.service_id.extend(&ids);
             }
-            "pkey" => self.pkey.extend(&values::pkeys(value)?),
+            "pkey" => {
+                let pkeys = values::pkeys(value)?;
+                warnings.extend(unused_pkeys(value, &pkeys, partitions, NO_MATCH));
+                self.pkey.extend(&pkeys);
+            }
             "qos-level-name" => self.level = Some(value.clone()),
             _ => {}
         }

@@ -361,7 +361,7 @@ impl<'a> QosPolicyParser<'a> {
     }
 
     fn parse_ulp(&mut self, line: &Span<'a>) {
-        match ulps::parse(line) {
+        match ulps::parse(line, self.partitions, &mut self.warnings) {
             Ok(Ulp::Rule(rule)) => self.ulps.push(rule),
             Ok(Ulp::Default(level)) => {
                 if self.default.is_some() {

@@ -11,8 +11,65 @@ use super::*;
 
 fn read(text: &str) -> QosPolicy {
     let parsed = parse(text, &[]).unwrap();
-    assert_eq!(parsed.warnings, []);
+    let is_expected = |warning: &InputError| warning.message.contains("no partition has P_Key");
+    assert!(
+        parsed.warnings.iter().all(is_expected),
+        "{:?}",
+        parsed.warnings
+    );
     parsed.policy
+}
+
+/// OpenSM discards the whole policy for the first of them.
+#[test]
+fn pkeys_that_no_partition_has_are_reported() {
+    let partition = Partition {
+        number: 0x44,
+        ..Partition::default()
+    };
+    let warnings = |text: &str, partitions: &[Partition]| -> Vec<String> {
+        let parsed = parse(text, partitions).unwrap();
+        parsed.warnings.iter().map(ToString::to_string).collect()
+    };
+    let short = |rule: &str| format!("qos-ulps\n  default : 0\n  {rule} : 3\nend-qos-ulps\n");
+    for (rule, warning) in [
+        (
+            "ipoib, pkey 0x0044",
+            "3:15: no partition has P_Key 0x0044: the rule never matches",
+        ),
+        (
+            "any, pkey 0x8044",
+            "3:13: no partition has P_Key 0x8044: the rule never matches",
+        ),
+    ] {
+        assert_eq!(warnings(&short(rule), &[]), [warning]);
+        assert_eq!(
+            warnings(&short(rule), std::slice::from_ref(&partition)),
+            [""; 0]
+        );
+    }
+    for rule in [
+        "ipoib",
+        "any, pkey 0x7fff",
+        "any, pkey 0x0040-0x0048,0x0099",
+    ] {
+        assert_eq!(
+            warnings(&short(rule), std::slice::from_ref(&partition)),
+            [""; 0],
+            "{rule}"
+        );
+    }
+    let long = "port-groups\nport-group\nname: a\npkey: 0x55\nend-port-group\nend-port-groups\n\
+                qos-levels\nqos-level\nname: DEFAULT\nsl: 0\npkey: 0x56\nend-qos-level\nend-qos-levels\n\
+                qos-match-rules\nqos-match-rule\npkey: 0x57\nqos-level-name: DEFAULT\nend-qos-match-rule\nend-qos-match-rules\n";
+    assert_eq!(
+        warnings(long, &[]),
+        [
+            "4:7: no partition has P_Key 0x55: it adds no port to the group",
+            "11:7: no partition has P_Key 0x56: no path has it",
+            "16:7: no partition has P_Key 0x57: the rule never matches",
+        ]
+    );
 }
 
 /// Every keyword of the long form.

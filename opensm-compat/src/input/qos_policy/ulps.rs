@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
+use ferrosm_core::plan::partitions::Partition;
 use ferrosm_mad::ids::Sl;
 use ferrosm_sa::qos::{QosLevel, QosPortGroup, QosRule, RangeSet};
 
-use super::values;
+use super::{items, values};
 use crate::error::InputError;
 use crate::input::span::Span;
 use crate::keyword::nearest_keyword;
@@ -52,7 +53,11 @@ pub(super) enum Ulp {
 }
 
 /// Parses a line: `protocol : SL` or `protocol, key ranges : SL`.
-pub(super) fn parse(line: &Span<'_>) -> Result<Ulp, InputError> {
+pub(super) fn parse(
+    line: &Span<'_>,
+    partitions: &[Partition],
+    warnings: &mut Vec<InputError>,
+) -> Result<Ulp, InputError> {
     let (application, sl) = line
         .rsplit_once(':')
         .ok_or_else(|| line.error("missing `:` and SL, as in `ipoib, pkey 0x8001 : 3`"))?;
@@ -100,7 +105,16 @@ pub(super) fn parse(line: &Span<'_>) -> Result<Ulp, InputError> {
         return Err(key.error(format!("`{name}` has no key `{}`: {known}", key.text())));
     }
     let purpose = format!("{name}, {} {}", key.text(), list.text());
-    rule_with_key(&name, key.text(), &list, QosRule::new(purpose, level)).map(Ulp::Rule)
+    let rule = rule_with_key(&name, key.text(), &list, QosRule::new(purpose, level))?;
+    if key.text() == "pkey" {
+        warnings.extend(items::unused_pkeys(
+            &list,
+            &rule.pkey,
+            partitions,
+            items::NO_MATCH,
+        ));
+    }
+    Ok(Ulp::Rule(rule))
 }
 
 /// The rule of a protocol without a key.
