@@ -50,6 +50,8 @@ pub enum Location {
     LocalNode,
     /// A LID that no port of the subnet has.
     Lid(Lid),
+    /// The whole subnet.
+    Subnet,
     /// A port.
     Port(PortName),
 }
@@ -59,6 +61,7 @@ impl fmt::Display for Location {
         match self {
             Self::LocalNode => f.write_str("local node"),
             Self::Lid(lid) => write!(f, "LID {lid}"),
+            Self::Subnet => f.write_str("subnet"),
             Self::Port(port) => port.fmt(f),
         }
     }

@@ -24,6 +24,9 @@ use crate::subnet::{Node, PortRef, Subnet};
 use crate::sweep::SweepScope;
 use crate::tables::pkeys::{PKeyTable, num_blocks};
 
+/// The bit of a P_Key that tells full members (IBA vol. 1, 10.9.1.2).
+const FULL: u16 = 0x8000;
+
 /// The P_Key tables that a sweep writes.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionTables {
@@ -98,6 +101,27 @@ fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedPKeys {
         node_type: node.map_or(NodeType::Ca, |node| node.info.node_type),
         is_sm_port: fabric.local() == Some(p),
     })
+}
+
+/// Number of end ports that have full membership in a partition with one configuration, and not with the next.
+pub(crate) fn count_lost_full_memberships(
+    fabric: &Subnet,
+    before: &SmConfig,
+    after: &SmConfig,
+) -> usize {
+    let loses = |p: PortRef| {
+        let kept = wanted_keys(fabric, after, p).keys;
+        let keys = wanted_keys(fabric, before, p).keys;
+        keys.iter()
+            .any(|key| key.raw() & FULL != 0 && !kept.contains(key))
+    };
+    let ports = fabric.nodes().flat_map(|(n, node)| {
+        let numbers = node.physical_ports();
+        numbers.map(move |number| PortRef::new(n, number))
+    });
+    ports
+        .filter(|p| has_pkey_table(fabric, *p) && loses(*p))
+        .count()
 }
 
 /// All entries of a port's P_Key table; `None` if some are unknown.

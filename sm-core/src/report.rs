@@ -71,6 +71,15 @@ pub enum ProblemKind {
         /// Entries of the table.
         capacity: u16,
     },
+    /// The first configured routing engine is not in use.
+    EngineNotUsed {
+        /// The configured engine.
+        configured: String,
+        /// The engine whose routing is in use.
+        used: &'static str,
+        /// Why it was rejected; `None` if it was rejected in an earlier run.
+        reason: Option<String>,
+    },
 }
 
 impl ProblemKind {
@@ -95,7 +104,28 @@ impl ProblemKind {
             | Self::LinkMismatch
             | Self::LinkBounced
             | Self::Loopback
-            | Self::PKeysNotEnforced { .. } => false,
+            | Self::PKeysNotEnforced { .. }
+            | Self::EngineNotUsed { .. } => false,
+        }
+    }
+
+    /// Whether a setting of the operator is not in force because of it, although every port is up, addressed and routed.
+    #[must_use]
+    pub const fn breaks_setting(&self) -> bool {
+        match self {
+            Self::PKeysNotEnforced { .. } | Self::EngineNotUsed { .. } => true,
+            Self::Quarantined(..)
+            | Self::NoResponse { .. }
+            | Self::MKeyRejected
+            | Self::SetRejected { .. }
+            | Self::NoLid
+            | Self::NotActive(_)
+            | Self::LidConflict(_)
+            | Self::LinkMismatch
+            | Self::LinkBounced
+            | Self::Loopback
+            | Self::NoLinearTable
+            | Self::PKeyTableFull { .. } => false,
         }
     }
 }
@@ -118,6 +148,7 @@ impl ProblemKind {
             Self::NoLinearTable => "no-linear-table",
             Self::PKeyTableFull { .. } => "p-key-table-full",
             Self::PKeysNotEnforced { .. } => "p-keys-not-enforced",
+            Self::EngineNotUsed { .. } => "engine-not-used",
         }
     }
 }
@@ -157,6 +188,17 @@ impl fmt::Display for ProblemKind {
                 f,
                 "P_Keys not enforced: the end port behind it has {needed}, the table of this port has room for {capacity}"
             ),
+            Self::EngineNotUsed {
+                configured,
+                used,
+                reason,
+            } => {
+                write!(f, "configured engine {configured} not used, {used} is")?;
+                match reason {
+                    Some(reason) => write!(f, ": {reason}"),
+                    None => f.write_str(" (`ferrosm sweep --reroute` tries it again)"),
+                }
+            }
         }
     }
 }
@@ -238,6 +280,8 @@ pub struct SweepReport {
     pub lids_changed: usize,
     /// The engine whose tables are installed; empty in a subnet without switches.
     pub engine: &'static str,
+    /// Whether the routing in force has paths with different SLs.
+    pub has_several_sls: bool,
     /// Whether this sweep computed routes; otherwise the routing in force was retained.
     pub has_new_routes: bool,
     /// Messages about the routing in force and the update of its tables.

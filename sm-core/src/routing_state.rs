@@ -4,15 +4,19 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_mad::time::Instant;
-use ferrosm_routing::{CancelToken, Proof, RerouteCache, Routing, TreeConstraint, VerifiedRun};
+use ferrosm_routing::select::AUTO;
+use ferrosm_routing::{
+    CancelToken, PathSl, Proof, RerouteCache, Routing, TreeConstraint, VerifiedRun,
+};
 
 use crate::config::SmConfig;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
+use crate::location::Location;
 use crate::plan::lids::LidPlan;
 use crate::plan::messages::EngineMessage;
 use crate::plan::routes::{RoutingJob, RoutingJobResult, RoutingStart};
 use crate::plan::vls::FabricVlPlan;
-use crate::report::SweepReport;
+use crate::report::{Problem, ProblemKind, SweepReport};
 use crate::routing_origin::RoutingInputs;
 use crate::subnet::{Node, NodeIdx, Subnet};
 
@@ -377,11 +381,43 @@ impl RoutingState {
     }
 
     /// Adds how the routing in force was computed to a report.
-    pub(crate) fn report(&self, report: &mut SweepReport) {
+    pub(crate) fn report(&self, report: &mut SweepReport, cfg: &SmConfig) {
         report.engine = self.engine.name;
+        report.has_several_sls = self
+            .installed
+            .as_ref()
+            .is_some_and(|(run, _)| !matches!(run.routing.vl_plan.path_sl, PathSl::Uniform(_)));
+        report.problems.extend(self.unused_engine(cfg));
         let messages = self.engine.messages.iter();
         report.engine_messages.extend(messages.cloned());
         report.proof.clone_from(&self.engine.proof);
+    }
+
+    /// The problem that another engine than the first configured one is in use.
+    fn unused_engine(&self, cfg: &SmConfig) -> Option<Problem> {
+        let configured = cfg.engines.first()?;
+        let used = self.engine.name;
+        if used.is_empty() || configured == AUTO || configured == used {
+            return None;
+        }
+        let rejection = self
+            .engine
+            .messages
+            .iter()
+            .find_map(|message| match message {
+                EngineMessage::EngineRejected(why) if why.message.engine == *configured => {
+                    Some(why.to_string())
+                }
+                _ => None,
+            });
+        Some(Problem {
+            location: Location::Subnet,
+            kind: ProblemKind::EngineNotUsed {
+                configured: configured.clone(),
+                used,
+                reason: rejection,
+            },
+        })
     }
 }
 

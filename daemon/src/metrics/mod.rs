@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ferrosm_core::report::SmpCount;
+use ferrosm_core::report::{ProblemKind, SmpCount};
 use ferrosm_core::{Event, SweepReport};
 use ferrosm_mad::attr::SmState;
 use prometheus_client::encoding::text;
@@ -89,8 +89,8 @@ pub struct FabricMetrics {
 /// Metrics of a fabric while it is served; dropping the value ends the service.
 pub struct ServiceMetrics {
     fabric: FabricMetrics,
-    /// The engine in `ferrosm_routing_engine`.
-    engine: Option<&'static str>,
+    /// The engine in `ferrosm_routing_engine`, and whether it is the configured one.
+    engine: Option<(&'static str, bool)>,
 }
 
 /// The source of a fabric that is served; `None` once the service has ended, also for a scrape in progress.
@@ -335,15 +335,25 @@ impl ServiceMetrics {
             }
         }
         if !report.failed {
-            self.set_engine(Some(report.engine).filter(|name| !name.is_empty()));
+            let is_configured = !report
+                .problems
+                .iter()
+                .any(|p| matches!(p.kind, ProblemKind::EngineNotUsed { .. }));
+            let engine = Some(report.engine).filter(|name| !name.is_empty());
+            self.set_engine(engine.map(|name| (name, is_configured)));
         }
     }
 
-    fn set_engine(&mut self, engine: Option<&'static str>) {
+    fn set_engine(&mut self, engine: Option<(&'static str, bool)>) {
         let before = core::mem::replace(&mut self.engine, engine);
-        for (name, value) in [(before, None), (engine, Some(1))] {
-            let Some(name) = name else { continue };
-            let labels = self.fabric.labels_with([("engine", name.into())]);
+        for (engine, value) in [(before, None), (engine, Some(1))] {
+            let Some((name, is_configured)) = engine else {
+                continue;
+            };
+            let configured = if is_configured { "yes" } else { "no" };
+            let labels = self
+                .fabric
+                .labels_with([("engine", name.into()), ("configured", configured.into())]);
             self.fabric.families().engine.set(&labels, value);
         }
     }
@@ -399,7 +409,7 @@ mod tests {
         AboutSm, LinkRateChange, NoLinkReason, NodeRemovalReason, Observation,
     };
     use ferrosm_core::plan::failure::RoutingFailure;
-    use ferrosm_core::{Location, NodeName, PortName, Problem, ProblemKind};
+    use ferrosm_core::{Location, NodeName, PortName, Problem};
     use ferrosm_mad::attr::{LinkRate, LinkSpeed, LinkWidth, NodeDescription};
     use ferrosm_mad::ids::{NodeGuid, PortNum};
     use ferrosm_sa::registry::multicast::MlidExhaustion;
@@ -514,7 +524,7 @@ mod tests {
         assert_eq!(series(), [1, 3, 1]);
         assert_eq!(
             lines(&metrics, "engine="),
-            ["ferrosm_routing_engine{engine=\"nue\"} 1"]
+            ["ferrosm_routing_engine{engine=\"nue\",configured=\"yes\"} 1"]
         );
         let counts = "ferrosm_sweeps_total{extent=\"full\",outcome=\"clean\"} 2";
         assert_eq!(

@@ -265,6 +265,14 @@ fn observation(observation: &Observation) {
             info!(count, reason, "ports removed from saved topology");
         }
         Observation::GroupParametersChanged { hosts } => info!(hosts, "group parameters changed"),
+        Observation::FullMembershipsLost { ports } => {
+            let effect = "limited members do not reach each other";
+            warn!(ports, effect, "full partition memberships lost");
+        }
+        Observation::GroupMembersRemoved { count } => {
+            let reason = "not in the partition of the group";
+            warn!(count, reason, "multicast members removed");
+        }
         Observation::AliasGuidsRejected {
             port,
             block,
@@ -284,8 +292,12 @@ fn observation(observation: &Observation) {
 pub struct LoggedSweep {
     /// Its problems, and those found since.
     problems: Vec<Problem>,
+    /// The problems of the last full sweep.
+    full: Vec<Problem>,
     /// Its messages about the routing.
     messages: Vec<EngineMessage>,
+    /// Whether its routing had paths with different SLs.
+    had_several_sls: bool,
     /// Why the last light sweep requested a local sweep, if no full sweep has run since.
     reasons: Option<LocalSweepReasons>,
     /// This SM is master, and the last sweep left no problem.
@@ -328,9 +340,22 @@ impl LoggedSweep {
             log_sweep(r, role);
         }
         self.log_messages(r);
+        if r.has_several_sls && !self.had_several_sls {
+            let effect = "programs that ignore the SL of their path records may deadlock";
+            let action = "configure these programs, or set `routing.vls = 1`";
+            warn!(
+                engine = r.engine,
+                effect, action, "routing uses several SLs"
+            );
+        }
+        self.had_several_sls = r.has_several_sls;
         log_details(r);
         let known = if r.local { &self.problems[..] } else { &[] };
         log_problems(&r.problems, known);
+        if !r.local {
+            log_solved(&self.full, &r.problems);
+            self.full.clone_from(&r.problems);
+        }
         self.problems.clone_from(&r.problems);
         self.messages.clone_from(&r.engine_messages);
         if !r.local {
@@ -440,11 +465,26 @@ pub fn log_problems(problems: &[Problem], known: &[Problem]) {
     }
 }
 
+/// Logs the problems of the last full sweep that this one did not find.
+fn log_solved(before: &[Problem], now: &[Problem]) {
+    let mut solved = before.iter().filter(|p| !report::is_known(p, now));
+    for problem in solved.by_ref().take(report::PROBLEMS_MAX) {
+        let (kind, location) = (problem.kind.name(), &problem.location);
+        info!(kind, %location, "problem solved");
+    }
+    let suppressed = solved.count();
+    if suppressed > 0 {
+        info!(suppressed, "further problems solved");
+    }
+}
+
 fn problem(found: &Problem, effect: Option<&str>) {
     let (kind, location) = (found.kind.name(), &found.location);
     let detail = found.kind.to_string();
     if found.kind.is_severe() {
         warn!(kind, %location, detail, effect, "problem found");
+    } else if found.kind.breaks_setting() {
+        warn!(kind, %location, detail, "setting not in force");
     } else {
         info!(kind, %location, detail, "minor problem found");
     }

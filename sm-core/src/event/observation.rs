@@ -47,6 +47,16 @@ pub enum Observation {
         /// Number of hosts.
         hosts: usize,
     },
+    /// A new configuration takes full memberships in partitions from ports.
+    FullMembershipsLost {
+        /// Number of ports.
+        ports: usize,
+    },
+    /// Members of groups were removed, because they are not in the partition of the group any more.
+    GroupMembersRemoved {
+        /// Number of memberships.
+        count: usize,
+    },
     /// A port does not accept alias GUIDs.
     AliasGuidsRejected {
         /// The port.
@@ -151,6 +161,14 @@ impl fmt::Display for Observation {
             Self::GroupParametersChanged { hosts } => write!(
                 f,
                 "group SL, MTU or rate changed: ClientReregister sent to {hosts} hosts"
+            ),
+            Self::FullMembershipsLost { ports } => write!(
+                f,
+                "{ports} ports lose full membership in a partition by the new configuration"
+            ),
+            Self::GroupMembersRemoved { count } => write!(
+                f,
+                "{count} multicast memberships removed: their ports are not in the partition of the group any more"
             ),
             Self::AliasGuidsRejected {
                 port,

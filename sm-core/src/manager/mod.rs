@@ -78,6 +78,7 @@ use crate::config::SmConfig;
 use crate::ctx::Effects;
 use crate::deferred_reads::DeferredReads;
 use crate::election;
+use crate::event::Observation;
 use crate::io::{Event, Input, Output};
 use crate::keys::MKeyRing;
 use crate::lid_map::LidMap;
@@ -85,6 +86,7 @@ use crate::lids::LidTable;
 use crate::mastership::Mastership;
 use crate::multicast::MulticastTables;
 use crate::outbox::Outbox;
+use crate::partitions;
 use crate::plan::routes::RoutingStart;
 use crate::plan::vls::FabricVlPlan;
 use crate::records::RestoredState;
@@ -325,6 +327,13 @@ impl SubnetManager {
         }
         if cfg != self.cfg {
             self.routing.begin_configuration();
+        }
+        if self.is_master() {
+            let ports = partitions::count_lost_full_memberships(&self.subnet, &self.cfg, &cfg);
+            if ports > 0 {
+                let observation = Observation::FullMembershipsLost { ports };
+                self.emit(Event::Observation(observation));
+            }
         }
         let priority = cfg.priority;
         self.cfg = cfg;

@@ -369,7 +369,7 @@ impl SubnetManager {
             report.absent = self.lids.absent();
         }
         if report.switches > 0 && configured {
-            self.routing.report(&mut report);
+            self.routing.report(&mut report, &self.cfg);
         }
         if configured {
             self.lids.confirm(&self.subnet);

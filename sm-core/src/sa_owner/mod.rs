@@ -176,8 +176,12 @@ impl SaOwner {
         }
         let groups = self.registry.groups_mut();
         update_partition_groups(groups, ctx.cfg, &view);
-        groups.remove_members_outside_partition(&view);
+        let removed = groups.remove_members_outside_partition(&view);
         let outdated = groups.take_outdated_members();
+        if removed > 0 {
+            let observation = Observation::GroupMembersRemoved { count: removed };
+            ctx.outbox.emit(Event::Observation(observation));
+        }
         self.registry.report_group_events(&view, now);
         // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a first sweep there are no subscribers, so
         // every port counts as new without cost.

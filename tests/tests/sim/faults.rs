@@ -126,7 +126,7 @@ fn bring_up_waits_for_a_hung_neighbour() {
     let at_own_port = |p: &Problem| {
         let node = match p.location {
             Location::Port(port) => port.node,
-            Location::LocalNode | Location::Lid(_) => None,
+            Location::LocalNode | Location::Lid(_) | Location::Subnet => None,
         };
         node.is_some_and(|node| node.guid == own_node_guid)
             && matches!(

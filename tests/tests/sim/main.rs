@@ -4,6 +4,7 @@ mod aliases;
 mod bringup;
 mod clones;
 mod commands;
+mod configured_engine;
 mod election;
 mod events;
 mod exchanged_cables;

@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ferrosm_core::event::Observation;
 use ferrosm_core::plan::partitions::partition_group::GroupSpec;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
-use ferrosm_core::{Command, Input, ProblemKind, RestoredState, SmConfig};
+use ferrosm_core::{Command, Event, Input, ProblemKind, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{Method, Status};
@@ -413,6 +414,34 @@ fn full_p_key_tables_are_reported() {
     };
     assert_eq!(count_of(omitted, &report), hosts(&lab).len());
     assert_eq!(report.fullest_pkey_table.map(|r| r.free()), Some(0));
+}
+
+/// A partition file without a rule for the default partition makes all hosts limited members: they lose each other.
+#[test]
+fn reload_that_takes_full_memberships_is_reported_with_their_number() {
+    let all = |number| partition(number, vec![(MemberSelector::All, Membership::Full)]);
+    let with_default = config(vec![all(0x7FFF), all(0x10)], Enforcement::Both);
+    let without = config(vec![all(0x10)], Enforcement::Both);
+    let mut lab = Lab::with("fat-tree:4", 3, with_default.clone());
+    assert!(lab.next_sweep(60).is_clean());
+    let lost = |lab: &Lab| -> Vec<usize> {
+        let events = lab.manager().events.iter();
+        let lost = events.filter_map(|event| match event {
+            Event::Observation(Observation::FullMembershipsLost { ports }) => Some(*ports),
+            _ => None,
+        });
+        lost.collect()
+    };
+    reload(&mut lab, with_default.clone());
+    assert!(lab.next_sweep(60).is_clean());
+    assert_eq!(lost(&lab), [0; 0]);
+    reload(&mut lab, without);
+    assert!(lab.next_sweep(60).is_clean());
+    let others = hosts(&lab).len() - 1;
+    assert_eq!(lost(&lab), [others], "all hosts but that of the SM");
+    reload(&mut lab, with_default);
+    assert!(lab.next_sweep(60).is_clean());
+    assert_eq!(lost(&lab), [others]);
 }
 
 /// P_KeyTableRecords require the SM_Key. The groups of a partition are created and deleted with it.

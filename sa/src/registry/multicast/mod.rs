@@ -119,8 +119,8 @@ impl MulticastGroups {
     }
 
     /// Removes members outside the partition of their group. OpenSM retains them: they still receive packets of a group that they
-    /// may not join. Their hosts detect the P_Key change themselves.
-    pub fn remove_members_outside_partition(&mut self, view: &View) {
+    /// may not join. Their hosts detect the P_Key change themselves. Returns the number of memberships removed.
+    pub fn remove_members_outside_partition(&mut self, view: &View) -> usize {
         let belongs = |guid: &PortGuid, pkey: PKey| {
             let port = view.by_guid(*guid);
             port.is_none_or(|port| view.is_partition_member(port, pkey))
@@ -131,10 +131,12 @@ impl MulticastGroups {
             let former_members = group.members.keys().filter(|guid| !belongs(guid, pkey));
             to_remove.extend(former_members.map(|guid| (*mgid, *guid)));
         }
+        let count = to_remove.len();
         for (mgid, guid) in to_remove {
             self.remove_member(mgid, guid);
             self.delete_if_unused(mgid);
         }
+        count
     }
 
     /// Creates a well-known group, or changes the parameters of an existing one (docs/sm-behaviour.md 10.12). `None` if no MLID
