@@ -330,7 +330,8 @@ fn lid_and_lmc(text: &str) -> Result<Option<PortLid<'_>>, ReadErrorKind> {
             "lmc" => &mut lmc,
             _ => continue,
         };
-        slot.get_or_insert(words.peek().copied());
+        // ibnetdiscover prints no number for a port without a LID.
+        slot.get_or_insert(words.peek().copied().filter(|next| *next != "lmc"));
     }
     if lid.is_none() && lmc.is_none() {
         return Ok(None);

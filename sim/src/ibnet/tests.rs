@@ -110,7 +110,9 @@ fn missing_and_invalid_lids_are_unset() {
         let text = PLAIN
             .replace("lid 7 lmc 0", none)
             .replace("# lid 12 lmc 2", &format!("# {none}"));
-        let spec = read(&text).unwrap();
+        let parsed = read_file(text.as_bytes(), &mut |_| Ok(Vec::new())).unwrap();
+        assert_eq!(parsed.warnings, [], "{none}");
+        let spec = parsed.spec;
         assert_eq!(spec.nodes[0].lids[0], (Lid::NONE, Lmc(0)), "{none}");
         assert_eq!(spec.nodes[1].lids[1], (Lid::NONE, Lmc(0)), "{none}");
     }
@@ -131,7 +133,8 @@ Ca 1 \"H-0002c90400000011\" # \"h\"
 [1](1) \"S-0002c90300000003\"[1](1) # lid 2 lmc 0 \"sw\" lid 1 4xEDR
 ";
     let spec = read(text).unwrap();
-    assert_eq!(spec.nodes[0].node_guid, NodeGuid(0x2_c903_0000_0000));
+    // Both switches have one node GUID: the port GUID takes its place.
+    assert_eq!(spec.nodes[0].node_guid, NodeGuid(0x2_c903_0000_0003));
     assert_eq!(spec.nodes[0].port_guids, [PortGuid(0x2_c903_0000_0003)]);
     assert_eq!(spec.nodes[2].node_guid, NodeGuid(0x2_c904_0000_0010));
     assert_eq!(spec.nodes[2].port_guids, [PortGuid(0x2_c904_0000_0011)]);

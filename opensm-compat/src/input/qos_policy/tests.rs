@@ -9,11 +9,15 @@ use ferrosm_sa::qos::RangeSet;
 
 use super::*;
 
+/// These policies name P_Keys of partitions that are not configured here.
+fn is_about_pkey(warning: &InputError) -> bool {
+    warning.message.contains("no partition has P_Key")
+}
+
 fn read(text: &str) -> QosPolicy {
     let parsed = parse(text, &[]).unwrap();
-    let is_expected = |warning: &InputError| warning.message.contains("no partition has P_Key");
     assert!(
-        parsed.warnings.iter().all(is_expected),
+        parsed.warnings.iter().all(is_about_pkey),
         "{:?}",
         parsed.warnings
     );
@@ -128,7 +132,11 @@ fn long_form_keywords_are_parsed() {
         ..Partition::default()
     };
     let parsed = parse(LONG, &[blue]).unwrap();
-    assert_eq!(parsed.warnings, []);
+    assert!(
+        parsed.warnings.iter().all(is_about_pkey),
+        "{:?}",
+        parsed.warnings
+    );
     let policy = parsed.policy;
     assert_eq!((policy.default.sl, policy.rules.len()), (Sl(0), 1));
     let rule = &policy.rules[0];
