@@ -24,6 +24,7 @@ use rustc_hash::FxHashMap;
 use super::message::SaRequest;
 use super::path::scan;
 use super::records;
+use super::request_kind::RequestKind;
 
 /// Cost and urgency of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,13 +39,7 @@ pub enum RequestClass {
     Scan,
 }
 
-const CLASSES: usize = 4;
-const CLASS_ORDER: [RequestClass; CLASSES] = [
-    RequestClass::Write,
-    RequestClass::Read,
-    RequestClass::Table,
-    RequestClass::Scan,
-];
+const CLASSES: usize = RequestClass::ALL.len();
 
 /// Requests of each class that are served in one turn.
 const TURN_LEN: [u8; CLASSES] = [8, 8, 1, 1];
@@ -55,6 +50,20 @@ pub const SCANS_RUNNING_MAX: usize = 4;
 pub const SCANS_WAITING_PER_CLIENT_MAX: usize = 4;
 
 impl RequestClass {
+    /// All classes, in the order of their turns and discriminants.
+    pub const ALL: [Self; 4] = [Self::Write, Self::Read, Self::Table, Self::Scan];
+
+    /// The label of metrics.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Table => "table",
+            Self::Scan => "scan",
+        }
+    }
+
     /// The class of a request, which its components determine as well as its method.
     #[must_use]
     pub fn from_request(request: &SaRequest<'_>) -> Self {
@@ -150,6 +159,29 @@ pub enum RequestOutcome {
     Overload,
 }
 
+impl RequestOutcome {
+    /// All outcomes, in the order of their discriminants.
+    pub const ALL: [Self; 5] = [
+        Self::Answered,
+        Self::Forwarded,
+        Self::Dropped,
+        Self::TooLarge,
+        Self::Overload,
+    ];
+
+    /// The label of metrics.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Forwarded => "registration",
+            Self::Dropped => "dropped",
+            Self::TooLarge => "too_large",
+            Self::Overload => "overload",
+        }
+    }
+}
+
 /// Requests of a client by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestCounts {
@@ -185,6 +217,47 @@ impl RequestCounts {
     }
 }
 
+/// Requests of a client by outcome, and their most frequent kind.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClientLoad {
+    counts: RequestCounts,
+    /// The kind of more than half of the requests, if there is one (Boyer and Moore, "MJRTY", 1981), and its lead.
+    majority: Option<RequestKind>,
+    lead: u32,
+}
+
+impl ClientLoad {
+    /// Counts a request.
+    pub fn add(&mut self, kind: RequestKind, outcome: RequestOutcome) {
+        self.counts.add(outcome);
+        if self.majority == Some(kind) {
+            self.lead = self.lead.saturating_add(1);
+        } else if self.lead == 0 {
+            (self.majority, self.lead) = (Some(kind), 1);
+        } else {
+            self.lead -= 1;
+        }
+    }
+
+    /// Requests by outcome.
+    #[must_use]
+    pub const fn counts(&self) -> RequestCounts {
+        self.counts
+    }
+
+    /// All requests.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.counts.total()
+    }
+
+    /// The kind that most requests have, if it leads.
+    #[must_use]
+    pub const fn most_frequent(&self) -> Option<RequestKind> {
+        if self.lead > 0 { self.majority } else { None }
+    }
+}
+
 /// Queue of waiting requests.
 #[derive(Debug)]
 pub struct AdmissionQueue<T> {
@@ -203,7 +276,7 @@ pub struct AdmissionQueue<T> {
     /// Estimated time when all sent tables are delivered.
     tables_delivered_at: Instant,
     /// By LID, so the size is bounded.
-    counts: FxHashMap<Lid, RequestCounts>,
+    loads: FxHashMap<Lid, ClientLoad>,
 }
 
 #[derive(Debug)]
@@ -277,7 +350,7 @@ impl<T> AdmissionQueue<T> {
             suspended: VecDeque::new(),
             scans_running: 0,
             tables_delivered_at: Instant::START,
-            counts: FxHashMap::default(),
+            loads: FxHashMap::default(),
         }
     }
 
@@ -326,7 +399,7 @@ impl<T> AdmissionQueue<T> {
     pub fn take(&mut self, allowed: AllowedClasses) -> Option<(RequestClass, T)> {
         for _ in 0..=CLASSES {
             let (at, served) = self.turn;
-            let class = CLASS_ORDER[at];
+            let class = RequestClass::ALL[at];
             if served >= TURN_LEN[at] || !self.has_class(class, allowed) {
                 self.turn = ((at + 1) % CLASSES, 0);
                 continue;
@@ -402,19 +475,26 @@ impl<T> AdmissionQueue<T> {
     /// Whether [`Self::take`] would return a request.
     #[must_use]
     pub fn has_next(&self, allowed: AllowedClasses) -> bool {
-        CLASS_ORDER
+        RequestClass::ALL
             .into_iter()
             .any(|class| self.has_class(class, allowed))
     }
 
     /// Counts a request by outcome.
-    pub fn count(&mut self, from: Lid, outcome: RequestOutcome) {
-        self.counts.entry(from).or_default().add(outcome);
+    pub fn count(&mut self, from: Lid, kind: RequestKind, outcome: RequestOutcome) {
+        self.loads.entry(from).or_default().add(kind, outcome);
     }
 
-    /// Requests of each client by outcome, in arbitrary order.
-    pub fn counts(&self) -> impl Iterator<Item = (Lid, RequestCounts)> {
-        self.counts.iter().map(|(lid, counts)| (*lid, *counts))
+    /// Requests of each client, in arbitrary order.
+    pub fn loads(&self) -> impl Iterator<Item = (Lid, ClientLoad)> {
+        self.loads.iter().map(|(lid, load)| (*lid, *load))
+    }
+
+    /// The most frequent kinds are determined anew.
+    pub fn begin_load_interval(&mut self) {
+        for load in self.loads.values_mut() {
+            load.lead = 0;
+        }
     }
 
     /// Number of waiting requests.
@@ -579,12 +659,12 @@ mod tests {
             RequestOutcome::Overload,
             RequestOutcome::Overload,
         ] {
-            queue.count(Lid(7), outcome);
+            queue.count(Lid(7), RequestKind::OTHER, outcome);
         }
-        queue.count(Lid(8), RequestOutcome::Dropped);
+        queue.count(Lid(8), RequestKind::OTHER, RequestOutcome::Dropped);
         let mut clients: Vec<_> = queue
-            .counts()
-            .map(|(lid, c)| (lid, c.overload, c.total()))
+            .loads()
+            .map(|(lid, load)| (lid, load.counts().overload, load.total()))
             .collect();
         clients.sort_unstable();
         assert_eq!(clients, [(Lid(7), 2, 4), (Lid(8), 0, 1)]);

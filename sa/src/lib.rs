@@ -13,6 +13,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`message`] | requests and replies |
+//! | [`request_kind`] | attribute and method, as metrics count them |
+//! | [`refusal`], [`refusal_log`] | why a request is refused; counts, and limits of reports |
 //! | [`admission`] | request queue: fairness, rate limits, classes |
 //! | [`view`] | snapshot of the subnet with indices by LID and GUID |
 //! | [`aliases`] | alias GUIDs of ports |
@@ -36,19 +38,23 @@ pub mod path;
 pub mod pkey_set;
 pub mod qos;
 pub mod records;
+pub mod refusal;
+pub mod refusal_log;
 pub mod registry;
+pub mod request_kind;
 pub mod routing_origin;
 pub mod settings;
 pub mod tables;
 pub mod view;
 pub mod vl_tables;
 
-use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::transport::gmp::Peer;
 
 pub use message::{SaReply, SaRequest};
 use records::vl_tables::UnknownTables;
+use refusal::SaRefusal;
 pub use view::{EndPortIdx, View};
 
 /// How a request is handled.
@@ -58,8 +64,8 @@ pub enum Disposition {
     Reply(SaReply),
     /// The SM must process it: it concerns registrations, or needs a device read.
     ForwardToSm,
-    /// Drop it: wrong SM_Key, unknown source LID, or a response or TrapRepress instead of a request.
-    Drop,
+    /// Drop it. `None`: wrong SM_Key, or a response or TrapRepress instead of a request.
+    Drop(Option<SaRefusal>),
 }
 
 /// Answers a request if the view is sufficient.
@@ -73,12 +79,10 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Disposition {
     // TrapRepress ends a transaction, as responses do.
     let ends_transaction = request.method.is_response() || request.method == Method::TrapRepress;
     if ends_transaction || !view.accepts_sm_key(request.sm_key) {
-        return Disposition::Drop;
+        return Disposition::Drop(None);
     }
-    // Requests from a port that the view lacks are dropped, as OpenSM does: hosts take any error status as final, but retry after
-    // a timeout.
-    if request.attr != id::CLASS_PORT_INFO && view.by_lid(request.from.lid).is_none() {
-        return Disposition::Drop;
+    if let Some(unknown) = unknown_requester(view, request) {
+        return Disposition::Drop(Some(unknown));
     }
     let read = matches!(request.method, Method::Get | Method::GetTable);
     let reply = match request.attr {
@@ -104,12 +108,28 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Disposition {
         }
         _ if read => match records::answer(view, request) {
             Some(reply) => reply,
-            None => SaReply::error(Status::BAD_METHOD_ATTR),
+            None => SaReply::refused(SaRefusal::Unsupported),
         },
         // Unknown attributes are rejected, never dropped (docs/sm-behaviour.md 7.4).
-        _ => SaReply::error(Status::BAD_METHOD_ATTR),
+        _ => SaReply::refused(SaRefusal::Unsupported),
     };
     Disposition::Reply(reply)
+}
+
+/// Requests of ports that the view lacks are dropped, as OpenSM does for LIDs: hosts take any error status as final, but retry after a
+/// timeout. A virtual function may register its GID after its first request, in any case after a failover.
+fn unknown_requester(view: &View, request: &SaRequest<'_>) -> Option<SaRefusal> {
+    if request.attr == id::CLASS_PORT_INFO && request.method == Method::Get {
+        return None;
+    }
+    if view.by_lid(request.from.lid).is_none() {
+        return Some(SaRefusal::UnknownSource(request.from.lid));
+    }
+    // The source GID matters only to requests that change registrations.
+    let changes = matches!(request.method, Method::Set | Method::Delete);
+    let gid = request.from.grh.filter(|_| changes)?.gid;
+    let is_unknown = view.is_local_prefix(gid.prefix()) && view.by_gid(gid).is_none();
+    is_unknown.then_some(SaRefusal::UnknownRequester(gid))
 }
 
 /// Answers a message of arbitrary bytes from a view. `None` if it is not a request, is dropped, or must be processed by the SM.
@@ -120,6 +140,6 @@ pub fn answer_bytes(view: &View, from: Peer, bytes: &[u8]) -> Option<Vec<u8>> {
     let request = SaRequest::parse(from, bytes)?;
     match answer(view, &request) {
         Disposition::Reply(reply) => Some(reply.to_bytes(&request)),
-        Disposition::ForwardToSm | Disposition::Drop => None,
+        Disposition::ForwardToSm | Disposition::Drop(_) => None,
     }
 }

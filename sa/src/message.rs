@@ -6,6 +6,8 @@ use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
 use ferrosm_mad::sa::{CLASS_VERSION, DATA_LEN, DATA_OFFSET, RmppHeader, RmppType, SaHeader};
 use ferrosm_mad::transport::gmp::Peer;
 
+use crate::refusal::SaRefusal;
+
 /// A request from a client.
 #[derive(Debug, Clone, Copy)]
 pub struct SaRequest<'a> {
@@ -86,18 +88,28 @@ pub struct SaReply {
     pub body: Vec<u8>,
     /// Attribute of the records, if it differs from the request's.
     pub attr: Option<AttrId>,
+    /// Why the request, or a part of it, is refused. The status is this one's.
+    pub refusal: Option<SaRefusal>,
 }
 
 impl SaReply {
-    /// A reply without records.
+    /// A reply without records. It is not sent if requests that are refused for this reason get no reply.
     #[must_use]
-    pub const fn error(status: Status) -> Self {
+    pub fn refused(refusal: SaRefusal) -> Self {
         Self {
-            status,
+            status: refusal.status().unwrap_or(Status::OK),
             stride: 0,
             body: Vec::new(),
             attr: None,
+            refusal: Some(refusal),
         }
+    }
+
+    /// Whether it is sent.
+    #[must_use]
+    pub fn is_sent(&self) -> bool {
+        self.refusal
+            .is_none_or(|refusal| refusal.status().is_some())
     }
 
     /// A reply with one record.
@@ -108,6 +120,7 @@ impl SaReply {
             stride: record.len().next_multiple_of(8),
             body: record.to_vec(),
             attr: None,
+            refusal: None,
         }
     }
 
@@ -116,7 +129,7 @@ impl SaReply {
     #[must_use]
     pub fn from_records(request: &SaRequest<'_>, records: ReplyRecords) -> Self {
         if records.is_full() {
-            return Self::error(Status::NO_RESOURCES);
+            return Self::refused(SaRefusal::TooLarge);
         }
         if request.wants_table() {
             let stride = if records.body.is_empty() {
@@ -129,17 +142,19 @@ impl SaReply {
                 stride,
                 body: records.body,
                 attr: None,
+                refusal: None,
             };
         }
         match records.count() {
-            0 => Self::error(Status::NO_RECORDS),
+            0 => Self::refused(SaRefusal::NoRecords),
             1 => Self {
                 status: Status::OK,
                 stride: records.stride,
                 body: records.body,
                 attr: None,
+                refusal: None,
             },
-            _ => Self::error(Status::TOO_MANY_RECORDS),
+            _ => Self::refused(SaRefusal::TooManyRecords),
         }
     }
 
@@ -245,7 +260,7 @@ impl ReplyRecords {
         self.body.len() / self.stride
     }
 
-    /// Whether the records exceed the size limit of a reply: reply [`Status::NO_RESOURCES`].
+    /// Whether the records exceed the size limit of a reply: refuse the request ([`SaRefusal::TooLarge`]).
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.body.len() > REPLY_LEN_MAX

@@ -1,5 +1,8 @@
 //! SMPs on behalf of SA clients: reads of SLtoVL and VLArb tables that a query needs, and writes of registered alias GUIDs (GUIDInfo).
 //!
+//! A block of alias GUIDs is written when a registration changed it. After a reset of its device, a start or a takeover it is read first
+//! and written only if it differs: hosts take each write as a GID change and flush their paths.
+//!
 //! They are sent in rounds between sweeps, so that a sweep or an MFT update waits at most one round for what one client requests. A query
 //! whose tables are unknown is deferred until they are read. A client that repeats it meanwhile waits for the same reply.
 //!
@@ -17,6 +20,8 @@ use crate::event::{Event, Observation, WriteFailure};
 use crate::outbox::Outbox;
 use crate::sa::aliases::AliasTables;
 use crate::sa::records::vl_tables::{self, UnknownTables};
+use crate::sa::registry::aliases::AliasBlocks;
+use crate::sa::request_kind::RequestKind;
 use crate::sa::vl_tables::VlTableId;
 use crate::sa::{SaRequest, View};
 use crate::sa_owner::send_reply;
@@ -29,8 +34,18 @@ use crate::tables::sl_to_vl::SlToVlSelector;
 const ROUND_MAX: usize = 16_384;
 /// Deferred queries; further ones are dropped for the client to retry.
 const WAITING_MAX: usize = 256;
-/// Writes of a block of alias GUIDs that a device does not accept, until the next sweep.
+/// Writes of a block of alias GUIDs that a device does not accept. A device that did not respond is read and written again after the next
+/// sweep, one that rejected the block after its next reset or registration.
 const WRITES_MAX: u8 = 3;
+
+/// A block of alias GUIDs that a device may not have.
+#[derive(Debug, Default)]
+struct PendingBlock {
+    /// It is read before it is written.
+    read_first: bool,
+    /// How often it was written.
+    writes: u8,
+}
 
 /// Queries that wait for tables, and alias GUIDs to write.
 #[derive(Debug, Default)]
@@ -39,63 +54,85 @@ pub(crate) struct DeferredReads {
     waiting: VecDeque<(Peer, Vec<u8>)>,
     /// Tables whose reads were unanswered while a query waited.
     unanswered: BTreeSet<(NodeGuid, VlTableId)>,
-    /// Blocks of alias GUIDs that devices have not accepted yet, and how often they were written.
-    guid_blocks: BTreeMap<(PortGuid, u8), u8>,
-    /// Queries dropped because too many waited.
-    dropped: u64,
+    /// Blocks of alias GUIDs that devices may not have.
+    guid_blocks: BTreeMap<(PortGuid, u8), PendingBlock>,
+    /// Blocks whose devices did not respond, until the next sweep.
+    unresponsive_blocks: AliasBlocks,
 }
 
 impl DeferredReads {
-    pub(crate) const fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
     /// Drops all queries and writes: this SM no longer answers clients.
     pub(crate) fn forget(&mut self) {
-        *self = Self {
-            dropped: self.dropped,
-            ..Self::default()
-        };
+        *self = Self::default();
     }
 
-    /// Defers a query until the tables that its reply needs are known, or replies if they are.
-    pub(crate) fn defer(&mut self, outbox: &mut Outbox, view: &View, from: Peer, bytes: &[u8]) {
-        let Some(request) = SaRequest::parse(from, bytes) else {
-            return;
-        };
+    /// Defers a query until the tables that its reply needs are known, or replies if they are. Returns the kind of a query that is dropped
+    /// because too many wait.
+    pub(crate) fn defer(
+        &mut self,
+        outbox: &mut Outbox,
+        view: &View,
+        from: Peer,
+        bytes: &[u8],
+    ) -> Option<RequestKind> {
+        let request = SaRequest::parse(from, bytes)?;
         if let Some(reply) = vl_tables::answer(view, &request, UnknownTables::ReadFirst) {
             send_reply(outbox, &request, &reply);
-            return;
+            return None;
         }
         let is_repeated = |(peer, query): &(Peer, Vec<u8>)| *peer == from && **query == *bytes;
         if self.waiting.iter().any(is_repeated) {
-            return;
+            return None;
         }
         if self.waiting.len() >= WAITING_MAX {
-            self.dropped = self.dropped.saturating_add(1);
-            return;
+            return Some(RequestKind::of(&request));
         }
         self.waiting.push_back((from, bytes.to_vec()));
+        None
     }
 
-    /// Enqueues the SMPs of a round, and replies to queries that need no further table. Returns whether there are any SMPs. `changed` are
-    /// blocks of alias GUIDs that changed since the last round.
+    /// A sweep is complete: devices that did not respond may be back.
+    pub(crate) fn retry_alias_guids(&mut self) {
+        let blocks = core::mem::take(&mut self.unresponsive_blocks);
+        self.read_and_write(blocks);
+    }
+
+    /// Reads blocks of alias GUIDs, and writes those that differ. Blocks to be written anyway are not read.
+    fn read_and_write(&mut self, blocks: AliasBlocks) {
+        for block in blocks {
+            self.guid_blocks.entry(block).or_insert(PendingBlock {
+                read_first: true,
+                writes: 0,
+            });
+        }
+    }
+
+    /// Enqueues the SMPs of a round, and replies to queries that need no further table. Returns whether there are any SMPs. Since the last
+    /// round, registrations changed the blocks of alias GUIDs in `changed`; devices may have lost those in `unverified`.
     pub(crate) fn start_round(
         &mut self,
         ctx: &mut Ctx<'_>,
         view: &View,
-        changed: BTreeSet<(PortGuid, u8)>,
+        changed: AliasBlocks,
+        unverified: AliasBlocks,
     ) -> bool {
+        let changed = changed.into_iter();
         self.guid_blocks
-            .extend(changed.into_iter().map(|block| (block, 0)));
+            .extend(changed.map(|block| (block, PendingBlock::default())));
+        self.read_and_write(unverified);
         let mut ops: Vec<SmpOp> = Vec::new();
         let fabric = &*ctx.fabric;
-        self.guid_blocks.retain(|(port, block), writes| {
+        self.guid_blocks.retain(|(port, block), pending| {
             let Some(at) = fabric.port_by_guid(*port) else {
                 return false;
             };
-            if ops.len() < ROUND_MAX {
-                *writes += 1;
+            if ops.len() >= ROUND_MAX {
+                return true;
+            }
+            if pending.read_first {
+                ops.push(SmpOp::GuidInfo(at, *block));
+            } else {
+                pending.writes += 1;
                 ops.push(SmpOp::SetGuidInfo(at, *block));
             }
             true
@@ -169,7 +206,28 @@ impl DeferredReads {
         }
     }
 
-    /// The write of a block of alias GUIDs succeeded or failed. A failed write is repeated in the next rounds, then after the next sweep.
+    /// A block of alias GUIDs was read. Unless it has the wanted aliases, the next round writes it.
+    pub(crate) fn on_guid_info_read(
+        &mut self,
+        fabric: &Subnet,
+        aliases: &AliasTables,
+        (p, block): (PortRef, u8),
+        outcome: &SmpOutcome,
+    ) {
+        let Some(port) = fabric.port(p) else {
+            return;
+        };
+        let key = (port.guid, block);
+        let desired = alias_guid_block(fabric, aliases, p, block);
+        let found = outcome.data().zip(desired.as_ref());
+        if found.is_some_and(|(data, desired)| has_aliases(block, data, desired)) {
+            self.guid_blocks.remove(&key);
+        } else if let Some(pending) = self.guid_blocks.get_mut(&key) {
+            pending.read_first = false;
+        }
+    }
+
+    /// The write of a block of alias GUIDs succeeded or failed. A failed write is repeated in the next rounds, at most [`WRITES_MAX`] times.
     pub(crate) fn on_guid_info_set(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -197,8 +255,12 @@ impl DeferredReads {
                 }
             }
         };
-        if self.guid_blocks.get(&key).is_none_or(|n| *n >= WRITES_MAX) {
+        let pending = self.guid_blocks.get(&key);
+        if pending.is_none_or(|pending| pending.writes >= WRITES_MAX) {
             self.guid_blocks.remove(&key);
+            if failure == WriteFailure::NoResponse {
+                self.unresponsive_blocks.insert(key);
+            }
             ctx.outbox
                 .emit(Event::Observation(Observation::AliasGuidsRejected {
                     port: ctx.fabric.port_name(p),

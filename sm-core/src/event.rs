@@ -4,6 +4,7 @@ mod about_sm;
 mod key_violation;
 mod local_change;
 mod observation;
+mod refused_request;
 mod removal;
 
 use core::fmt;
@@ -23,6 +24,7 @@ pub use key_violation::KeyViolation;
 pub use local_change::LocalChangeReport;
 pub(crate) use local_change::flags_of;
 pub use observation::{LocalSweepReasons, Observation, ViewMismatch, WriteFailure};
+pub use refused_request::RefusedRequest;
 pub use removal::NodeRemovalReason;
 
 /// Whether outputs wait for durable state.
@@ -130,6 +132,10 @@ pub enum Event {
     Durability(DurabilityEvent),
     /// All MLIDs are in use.
     MlidsExhausted(MlidExhaustion),
+    /// A request of an SA client was refused.
+    RequestRefused(Box<RefusedRequest>),
+    /// This number of further requests was refused; they are not reported one by one.
+    FurtherRequestsRefused(u64),
     /// Configured members of partitions are not in the subnet. Each is reported once, and again after it was in the subnet.
     PartitionMembersAbsent(Vec<AbsentMember>),
     /// A node was discovered after the first sweep, with this number of links.
@@ -217,6 +223,8 @@ impl fmt::Display for Event {
             Self::Stopped { .. } => f.write_str("stopped: was not master"),
             Self::Durability(event) => event.fmt(f),
             Self::MlidsExhausted(of) => write!(f, "{of}"),
+            Self::RequestRefused(request) => request.fmt(f),
+            Self::FurtherRequestsRefused(count) => write!(f, "{count} further SA requests refused"),
             Self::PartitionMembersAbsent(members) => write!(
                 f,
                 "partition members not in the subnet: {}",

@@ -6,11 +6,12 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use ferrosm_mad::ids::{AttrId, Lid};
+use ferrosm_mad::ids::{AttrId, Lid, PKey};
 use ferrosm_routing::Proof;
 
 use crate::location::Location;
 use crate::plan::messages::EngineMessage;
+use crate::sa::refusal::SaRefusal;
 use exclusion::Exclusion;
 
 pub use exclusion::{ExcludedDevice, QuarantineReason};
@@ -64,6 +65,8 @@ pub enum ProblemKind {
         /// Entries of the table.
         capacity: u16,
     },
+    /// The port cannot join the broadcast group of a partition: its host has no IPoIB there.
+    CannotJoinBroadcastGroup(PKey, SaRefusal),
     /// The switch port does not enforce P_Keys: its table is too small for the P_Keys of the end port behind it.
     PKeysNotEnforced {
         /// P_Keys of the end port.
@@ -104,6 +107,7 @@ impl ProblemKind {
             | Self::LinkMismatch
             | Self::LinkBounced
             | Self::Loopback
+            | Self::CannotJoinBroadcastGroup(..)
             | Self::PKeysNotEnforced { .. }
             | Self::EngineNotUsed { .. } => false,
         }
@@ -125,6 +129,7 @@ impl ProblemKind {
             | Self::LinkBounced
             | Self::Loopback
             | Self::NoLinearTable
+            | Self::CannotJoinBroadcastGroup(..)
             | Self::PKeyTableFull { .. } => false,
         }
     }
@@ -147,6 +152,7 @@ impl ProblemKind {
             Self::Loopback => "loopback",
             Self::NoLinearTable => "no-linear-table",
             Self::PKeyTableFull { .. } => "p-key-table-full",
+            Self::CannotJoinBroadcastGroup(..) => "cannot-join-broadcast-group",
             Self::PKeysNotEnforced { .. } => "p-keys-not-enforced",
             Self::EngineNotUsed { .. } => "engine-not-used",
         }
@@ -183,6 +189,10 @@ impl fmt::Display for ProblemKind {
             Self::PKeyTableFull { count, capacity } => write!(
                 f,
                 "P_Key table full: {capacity} entries, {count} P_Keys do not fit"
+            ),
+            Self::CannotJoinBroadcastGroup(pkey, refusal) => write!(
+                f,
+                "cannot join the broadcast group of P_Key {pkey}: {refusal}"
             ),
             Self::PKeysNotEnforced { needed, capacity } => write!(
                 f,

@@ -342,7 +342,7 @@ fn reply_len(view: &View, (from, bytes): &(Peer, Vec<u8>)) -> usize {
             assert!(reply.status.is_ok(), "{}", reply.status);
             reply.to_bytes(&request).len()
         }
-        Disposition::ForwardToSm | Disposition::Drop => 0,
+        Disposition::ForwardToSm | Disposition::Drop(_) => 0,
     }
 }
 

@@ -123,6 +123,8 @@ const fn kind(event: &Event) -> &'static str {
         Event::Stopped { .. } => "stopped",
         Event::Durability(_) => "durability",
         Event::MlidsExhausted(_) => "shortage",
+        Event::RequestRefused(_) => "request-refused",
+        Event::FurtherRequestsRefused(_) => "requests-refused",
         Event::PartitionMembersAbsent(_) => "members-absent",
         Event::NodeAdded(..) => "node-added",
         Event::NodeRemoved(..) => "node-gone",

@@ -140,6 +140,8 @@ impl Shell for DiscoveryShell {
             | Event::Stopped { .. }
             | Event::Durability(_)
             | Event::MlidsExhausted(_)
+            | Event::RequestRefused(_)
+            | Event::FurtherRequestsRefused(_)
             | Event::PartitionMembersAbsent(_)
             | Event::NodeAdded(..)
             | Event::NodeRemoved(..)

@@ -1,13 +1,21 @@
 //! The metric families: names, types and help texts. docs/metrics.md has the same names; a test compares them.
 
+use core::time::Duration;
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
+use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::{Registry, Unit};
+
+use crate::sa_server::counters::{ServiceTimeCounts, TIME_BOUNDS_US};
 
 /// Value of a label.
 pub(super) type Label = Cow<'static, str>;
@@ -34,6 +42,42 @@ impl Gauges {
     }
 }
 
+/// A histogram of SA service times, to which the counts of SA servers are added.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ServiceTimes(Arc<Mutex<ServiceTimeCounts>>);
+
+impl ServiceTimes {
+    /// Adds what was counted between two moments.
+    pub(super) fn add(&self, before: &ServiceTimeCounts, now: &ServiceTimeCounts) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let buckets = before.buckets.iter().zip(now.buckets);
+        for (sum, (before, now)) in counts.buckets.iter_mut().zip(buckets) {
+            *sum += now.saturating_sub(*before);
+        }
+        counts.sum_us += now.sum_us.saturating_sub(before.sum_us);
+    }
+}
+
+impl TypedMetric for ServiceTimes {
+    const TYPE: MetricType = MetricType::Histogram;
+}
+
+impl EncodeMetric for ServiceTimes {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), core::fmt::Error> {
+        let counts = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seconds = |us: u64| Duration::from_micros(us).as_secs_f64();
+        let bounds = TIME_BOUNDS_US.into_iter().map(seconds).chain([f64::MAX]);
+        let buckets: Vec<(f64, u64)> = bounds.zip(counts.buckets).collect();
+        let count = counts.buckets.iter().sum();
+        let exemplars: Option<&HashMap<usize, Exemplar<Labels, f64>>> = None;
+        encoder.encode_histogram(seconds(counts.sum_us), count, &buckets, exemplars)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
 /// All families.
 #[derive(Debug)]
 pub(super) struct Families {
@@ -56,6 +100,8 @@ pub(super) struct Families {
     pub(super) problems: Gauges,
     pub(super) engine: Gauges,
     pub(super) sa_requests: Counters,
+    pub(super) sa_refusals: Counters,
+    pub(super) sa_service_times: Family<Labels, ServiceTimes>,
     pub(super) standbys: Gauges,
     pub(super) protected: Gauges,
     pub(super) replica_in_sync: Gauges,
@@ -82,6 +128,13 @@ impl Families {
             Unit::Seconds,
             last_clean_sweep.clone(),
         );
+        let sa_service_times = Family::default();
+        to.register_with_unit(
+            "sa_service_time",
+            "Time from the receipt of an SA request to its reply",
+            Unit::Seconds,
+            Family::clone(&sa_service_times),
+        );
         let mut counters = |name, help| {
             let family = Counters::default();
             to.register(name, help, family.clone());
@@ -95,7 +148,8 @@ impl Families {
         let sweep_smp_timeouts = counters("sweep_smp_timeouts", "SMPs of sweeps that timed out");
         let lft_blocks_written = counters("lft_blocks_written", "LFT blocks written");
         let lids_changed = counters("lids_changed", "LIDs assigned or changed");
-        let sa_requests = counters("sa_requests", "SA requests, by outcome");
+        let sa_requests = counters("sa_requests", "SA requests, by kind and outcome");
+        let sa_refusals = counters("sa_refusals", "Refused SA requests, by kind and cause");
         let mut gauges = |name, help| {
             let family = Gauges::default();
             to.register(name, help, family.0.clone());
@@ -139,6 +193,8 @@ impl Families {
             lft_blocks_written,
             lids_changed,
             sa_requests,
+            sa_refusals,
+            sa_service_times,
         }
     }
 }

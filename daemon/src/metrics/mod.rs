@@ -391,6 +391,8 @@ const fn event_label(event: &Event) -> Option<&'static str> {
         | Event::LocalPortUsable(_)
         | Event::LinkRestored(_)
         | Event::FurtherLinksDegraded(_)
+        | Event::RequestRefused(_)
+        | Event::FurtherRequestsRefused(_)
         | Event::TrapReceived { .. }
         | Event::Stopped { .. } => return None,
     })
@@ -402,7 +404,7 @@ fn labels_with<const N: usize>(labels: &Labels, more: [(&'static str, Label); N]
 
 #[cfg(test)]
 mod tests {
-    use core::sync::atomic::Ordering;
+    use core::time::Duration;
 
     use ferrosm_core::election::{self, RoleChangeReason};
     use ferrosm_core::event::{
@@ -415,7 +417,13 @@ mod tests {
     use ferrosm_sa::registry::multicast::MlidExhaustion;
 
     use super::*;
+    use ferrosm_mad::mad::Method;
+    use ferrosm_mad::sa::id;
+    use ferrosm_sa::admission::{RequestClass, RequestOutcome};
+    use ferrosm_sa::request_kind::RequestKind;
+
     use crate::sa_server::SaCounters;
+    use crate::sa_server::counters::ServiceTimeCounts;
 
     fn role(state: SmState) -> Event {
         let reason = AboutSm {
@@ -572,22 +580,55 @@ mod tests {
     #[test]
     fn sa_counters_are_read_at_each_scrape() {
         let metrics = Metrics::default();
+        let path = RequestKind::new(id::PATH, Method::Get);
         let series = || lines(&metrics, "outcome=\"answered\"");
-        let expected =
-            |n| format!("ferrosm_sa_requests_total{{fabric=\"a\",outcome=\"answered\"}} {n}");
+        let labels = "attribute=\"PathRecord\",method=\"Get\",outcome=\"answered\"";
+        let expected = |n| {
+            [format!(
+                "ferrosm_sa_requests_total{{fabric=\"a\",{labels}}} {n}"
+            )]
+        };
         for run in 0..3 {
             // Each server counts from 0; the metric continues.
             let counters = Arc::new(SaCounters::default());
             let source = MetricsSource::new(Some(Arc::downgrade(&counters)), None);
             let fabric = metrics.for_fabric(Some("a")).start_service(source);
-            counters.answered.store(5, Ordering::Relaxed);
-            assert_eq!(series(), [expected(5 + 7 * run)]);
-            counters.answered.store(7, Ordering::Relaxed);
-            assert_eq!(series(), [expected(7 + 7 * run)]);
+            counters.add(path, RequestOutcome::Answered, 5);
+            assert_eq!(series(), expected(5 + 7 * run));
+            counters.add(path, RequestOutcome::Answered, 2);
+            assert_eq!(series(), expected(7 + 7 * run));
             drop(counters);
-            assert_eq!(series(), [expected(7 + 7 * run)]);
+            assert_eq!(series(), expected(7 + 7 * run));
             drop(fabric);
-            assert_eq!(series(), [expected(7 + 7 * run)]);
+            assert_eq!(series(), expected(7 + 7 * run));
+        }
+    }
+
+    /// Service times have cumulative buckets in seconds, by class.
+    #[test]
+    fn service_times_are_exported_by_class() {
+        let metrics = Metrics::default();
+        let counters = Arc::new(SaCounters::default());
+        let source = MetricsSource::new(Some(Arc::downgrade(&counters)), None);
+        let _fabric = metrics.for_fabric(None).start_service(source);
+        let mut times = ServiceTimeCounts::default();
+        times.add(Duration::from_micros(50));
+        times.add(Duration::from_millis(2));
+        counters.add_times(RequestClass::Scan, &times);
+        for _ in 0..2 {
+            let scans = lines(&metrics, "class=\"scan\"");
+            let count = |le: &str| {
+                let bucket = scans
+                    .iter()
+                    .find(|line| line.contains(&format!("le=\"{le}\"")));
+                bucket
+                    .and_then(|line| line.rsplit(' ').next())
+                    .map(str::to_owned)
+            };
+            assert_eq!(count("0.0001").as_deref(), Some("1"), "{scans:?}");
+            assert_eq!(count("0.001").as_deref(), Some("1"));
+            assert_eq!(count("0.0025").as_deref(), Some("2"));
+            assert_eq!(count("+Inf").as_deref(), Some("2"));
         }
     }
 }

@@ -2,32 +2,37 @@
 //!
 //! The metrics thread reads a source, which ends with its service: weak references do not extend the lifetime of what they count.
 
-use core::sync::atomic::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Weak;
 
 use ferrosm_replication::{PeerStatus, Replication, ReplicationStatus};
+use ferrosm_sa::admission::{RequestClass, RequestOutcome};
+use ferrosm_sa::refusal_log::RefusalCounts;
+use ferrosm_sa::request_kind::RequestKind;
 
 use super::families::{Families, Labels};
 use super::labels_with;
 use crate::sa_server::SaCounters;
+use crate::sa_server::counters::ServiceTimeCounts;
 
-/// Label values of request outcomes, in the order of [`MetricsSource::requests`].
-const OUTCOMES: [&str; 6] = [
-    "answered",
-    "registration",
-    "too_large",
-    "overload",
-    "not_ready",
-    "dropped",
-];
+/// Label value of requests that the SM dropped because it was not ready.
+const NOT_READY: &str = "not_ready";
 
 /// Counters of the SA server and state of replication; either may end at any time.
 #[derive(Debug, Default)]
 pub struct MetricsSource {
     sa_counters: Option<Weak<SaCounters>>,
     replication: Option<Weak<dyn Replication>>,
-    /// Requests that were added to the metrics: each server counts from 0.
-    exported: [u64; OUTCOMES.len()],
+    /// What was added to the metrics: each server counts from 0.
+    exported: Exported,
+}
+
+/// Requests, service times and refusals that were added to the metrics.
+#[derive(Debug, Default)]
+struct Exported {
+    requests: BTreeMap<(RequestKind, &'static str), u64>,
+    times: [ServiceTimeCounts; RequestClass::ALL.len()],
+    refusals: RefusalCounts,
 }
 
 impl MetricsSource {
@@ -40,7 +45,7 @@ impl MetricsSource {
         Self {
             sa_counters,
             replication,
-            exported: [0; OUTCOMES.len()],
+            exported: Exported::default(),
         }
     }
 
@@ -61,13 +66,8 @@ impl MetricsSource {
         fabric_labels: &Labels,
         status: Option<&ReplicationStatus>,
     ) {
-        if let Some(now) = self.requests() {
-            for ((outcome, now), exported) in OUTCOMES.into_iter().zip(now).zip(&mut self.exported)
-            {
-                let labels = labels_with(fabric_labels, [("outcome", outcome.into())]);
-                let counter = families.sa_requests.get_or_create(&labels);
-                counter.inc_by(now.saturating_sub(core::mem::replace(exported, now)));
-            }
+        if let Some(counters) = self.sa_counters.as_ref().and_then(Weak::upgrade) {
+            self.exported.update(families, fabric_labels, &counters);
         }
         let Some(status) = status else { return };
         let is_leader = status.committed.is_some();
@@ -86,17 +86,53 @@ impl MetricsSource {
             .replica_in_sync
             .set(fabric_labels, (!is_leader).then_some(usize::from(in_sync)));
     }
+}
 
-    fn requests(&self) -> Option<[u64; OUTCOMES.len()]> {
-        let counters = self.sa_counters.as_ref()?.upgrade()?;
-        let values = [
-            &counters.answered,
-            &counters.forwarded,
-            &counters.too_large,
-            &counters.overload,
-            &counters.not_ready,
-            &counters.dropped,
-        ];
-        Some(values.map(|counter| counter.load(Ordering::Relaxed)))
+impl Exported {
+    /// Adds what was counted since the last scrape. Only kinds of requests that occurred have a series.
+    fn update(&mut self, families: &Families, fabric_labels: &Labels, counters: &SaCounters) {
+        let of_threads = RequestKind::all().flat_map(|kind| {
+            RequestOutcome::ALL
+                .map(|outcome| (kind, outcome.label(), counters.count(kind, outcome)))
+        });
+        let not_ready = counters.not_ready();
+        let of_sm = not_ready
+            .iter()
+            .map(|(kind, count)| (kind, NOT_READY, count));
+        for (kind, outcome, count) in of_threads.chain(of_sm).filter(|(.., count)| *count > 0) {
+            let before = self.requests.insert((kind, outcome), count).unwrap_or(0);
+            let labels = kind_labels(fabric_labels, kind, ("outcome", outcome));
+            let counter = families.sa_requests.get_or_create(&labels);
+            counter.inc_by(count.saturating_sub(before));
+        }
+        for (key, count) in counters.refusals() {
+            let before = self.refusals.insert(key, count).unwrap_or(0);
+            let (kind, cause) = key;
+            let labels = kind_labels(fabric_labels, kind, ("cause", cause.label()));
+            let counter = families.sa_refusals.get_or_create(&labels);
+            counter.inc_by(count.saturating_sub(before));
+        }
+        for (class, exported) in RequestClass::ALL.into_iter().zip(&mut self.times) {
+            let now = counters.times(class);
+            let before = core::mem::replace(exported, now);
+            let labels = labels_with(fabric_labels, [("class", class.label().into())]);
+            families
+                .sa_service_times
+                .get_or_create(&labels)
+                .add(&before, &now);
+        }
     }
+}
+
+fn kind_labels(
+    fabric_labels: &Labels,
+    kind: RequestKind,
+    (name, value): (&'static str, &'static str),
+) -> Labels {
+    let kind_labels = [
+        ("attribute", kind.attribute().into()),
+        ("method", kind.method().into()),
+        (name, value.into()),
+    ];
+    labels_with(fabric_labels, kind_labels)
 }

@@ -4,7 +4,7 @@
 //! deviation, `info` has a few lines per sweep, `debug` has details per phase.
 
 use ferrosm_core::election::ElectionNotice;
-use ferrosm_core::event::{AboutSm, LocalSweepReasons, Observation, SmLocation};
+use ferrosm_core::event::{AboutSm, LocalSweepReasons, Observation, RefusedRequest, SmLocation};
 use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::partitions::absent_members;
 use ferrosm_core::report::ProblemKind;
@@ -140,6 +140,8 @@ pub fn event(event: &Event, role: SmState) {
             let reason = "no MLID to share";
             warn!(mlids = count, reason, "multicast group rejected");
         }
+        Event::RequestRefused(request) => request_refused(request),
+        Event::FurtherRequestsRefused(count) => further_requests_refused(*count),
         Event::PartitionMembersAbsent(members) => warn!(
             count = members.len(),
             members = absent_members::describe(members),
@@ -164,6 +166,38 @@ pub fn event(event: &Event, role: SmState) {
         }
         Event::FurtherLinksDegraded(count) => warn!(count, "further links degraded"),
     }
+}
+
+/// Logs a request of an SA client that was refused: as a warning if the site has to act.
+pub fn request_refused(refused: &RefusedRequest) {
+    let (attribute, method) = (refused.kind.attribute(), refused.kind.method());
+    let (port, reason, cause) = (
+        refused.port,
+        refused.refusal.to_string(),
+        refused.refusal.cause().label(),
+    );
+    let gid = refused.subject.map(tracing::field::display);
+    let member = refused.member.map(tracing::field::display);
+    let repeats = Some(refused.repeats).filter(|repeats| *repeats > 0);
+    match (refused.is_join(), refused.refusal.cause().is_fault()) {
+        (true, true) => {
+            warn!(group = gid, %port, member, cause, reason, repeats, "multicast join refused");
+        }
+        (true, false) => {
+            info!(group = gid, %port, member, cause, reason, repeats, "multicast join refused");
+        }
+        (false, true) => {
+            warn!(attribute, method, %port, gid, member, cause, reason, repeats, "SA request refused");
+        }
+        (false, false) => {
+            info!(attribute, method, %port, gid, member, cause, reason, repeats, "SA request refused");
+        }
+    }
+}
+
+/// Logs the number of refusals that were not logged one by one.
+pub fn further_requests_refused(count: u64) {
+    warn!(count, "further SA requests refused");
 }
 
 /// What a trap reports (IBA vol. 1, tables "Traps" of 13.4.8 and 14.2.5.1).

@@ -4,6 +4,8 @@
 //! builds the replies and orders the requests; this module has the threads and queues. Requests that the view cannot answer are forwarded
 //! to the driver ([`crate::driver`]), the loop that owns the SM.
 
+pub mod counters;
+mod load;
 mod registrations;
 mod threads;
 
@@ -18,13 +20,19 @@ use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::View;
-use ferrosm_sa::admission::{AdmissionLimits, AdmissionQueue, AllowedClasses, RequestCounts};
+use ferrosm_sa::admission::{
+    AdmissionLimits, AdmissionQueue, AllowedClasses, ClientLoad, RequestClass, RequestCounts,
+    RequestOutcome,
+};
 use ferrosm_sa::path::scan::PathQuery;
 use ferrosm_sa::registry::snapshot::RegistrySnapshot;
+use ferrosm_sa::request_kind::RequestKind;
 use tokio::sync::Notify;
 use tracing::{debug, info};
 
 use crate::clock::Clock;
+pub use counters::SaCounters;
+use counters::ServiceTimeCounts;
 
 /// Limits of requests that wait for the driver. Clients take turns; requests beyond a limit are dropped and counted.
 const FORWARDED_LIMITS: AdmissionLimits = AdmissionLimits {
@@ -40,6 +48,15 @@ const PARKED_MAX: usize = 4096;
 
 /// A message and its sender.
 type Message = (Peer, Vec<u8>);
+
+/// A request that waits.
+struct Request {
+    from: Peer,
+    bytes: Vec<u8>,
+    kind: RequestKind,
+    class: RequestClass,
+    received: Instant,
+}
 
 /// The running server; dropping it stops the threads. A thread that ends before is reported by [`SaServer::take_failure`].
 pub struct SaServer {
@@ -60,7 +77,7 @@ struct Shared {
     /// Registry reads wait for a newer snapshot.
     snapshot_wanted: AtomicBool,
     /// Requests for the driver.
-    forwarded: Mutex<AdmissionQueue<Message>>,
+    forwarded: Mutex<AdmissionQueue<Request>>,
     /// Wakes the driver: a request was forwarded, or a snapshot is wanted.
     wake: Notify,
     /// Requests that wait for a worker.
@@ -79,16 +96,16 @@ struct Shared {
 /// What a worker takes from the queue.
 enum Work {
     /// A request.
-    Request(Message),
+    New(Request),
     /// A registry read that waited for a snapshot.
-    Parked(Message),
+    Parked(Request),
     /// A path query that runs in time slices, between two of them.
     Scan(Box<RunningScan>),
 }
 
 /// A path query over many pairs, in progress. It uses the view of its start, so that the reply is consistent.
 struct RunningScan {
-    message: Message,
+    request: Request,
     view: Arc<View>,
     query: PathQuery,
 }
@@ -112,7 +129,7 @@ struct Registrations {
 
 struct Queue {
     /// Registry reads that wait for a newer snapshot.
-    parked: BTreeMap<Lid, Vec<Message>>,
+    parked: BTreeMap<Lid, Vec<Request>>,
     admission: AdmissionQueue<Work>,
     /// Idle workers.
     idle: usize,
@@ -120,34 +137,6 @@ struct Queue {
     building_tables: usize,
     /// Workers that run a slice of a scan.
     scanning: usize,
-}
-
-/// Requests by outcome, of all clients.
-#[derive(Debug, Default)]
-pub struct SaCounters {
-    /// Replied from the view.
-    pub answered: AtomicU64,
-    /// Forwarded to the driver.
-    pub forwarded: AtomicU64,
-    /// Dropped without a reply: no view, malformed, or wrong SM_Key.
-    pub dropped: AtomicU64,
-    /// Rejected: the query exceeds the work or reply size of one request.
-    pub too_large: AtomicU64,
-    /// Dropped at a queue or rate limit.
-    pub overload: AtomicU64,
-    /// Forwarded requests that were dropped because mastership is undecided or too many requests wait for devices.
-    pub not_ready: AtomicU64,
-}
-
-impl SaCounters {
-    fn add(&self, counts: &RequestCounts) {
-        let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
-        add(&self.answered, counts.answered);
-        add(&self.forwarded, counts.forwarded);
-        add(&self.dropped, counts.dropped);
-        add(&self.too_large, counts.too_large);
-        add(&self.overload, counts.overload);
-    }
 }
 
 impl SaServer {
@@ -223,10 +212,23 @@ impl SaServer {
 
     /// The next forwarded requests, at most `max`.
     #[must_use]
-    pub fn take_requests(&self, max: usize) -> Vec<Message> {
-        let mut forwarded = self.shared.forwarded();
-        let next = || Some(forwarded.take(AllowedClasses::NONE)?.1);
-        core::iter::from_fn(next).take(max).collect()
+    pub fn take_requests(&self, max: usize) -> Vec<(Peer, Vec<u8>)> {
+        let mut times = ServiceTimeCounts::default();
+        let mut taken = Vec::new();
+        {
+            let mut forwarded = self.shared.forwarded();
+            if forwarded.is_empty() {
+                return taken;
+            }
+            let now = self.shared.clock.now();
+            let next = || Some(forwarded.take(AllowedClasses::NONE)?.1);
+            for request in core::iter::from_fn(next).take(max) {
+                times.add(now.since(request.received));
+                taken.push((request.from, request.bytes));
+            }
+        }
+        self.shared.counters.add_times(RequestClass::Write, &times);
+        taken
     }
 
     /// Waits for a forwarded request, if `takes_requests`, or until a snapshot is wanted. May be cancelled.
@@ -251,7 +253,12 @@ impl SaServer {
     /// Requests of each client by outcome.
     #[must_use]
     pub fn clients(&self) -> BTreeMap<Lid, RequestCounts> {
-        self.shared.queue().admission.counts().collect()
+        let loads = self.loads().into_iter();
+        loads.map(|(lid, load)| (lid, load.counts())).collect()
+    }
+
+    fn loads(&self) -> BTreeMap<Lid, ClientLoad> {
+        self.shared.queue().admission.loads().collect()
     }
 }
 
@@ -267,15 +274,15 @@ impl Drop for SaServer {
             return;
         }
         let counters = &self.shared.counters;
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         info!(
             clients,
-            answered = load(&counters.answered),
-            forwarded = load(&counters.forwarded),
-            too_large = load(&counters.too_large),
-            overload = load(&counters.overload),
-            not_ready = load(&counters.not_ready),
-            dropped = load(&counters.dropped),
+            answered = counters.total(RequestOutcome::Answered),
+            forwarded = counters.total(RequestOutcome::Forwarded),
+            too_large = counters.total(RequestOutcome::TooLarge),
+            overload = counters.total(RequestOutcome::Overload),
+            not_ready = counters.not_ready().total(),
+            dropped = counters.total(RequestOutcome::Dropped),
+            refused = counters.refusals().values().sum::<u64>(),
             "SA stopped"
         );
     }
@@ -293,7 +300,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn forwarded(&self) -> MutexGuard<'_, AdmissionQueue<Message>> {
+    fn forwarded(&self) -> MutexGuard<'_, AdmissionQueue<Request>> {
         self.forwarded
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

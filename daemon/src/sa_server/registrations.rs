@@ -6,8 +6,6 @@ use std::sync::{Arc, PoisonError};
 
 use ferrosm_core::SubnetManager;
 use ferrosm_mad::time::Instant;
-use ferrosm_sa::SaRequest;
-use ferrosm_sa::admission::RequestClass;
 use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 
 use super::{Registrations, SaServer, Work};
@@ -19,14 +17,13 @@ const SNAPSHOT_INTERVAL_MIN: Duration = Duration::from_millis(2);
 const SNAPSHOT_SHARE: u32 = 20;
 
 impl SaServer {
-    /// Reads the registry revision and the number of dropped requests from the SM. Call it before a reply to a write is sent, so that
+    /// Reads the registry revision and the counts of dropped and refused requests from the SM. Call it before a reply to a write is sent, so that
     /// clients read their own writes.
     pub fn update_from(&self, sm: &SubnetManager) {
         self.set_revision(sm.registry().revision());
         let counters = &self.shared.counters;
-        counters
-            .not_ready
-            .store(sm.dropped_requests(), Ordering::Relaxed);
+        counters.set_not_ready(sm.dropped_requests());
+        counters.set_sm_refusals(sm.refusals());
     }
 
     /// Sets the revision of the driver's registry.
@@ -75,13 +72,10 @@ impl SaServer {
         let mut queue = shared.queue();
         for (lid, messages) in core::mem::take(&mut queue.parked) {
             for message in messages {
-                let class =
-                    SaRequest::parse(message.0, &message.1).map(|r| RequestClass::from_request(&r));
-                if let Some(class) = class {
-                    queue
-                        .admission
-                        .readmit(lid, class, Work::Parked(message), server_time);
-                }
+                let class = message.class;
+                queue
+                    .admission
+                    .readmit(lid, class, Work::Parked(message), server_time);
             }
         }
         drop(queue);

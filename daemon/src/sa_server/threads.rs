@@ -9,18 +9,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ferrosm_mad::ids::Lid;
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver};
-use ferrosm_sa::admission::{AllowedClasses, RequestClass, RequestCounts, RequestOutcome};
+use ferrosm_sa::admission::{
+    AllowedClasses, ClientLoad, RequestClass, RequestCounts, RequestOutcome,
+};
 use ferrosm_sa::path::scan::{PathQuery, QueryProgress};
+use ferrosm_sa::refusal::SaRefusal;
 use ferrosm_sa::registry::snapshot::is_registry_read;
+use ferrosm_sa::request_kind::RequestKind;
 use ferrosm_sa::{self as sa, Disposition, SaReply, SaRequest, View};
 use tracing::warn;
 
+use super::counters::{SaCounters, ServiceTimeCounts};
+use super::load::LoadMonitor;
 use super::{
-    Message, PARKED_MAX, PARKED_PER_CLIENT_MAX, Queue, Revision, RunningScan, Shared, Work,
+    Message, PARKED_MAX, PARKED_PER_CLIENT_MAX, Queue, Request, Revision, RunningScan, Shared, Work,
 };
 
 /// Interval at which an idle thread checks whether to stop.
@@ -54,6 +59,7 @@ pub(super) fn run_receiver(
 ) -> Result<(), TransportError> {
     let mut inline = WorkBatch::new(shared);
     let mut last_tidy = shared.clock.now();
+    let mut load = LoadMonitor::new(last_tidy);
     let mut logged = BTreeMap::new();
     let mut batch: Vec<Message> = Vec::with_capacity(BATCH);
     while !shared.is_stopped() {
@@ -70,9 +76,16 @@ pub(super) fn run_receiver(
             let mut queue = shared.queue();
             queue.admission.remove_idle_clients(now);
             shared.forwarded().remove_idle_clients(now);
-            let counts: Vec<(Lid, RequestCounts)> = queue.admission.counts().collect();
+            let loads: BTreeMap<Lid, ClientLoad> = queue.admission.loads().collect();
+            if load.is_due(now) {
+                queue.admission.begin_load_interval();
+            }
             drop(queue);
-            log_overload(shared, &counts, &mut logged);
+            log_overload(shared, &loads, &mut logged);
+            if load.is_due(now) {
+                load.log(shared.view().as_deref(), &loads, now);
+            }
+            shared.counters.log_unreported(now);
         }
     }
     Ok(())
@@ -105,20 +118,29 @@ fn receive_batch(
 /// Queues requests and drops those beyond a limit. If at most [`INLINE_MAX`] wait, `inline` takes them; otherwise, and for tables and
 /// scans, wakes workers.
 fn admit(shared: &Shared, batch: &mut Vec<Message>, inline: &mut WorkBatch<'_>) {
-    let now = shared.clock.now();
-    let mut counts = RequestCounts::default();
+    let received = shared.clock.now();
     let mut queue = shared.queue();
+    let drop_request = |queue: &mut Queue, lid, kind, outcome| {
+        shared.counters.add(kind, outcome, 1);
+        queue.admission.count(lid, kind, outcome);
+    };
     for (from, bytes) in batch.drain(..) {
-        let class = SaRequest::parse(from, &bytes).map(|r| RequestClass::from_request(&r));
-        let Some(class) = class else {
-            counts.add(RequestOutcome::Dropped);
-            queue.admission.count(from.lid, RequestOutcome::Dropped);
+        let lid = from.lid;
+        let parsed = SaRequest::parse(from, &bytes);
+        let parsed = parsed.map(|r| (RequestClass::from_request(&r), RequestKind::of(&r)));
+        let Some((class, kind)) = parsed else {
+            drop_request(&mut queue, lid, RequestKind::OTHER, RequestOutcome::Dropped);
             continue;
         };
-        let (lid, work) = (from.lid, Work::Request((from, bytes)));
-        if queue.admission.offer(lid, class, work, now).is_err() {
-            counts.add(RequestOutcome::Overload);
-            queue.admission.count(lid, RequestOutcome::Overload);
+        let work = Work::New(Request {
+            from,
+            bytes,
+            kind,
+            class,
+            received,
+        });
+        if queue.admission.offer(lid, class, work, received).is_err() {
+            drop_request(&mut queue, lid, kind, RequestOutcome::Overload);
         }
     }
     if queue.admission.len() <= INLINE_MAX {
@@ -131,17 +153,21 @@ fn admit(shared: &Shared, batch: &mut Vec<Message>, inline: &mut WorkBatch<'_>) 
     } else if idle > 0 && waiting > 0 {
         shared.filled.notify_one();
     }
-    shared.counters.add(&counts);
 }
 
 /// Logs the clients whose requests were dropped since the last call.
-fn log_overload(shared: &Shared, counts: &[(Lid, RequestCounts)], logged: &mut BTreeMap<Lid, u64>) {
-    let mut dropped: Vec<(u64, Lid, RequestCounts)> = counts
+fn log_overload(
+    shared: &Shared,
+    loads: &BTreeMap<Lid, ClientLoad>,
+    logged: &mut BTreeMap<Lid, u64>,
+) {
+    let mut dropped: Vec<(u64, Lid, RequestCounts)> = loads
         .iter()
+        .map(|(lid, load)| (*lid, load.counts()))
         .filter(|(_, counts)| counts.overload > 0)
         .map(|(lid, counts)| {
-            let before = logged.insert(*lid, counts.overload).unwrap_or(0);
-            (counts.overload - before, *lid, *counts)
+            let before = logged.insert(lid, counts.overload).unwrap_or(0);
+            (counts.overload - before, lid, counts)
         })
         .filter(|(since, ..)| *since > 0)
         .collect();
@@ -185,18 +211,39 @@ pub(super) fn run_worker(shared: &Shared) {
     }
 }
 
+/// A request that was replied to, forwarded or dropped.
+struct Completed {
+    from: Lid,
+    kind: RequestKind,
+    class: RequestClass,
+    received: Instant,
+    outcome: RequestOutcome,
+}
+
+impl Completed {
+    const fn new(request: &Request, outcome: RequestOutcome) -> Self {
+        Self {
+            from: request.from.lid,
+            kind: request.kind,
+            class: request.class,
+            received: request.received,
+            outcome,
+        }
+    }
+}
+
 /// Requests that a thread has taken from the queue, and outcomes to account for.
 struct WorkBatch<'a> {
     shared: &'a Shared,
     batch: Vec<Work>,
-    /// Outcomes that are not yet counted for their clients.
-    completed: Vec<(Lid, RequestOutcome)>,
+    /// Requests that are not yet counted for their clients.
+    completed: Vec<Completed>,
     /// Class and client of the last request, if it is a table or scan.
     expensive: Option<(RequestClass, Lid)>,
     /// A scan with further slices.
     unfinished: Option<Box<RunningScan>>,
     /// Registry reads that need a newer snapshot.
-    parked: Vec<Message>,
+    parked: Vec<Request>,
     /// Size of the last reply, in bytes.
     sent: usize,
     bytes: Vec<u8>,
@@ -240,53 +287,46 @@ impl<'a> WorkBatch<'a> {
             return false;
         }
         let view = self.shared.view();
-        let mut counts = RequestCounts::default();
+        let first = self.completed.len();
         let scans = matches!(self.expensive, Some((RequestClass::Scan, _)));
         let mut left = self.batch.len();
         for work in self.batch.drain(..) {
             left -= 1;
-            let from = work.from();
             let bytes = &mut self.bytes;
-            let outcome = match work {
+            let completed = match work {
                 // The scan is the last request of the batch.
-                Work::Request(message) if scans && left == 0 => {
-                    match start_scan(self.shared, view.as_ref(), message, bytes) {
+                Work::New(request) if scans && left == 0 => {
+                    match start_scan(self.shared, view.as_ref(), request, bytes) {
                         Ok(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
-                        Err(outcome) => Some(outcome),
+                        Err(completed) => Some(completed),
                     }
                 }
-                Work::Request(message) => {
-                    let view = view.as_deref();
-                    let min_revision = Revision::Latest;
-                    reply_to(
-                        self.shared,
-                        view,
-                        min_revision,
-                        message,
-                        bytes,
-                        &mut self.parked,
-                    )
-                }
-                Work::Parked(message) => {
-                    let (view, min_revision) = (view.as_deref(), Revision::Published);
-                    reply_to(
-                        self.shared,
-                        view,
-                        min_revision,
-                        message,
-                        bytes,
-                        &mut self.parked,
-                    )
-                }
+                Work::New(request) => reply_to(
+                    self.shared,
+                    view.as_deref(),
+                    Revision::Latest,
+                    request,
+                    bytes,
+                    &mut self.parked,
+                ),
+                Work::Parked(request) => reply_to(
+                    self.shared,
+                    view.as_deref(),
+                    Revision::Published,
+                    request,
+                    bytes,
+                    &mut self.parked,
+                ),
                 Work::Scan(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
             };
-            if let Some(outcome) = outcome {
-                counts.add(outcome);
-                self.completed.push((from, outcome));
-            }
+            self.completed.extend(completed);
             self.sent = self.bytes.len();
         }
-        self.shared.counters.add(&counts);
+        count_completed(
+            &self.shared.counters,
+            &self.completed[first..],
+            self.shared.clock.now(),
+        );
         if self.bytes.capacity() > RETAINED_BUFFER_MAX {
             self.bytes = Vec::new();
         }
@@ -295,8 +335,8 @@ impl<'a> WorkBatch<'a> {
 
     /// Counts outcomes, parks registry reads, and returns an unfinished scan to the queue.
     fn account(&mut self, queue: &mut Queue, now: Instant) {
-        for (lid, outcome) in self.completed.drain(..) {
-            queue.admission.count(lid, outcome);
+        for done in self.completed.drain(..) {
+            queue.admission.count(done.from, done.kind, done.outcome);
         }
         self.park(queue);
         let Some((class, from)) = self.expensive.take() else {
@@ -317,6 +357,28 @@ impl<'a> WorkBatch<'a> {
     }
 }
 
+/// Counts requests: one addition for consecutive ones of the same kind and outcome. Times end with the batch.
+fn count_completed(counters: &SaCounters, completed: &[Completed], now: Instant) {
+    let is_same = |a: &Completed, b: &Completed| (a.kind, a.outcome) == (b.kind, b.outcome);
+    for run in completed.chunk_by(is_same) {
+        let count = u64::try_from(run.len()).unwrap_or(u64::MAX);
+        counters.add(run[0].kind, run[0].outcome, count);
+    }
+    let is_replied = |done: &Completed| {
+        matches!(
+            done.outcome,
+            RequestOutcome::Answered | RequestOutcome::TooLarge
+        )
+    };
+    for run in completed.chunk_by(|a, b| a.class == b.class) {
+        let mut times = ServiceTimeCounts::default();
+        for done in run.iter().filter(|done| is_replied(done)) {
+            times.add(now.since(done.received));
+        }
+        counters.add_times(run[0].class, &times);
+    }
+}
+
 impl WorkBatch<'_> {
     /// Parks registry reads until the next snapshot, which the driver publishes on demand.
     fn park(&mut self, queue: &mut Queue) {
@@ -324,18 +386,16 @@ impl WorkBatch<'_> {
             return;
         }
         let mut total: usize = queue.parked.values().map(Vec::len).sum();
-        for message in self.parked.drain(..) {
-            let lid = message.0.lid;
+        for request in self.parked.drain(..) {
+            let (lid, kind) = (request.from.lid, request.kind);
             let of_client = queue.parked.entry(lid).or_default();
             if total < PARKED_MAX && of_client.len() < PARKED_PER_CLIENT_MAX {
-                of_client.push(message);
+                of_client.push(request);
                 total += 1;
             } else {
-                queue.admission.count(lid, RequestOutcome::Overload);
-                self.shared
-                    .counters
-                    .overload
-                    .fetch_add(1, Ordering::Relaxed);
+                let outcome = RequestOutcome::Overload;
+                queue.admission.count(lid, kind, outcome);
+                self.shared.counters.add(kind, outcome, 1);
             }
         }
         self.shared.snapshot_wanted.store(true, Ordering::Release);
@@ -346,8 +406,8 @@ impl WorkBatch<'_> {
 impl Work {
     const fn from(&self) -> Lid {
         match self {
-            Self::Request((from, _)) | Self::Parked((from, _)) => from.lid,
-            Self::Scan(scan) => scan.message.0.lid,
+            Self::New(request) | Self::Parked(request) => request.from.lid,
+            Self::Scan(scan) => scan.request.from.lid,
         }
     }
 }
@@ -362,43 +422,47 @@ fn expensive_allowed(queue: &Queue, shared: &Shared, now: Instant) -> AllowedCla
     }
 }
 
-/// Starts a scan; returns the outcome if it needs no slice.
+/// Starts a scan, unless it needs no slice.
 fn start_scan(
     shared: &Shared,
     view: Option<&Arc<View>>,
-    message: Message,
+    request: Request,
     bytes: &mut Vec<u8>,
-) -> Result<Box<RunningScan>, RequestOutcome> {
+) -> Result<Box<RunningScan>, Completed> {
     bytes.clear();
-    let request = SaRequest::parse(message.0, &message.1).ok_or(RequestOutcome::Dropped)?;
-    let view = view.ok_or(RequestOutcome::Dropped)?;
-    if !view.accepts_sm_key(request.sm_key) {
-        return Err(RequestOutcome::Dropped);
-    }
-    match PathQuery::new(view, &request) {
+    let parsed = view.zip(SaRequest::parse(request.from, &request.bytes));
+    let Some((view, parsed)) = parsed.filter(|(view, r)| view.accepts_sm_key(r.sm_key)) else {
+        return Err(Completed::new(&request, RequestOutcome::Dropped));
+    };
+    match PathQuery::new(view, &parsed) {
         Ok(query) => Ok(Box::new(RunningScan {
             view: Arc::clone(view),
             query,
-            message,
+            request,
         })),
-        Err(reply) => Err(send_scan_reply(shared, &request, &reply, bytes)),
+        Err(reply) => {
+            let outcome = send_reply(shared, view, &parsed, &reply, bytes);
+            Err(Completed::new(&request, outcome))
+        }
     }
 }
 
-/// Runs one slice; returns the outcome if it was the last, otherwise stores the scan in `unfinished`.
+/// Runs one slice; unless it was the last, stores the scan in `unfinished`.
 fn run_slice(
     shared: &Shared,
     mut scan: Box<RunningScan>,
     bytes: &mut Vec<u8>,
     unfinished: &mut Option<Box<RunningScan>>,
-) -> Option<RequestOutcome> {
+) -> Option<Completed> {
     bytes.clear();
-    let (from, message) = &scan.message;
-    let Some(request) = SaRequest::parse(*from, message) else {
-        return Some(RequestOutcome::Dropped);
+    let Some(parsed) = SaRequest::parse(scan.request.from, &scan.request.bytes) else {
+        return Some(Completed::new(&scan.request, RequestOutcome::Dropped));
     };
-    match scan.query.advance(&scan.view, &request, SLICE_PAIRS) {
-        QueryProgress::Done(reply) => Some(send_scan_reply(shared, &request, &reply, bytes)),
+    match scan.query.advance(&scan.view, &parsed, SLICE_PAIRS) {
+        QueryProgress::Done(reply) => {
+            let outcome = send_reply(shared, &scan.view, &parsed, &reply, bytes);
+            Some(Completed::new(&scan.request, outcome))
+        }
         QueryProgress::More => {
             *unfinished = Some(scan);
             None
@@ -406,15 +470,25 @@ fn run_slice(
     }
 }
 
-fn send_scan_reply(
+/// Sends a reply, unless requests that are refused for its reason get none.
+fn send_reply(
     shared: &Shared,
+    view: &View,
     request: &SaRequest<'_>,
     reply: &SaReply,
     bytes: &mut Vec<u8>,
 ) -> RequestOutcome {
+    if let Some(refusal) = reply.refusal {
+        shared
+            .counters
+            .refuse(view, request, refusal, shared.clock.now());
+    }
+    if !reply.is_sent() {
+        return RequestOutcome::Dropped;
+    }
     reply.encode_into(request, bytes);
     shared.send(&request.from, bytes, None);
-    if reply.status == Status::NO_RESOURCES {
+    if reply.refusal == Some(SaRefusal::TooLarge) {
         RequestOutcome::TooLarge
     } else {
         RequestOutcome::Answered
@@ -426,40 +500,42 @@ fn reply_to(
     shared: &Shared,
     view: Option<&View>,
     min_revision: Revision,
-    (from, message): Message,
+    request: Request,
     bytes: &mut Vec<u8>,
-    parked: &mut Vec<Message>,
-) -> Option<RequestOutcome> {
+    parked: &mut Vec<Request>,
+) -> Option<Completed> {
     bytes.clear();
-    let Some((view, request)) = view.zip(SaRequest::parse(from, &message)) else {
-        return Some(RequestOutcome::Dropped);
+    let mut completed = Completed::new(&request, RequestOutcome::Dropped);
+    let Some((view, parsed)) = view.zip(SaRequest::parse(request.from, &request.bytes)) else {
+        return Some(completed);
     };
-    let reply = match sa::answer(view, &request) {
+    let reply = match sa::answer(view, &parsed) {
         Disposition::Reply(reply) => reply,
-        Disposition::ForwardToSm if is_registry_read(&request) => {
+        Disposition::Drop(Some(refusal)) => SaReply::refused(refusal),
+        Disposition::Drop(None) => return Some(completed),
+        Disposition::ForwardToSm if is_registry_read(&parsed) => {
             let Some(registrations) = shared.registrations(min_revision) else {
-                parked.push((from, message));
+                parked.push(request);
                 return None;
             };
             let age = shared.clock.now().since(registrations.server_time);
             let now = registrations.driver_time + age;
-            registrations.snapshot.answer(view, &request, now)
+            registrations.snapshot.answer(view, &parsed, now)
         }
         Disposition::ForwardToSm => {
-            let now = shared.clock.now();
-            let offered =
-                shared
-                    .forwarded()
-                    .offer(from.lid, RequestClass::Write, (from, message), now);
-            if offered.is_err() {
-                return Some(RequestOutcome::Overload);
-            }
-            shared.wake.notify_one();
-            return Some(RequestOutcome::Forwarded);
+            let (lid, now) = (request.from.lid, shared.clock.now());
+            let offered = shared
+                .forwarded()
+                .offer(lid, RequestClass::Write, request, now);
+            completed.outcome = if offered.is_ok() {
+                shared.wake.notify_one();
+                RequestOutcome::Forwarded
+            } else {
+                RequestOutcome::Overload
+            };
+            return Some(completed);
         }
-        Disposition::Drop => return Some(RequestOutcome::Dropped),
     };
-    reply.encode_into(&request, bytes);
-    shared.send(&from, bytes, None);
-    Some(RequestOutcome::Answered)
+    completed.outcome = send_reply(shared, view, &parsed, &reply, bytes);
+    Some(completed)
 }

@@ -1,9 +1,9 @@
 //! Paths to multicast groups (docs/sm-behaviour.md 11.13): one record with the group's values.
 
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value, partition_number};
+use crate::refusal::SaRefusal;
 use crate::registry::multicast::{MulticastGroup, MulticastGroups};
 use crate::view::View;
 
@@ -23,7 +23,7 @@ pub fn answer(
     requested: &PathRecord,
 ) -> SaReply {
     let Some(client) = view.by_lid(request.from.lid) else {
-        return SaReply::error(Status::REQ_INVALID);
+        return SaReply::refused(SaRefusal::UnknownSource(request.from.lid));
     };
     let mut records = ReplyRecords::new(request, PathRecord::LEN);
     if let Some(group) = groups.get(requested.dgid)

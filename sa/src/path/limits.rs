@@ -5,6 +5,8 @@
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
+use crate::refusal::{Bound, SaRefusal};
+
 /// A selector and its value, if the query has both.
 pub type ComponentLimit<T> = Option<(Selector, T)>;
 
@@ -44,19 +46,42 @@ impl PathLimits {
         mtu && rate
     }
 
-    /// The values to report for a path whose own values are `actual`; `None` if the path does not satisfy the limits.
-    #[must_use]
-    pub fn apply(&self, actual: PathValues) -> Option<PathValues> {
-        Some(PathValues {
-            mtu: MtuCode(largest(
-                actual.mtu.0,
-                self.mtu.map(|(s, v)| (s, v.0)),
-                MtuCode::Mtu256.0,
-            )?),
-            rate: rate(actual.rate, self.rate)?,
-            packet_life_time: life_time(actual.packet_life_time, self.packet_life_time)?,
+    /// The values to report for a path whose own values are `actual`.
+    ///
+    /// # Errors
+    /// The path does not satisfy the limits.
+    pub fn apply(&self, actual: PathValues) -> Result<PathValues, SaRefusal> {
+        let mtu = largest(
+            actual.mtu.0,
+            self.mtu.map(|(s, v)| (s, v.0)),
+            MtuCode::Mtu256.0,
+        );
+        let rate = rate(actual.rate, self.rate);
+        let packet_life_time = life_time(actual.packet_life_time, self.packet_life_time);
+        Ok(PathValues {
+            mtu: mtu
+                .map(MtuCode)
+                .ok_or_else(|| refuse(SaRefusal::PathMtu, self.mtu, actual.mtu))?,
+            rate: rate.ok_or_else(|| refuse(SaRefusal::PathRate, self.rate, actual.rate))?,
+            packet_life_time: packet_life_time.ok_or_else(|| {
+                let (limit, actual) = (self.packet_life_time, actual.packet_life_time);
+                refuse(SaRefusal::PathLifeTime, limit, actual)
+            })?,
         })
     }
+}
+
+fn refuse<T: Copy>(
+    refusal: fn(Bound<T>) -> SaRefusal,
+    limit: ComponentLimit<T>,
+    actual: T,
+) -> SaRefusal {
+    let (selector, requested) = limit.unwrap_or((Selector::Exact, actual));
+    refusal(Bound {
+        selector,
+        requested,
+        actual,
+    })
 }
 
 /// The largest value up to `actual` that satisfies the limit: a path may be used with a lower MTU.

@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use ferrosm_mad::ids::{Gid, PortGuid, PortNum};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord};
 
@@ -18,6 +17,7 @@ use super::record::{SCAN_PAIRS_MAX, record};
 use super::route::follow_route;
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::qos::QosQuery;
+use crate::refusal::SaRefusal;
 use crate::view::{EndPortIdx, View};
 
 /// Components of MultiPathRecord.
@@ -96,31 +96,31 @@ impl MultiScan {
     /// # Errors
     /// The reply to a query that is invalid or names an unknown GID.
     pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
-        Self::resolve(view, request).map_err(|status| path_reply(SaReply::error(status)))
+        Self::resolve(view, request).map_err(|refusal| path_reply(SaReply::refused(refusal)))
     }
 
-    fn resolve(view: &View, request: &SaRequest<'_>) -> Result<Self, Status> {
+    fn resolve(view: &View, request: &SaRequest<'_>) -> Result<Self, SaRefusal> {
         if !request.has(component::COUNTS) {
-            return Err(Status::INSUFFICIENT_COMPONENTS);
+            return Err(SaRefusal::MissingComponents("SGIDCount or DGIDCount"));
         }
-        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+        let client = view.requester(&request.from)?;
         let requested = MultiPathRecord::decode(request.data);
         let (sources, destinations) = decode_gids(request, &requested)?;
         let resolve = |gids: Vec<Gid>| {
             let port = |gid: &Gid| {
-                let at = view.by_gid(*gid).ok_or(Status::INVALID_GID)?;
-                Ok::<NamedPort, Status>((at, gid.guid()))
+                let at = view.by_gid(*gid).ok_or(SaRefusal::UnknownGid(*gid))?;
+                Ok::<NamedPort, SaRefusal>((at, gid.guid()))
             };
             let ports = gids.iter().map(port).collect::<Result<Vec<_>, _>>()?;
             let visible = ports
                 .into_iter()
                 .filter(|(at, _)| view.share_partition(client, *at));
-            Ok::<Vec<NamedPort>, Status>(visible.collect())
+            Ok::<Vec<NamedPort>, SaRefusal>(visible.collect())
         };
         let (sources, destinations) = (resolve(sources)?, resolve(destinations)?);
         let constraints = decode_constraints(request, &requested);
         if !constraints.limits.are_valid() {
-            return Err(Status::REQ_INVALID);
+            return Err(SaRefusal::InvalidField("MTU or rate"));
         }
         Ok(Self {
             constraints,
@@ -150,7 +150,7 @@ impl MultiScan {
         let limit = self.work_done.saturating_add(budget);
         while let Some(path_ends) = self.next_pair() {
             if self.work_done >= SCAN_PAIRS_MAX {
-                return QueryProgress::Done(path_reply(SaReply::error(Status::NO_RESOURCES)));
+                return QueryProgress::Done(path_reply(SaReply::refused(SaRefusal::TooLarge)));
             }
             if self.work_done >= limit {
                 return QueryProgress::More;
@@ -238,13 +238,13 @@ fn path_reply(reply: SaReply) -> SaReply {
 fn decode_gids(
     request: &SaRequest<'_>,
     requested: &MultiPathRecord,
-) -> Result<(Vec<Gid>, Vec<Gid>), Status> {
+) -> Result<(Vec<Gid>, Vec<Gid>), SaRefusal> {
     let (sources, destinations) = (
         usize::from(requested.sgid_count),
         usize::from(requested.dgid_count),
     );
     if sources == 0 || destinations == 0 {
-        return Err(Status::REQ_INVALID);
+        return Err(SaRefusal::InvalidField("number of GIDs"));
     }
     // The first MAD contains whole GIDs only.
     let (first, _) = request.data[MultiPathRecord::LEN..].as_chunks();
@@ -252,7 +252,7 @@ fn decode_gids(
     let gids = first.iter().chain(more).copied().map(Gid);
     let decoded_gids: Vec<Gid> = gids.take(sources + destinations).collect();
     if decoded_gids.len() < sources + destinations {
-        return Err(Status::REQ_INVALID);
+        return Err(SaRefusal::InvalidField("number of GIDs"));
     }
     let (sources, destinations) = decoded_gids.split_at(sources);
     Ok((sources.to_vec(), destinations.to_vec()))

@@ -5,6 +5,7 @@ use ferrosm_mad::ids::{Lid, PKey, PortGuid, Sl};
 use super::limits::{PathLimits, PathValues};
 use super::route::{RouteLimits, follow_route};
 use crate::qos::{QosLevel, QosQuery};
+use crate::refusal::SaRefusal;
 use crate::view::{EndPort, EndPortIdx, View};
 
 /// Constraints of a query, apart from its ends.
@@ -73,7 +74,7 @@ pub fn for_each_path(
     let level = view
         .qos_level(path_ends, &constraints.qos)
         .map(|level| &**level);
-    let Some(pkey) = pkey(view, path_ends, constraints, level) else {
+    let Ok(pkey) = pkey(view, path_ends, constraints, level) else {
         return 1;
     };
     let mut evaluated = 0;
@@ -89,8 +90,8 @@ pub fn for_each_path(
             return true;
         }
         match path(view, path_ends, constraints, level, (slid, dlid), pkey) {
-            Some(path) => visit(&Path { preference, ..path }),
-            None => true,
+            Ok(path) => visit(&Path { preference, ..path }),
+            Err(_) => true,
         }
     };
     let lid_pairs = sources.1.min(destinations.1);
@@ -109,31 +110,55 @@ pub fn for_each_path(
     evaluated.max(1)
 }
 
+/// Why there is no path that satisfies a query: that of the first pair of LIDs.
+#[must_use]
+pub fn explain_no_path(
+    view: &View,
+    path_ends: &PathEnds,
+    constraints: &PathConstraints,
+) -> SaRefusal {
+    let level = view
+        .qos_level(path_ends, &constraints.qos)
+        .map(|level| &**level);
+    let (from, to) = (view.end_port(path_ends.from), view.end_port(path_ends.to));
+    let lids = (lids(from, path_ends.slid).0, lids(to, path_ends.dlid).0);
+    let lids = (Lid(lids.0), Lid(lids.1));
+    let path = pkey(view, path_ends, constraints, level)
+        .and_then(|pkey| path(view, path_ends, constraints, level, lids, pkey));
+    // Of this pair, a QoS level may exclude the LIDs.
+    path.err().unwrap_or(SaRefusal::LidsExcluded)
+}
+
 /// First LID and number of LIDs to use.
 fn lids(port: &EndPort, requested: Option<Lid>) -> (u16, u16) {
     requested.map_or_else(|| (port.lid.0, port.num_lids()), |lid| (lid.0, 1))
 }
 
-/// The P_Key of a path; `None` if the ends share no partition, or not the requested one (docs/sm-behaviour.md 11.10).
+/// The P_Key of a path, unless the ends share no partition, or not the requested one (docs/sm-behaviour.md 11.10).
 fn pkey(
     view: &View,
     path_ends: &PathEnds,
     constraints: &PathConstraints,
     level: Option<&QosLevel>,
-) -> Option<PKey> {
+) -> Result<PKey, SaRefusal> {
     let (from, to) = (view.end_port(path_ends.from), view.end_port(path_ends.to));
     let allowed = |key| level.is_none_or(|l| l.allows_pkey(key));
-    if constraints.pkey.is_some_and(|wanted| !allowed(wanted)) {
-        return None;
+    if let Some(wanted) = constraints.pkey
+        && !allowed(wanted)
+    {
+        return Err(SaRefusal::PartitionExcluded(wanted));
     }
     match (&from.pkeys, &to.pkeys, constraints.pkey) {
-        (Some(a), Some(b), Some(wanted)) => a.shares_pkey(b, wanted).then_some(wanted),
+        (Some(a), Some(b), Some(wanted)) if !a.shares_pkey(b, wanted) => {
+            Err(SaRefusal::NotInCommonPartition(wanted))
+        }
+        (_, _, Some(wanted)) => Ok(wanted),
         (Some(a), Some(b), None) => match level {
             Some(level) => level.common_pkey(a, b),
             None => a.common_pkey(b),
-        },
-        (_, _, Some(wanted)) => Some(wanted),
-        (_, _, None) => Some(level.map_or(PKey::DEFAULT_FULL, QosLevel::default_pkey)),
+        }
+        .ok_or(SaRefusal::NoCommonPartition),
+        (_, _, None) => Ok(level.map_or(PKey::DEFAULT_FULL, QosLevel::default_pkey)),
     }
 }
 
@@ -144,18 +169,22 @@ fn path(
     level: Option<&QosLevel>,
     (slid, dlid): (Lid, Lid),
     pkey: PKey,
-) -> Option<Path> {
-    let limited = |route| {
+) -> Result<Path, SaRefusal> {
+    let limited = |(from, to, lid)| {
+        let route = follow_route(view, from, to, lid, |_| {});
+        let route = route.ok_or(SaRefusal::NoRoute {
+            from: slid,
+            to: dlid,
+        })?;
         let values = values(view, route);
         let values = level.map_or(values, |l| l.apply(values));
         constraints.limits.apply(values)
     };
-    let values =
-        follow_route(view, path_ends.from, path_ends.to, dlid, |_| {}).and_then(limited)?;
-    let reverse = follow_route(view, path_ends.to, path_ends.from, slid, |_| {}).and_then(limited);
-    let reversible = reverse.is_some();
-    if constraints.reversible && !reversible {
-        return None;
+    let values = limited((path_ends.from, path_ends.to, dlid))?;
+    let reverse = limited((path_ends.to, path_ends.from, slid));
+    let reversible = reverse.is_ok();
+    if constraints.reversible {
+        reverse?;
     }
     let (assigned, any_sl) = view.path_sl(path_ends.from, dlid);
     // With one VL all SLs are free of deadlock: the QoS policy selects the SL, then the client, then the partition.
@@ -166,10 +195,15 @@ fn path(
     };
     let sl = match constraints.sl {
         Some(wanted) if any_sl || wanted == assigned => wanted,
-        Some(_) => return None,
+        Some(requested) => {
+            return Err(SaRefusal::PathSl {
+                requested,
+                path: assigned,
+            });
+        }
         None => assigned,
     };
-    Some(Path {
+    Ok(Path {
         slid,
         dlid,
         values,

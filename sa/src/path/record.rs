@@ -5,10 +5,11 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
 use super::limits::PathLimits;
-use super::pair::{Path, PathConstraints, PathEnds, for_each_path};
+use super::pair::{Path, PathConstraints, PathEnds, explain_no_path, for_each_path};
 use super::progress::QueryProgress;
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::qos::QosQuery;
+use crate::refusal::SaRefusal;
 use crate::view::{EndPortIdx, View};
 
 /// Components of PathRecord.
@@ -44,8 +45,8 @@ enum QueryEnd {
     Port(EndPortIdx, Option<Lid>),
 }
 
-/// Maximum number of LID pairs that one query may evaluate: all pairs of a subnet with 1,024 end ports. Larger queries get
-/// [`Status::NO_RESOURCES`].
+/// Maximum number of LID pairs that one query may evaluate: all pairs of a subnet with 1,024 end ports. Larger queries are
+/// refused as [`SaRefusal::TooLarge`].
 pub const SCAN_PAIRS_MAX: usize = 1 << 20;
 
 /// Whether a PathRecord query names at most one end, so that its cost grows with the number of end ports. Paths to multicast
@@ -77,21 +78,34 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
             );
         };
         // Most queries name both ends.
+        if !(view.share_partition(client, from) && view.share_partition(client, to)) {
+            return Err(SaRefusal::NoCommonPartition);
+        }
         let mut records = ReplyRecords::new(request, PathRecord::LEN);
-        if view.share_partition(client, from) && view.share_partition(client, to) {
-            query.find(view, (from, slid), (to, dlid), &mut records);
+        let path_ends = query.path_ends(view, (from, slid), (to, dlid));
+        query.find(view, &path_ends, &mut records);
+        if records.count() == 0 {
+            return Err(explain_no_path(view, &path_ends, &query.constraints));
         }
         Ok(SaReply::from_records(request, records))
     });
-    Some(reply.unwrap_or_else(|status| error_reply(request, status)))
+    Some(reply.unwrap_or_else(|refusal| refuse(request, refusal)))
 }
 
 /// An empty table is a valid reply; an empty Get is an error (docs/sm-behaviour.md 7.6).
-fn error_reply(request: &SaRequest<'_>, status: Status) -> SaReply {
-    if request.wants_table() && (status == Status::NO_RECORDS || status == Status::INVALID_GID) {
-        return SaReply::from_records(request, ReplyRecords::new(request, PathRecord::LEN));
+fn refuse(request: &SaRequest<'_>, refusal: SaRefusal) -> SaReply {
+    let is_empty = matches!(
+        refusal.status(),
+        Some(Status::NO_RECORDS | Status::INVALID_GID)
+    );
+    if request.wants_table() && is_empty {
+        let records = ReplyRecords::new(request, PathRecord::LEN);
+        return SaReply {
+            refusal: Some(refusal),
+            ..SaReply::from_records(request, records)
+        };
     }
-    SaReply::error(status)
+    SaReply::refused(refusal)
 }
 
 /// A unicast PathRecord query, apart from its ends.
@@ -167,16 +181,16 @@ fn resolve(
     view: &View,
     request: &SaRequest<'_>,
     requested: &PathRecord,
-) -> Result<(Query, EndPortIdx, QueryEnd, QueryEnd), Status> {
+) -> Result<(Query, EndPortIdx, QueryEnd, QueryEnd), SaRefusal> {
     let service = request.component_mask & component::SERVICE_ID;
     if service != 0 && service != component::SERVICE_ID {
-        return Err(Status::INSUFFICIENT_COMPONENTS);
+        return Err(SaRefusal::MissingComponents("half of ServiceID"));
     }
     let constraints = decode_constraints(request, requested);
     if !constraints.limits.are_valid() {
-        return Err(Status::REQ_INVALID);
+        return Err(SaRefusal::InvalidField("MTU or rate"));
     }
-    let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+    let client = view.requester(&request.from)?;
     let sgid = component_value(request, component::SGID, requested.sgid);
     let from = resolve_end(
         view,
@@ -212,29 +226,31 @@ fn resolve(
 }
 
 impl Query {
-    /// Adds the paths between two end ports to `records`. Returns the number of LID pairs evaluated.
-    fn find(
+    fn path_ends(
         &self,
         view: &View,
         (from, slid): (EndPortIdx, Option<Lid>),
         (to, dlid): (EndPortIdx, Option<Lid>),
-        records: &mut ReplyRecords,
-    ) -> usize {
-        let path_ends = PathEnds {
+    ) -> PathEnds {
+        PathEnds {
             from,
             to,
             slid,
             dlid,
             source: requested_guid(view, from, self.sgid),
             destination: requested_guid(view, to, self.dgid),
-        };
+        }
+    }
+
+    /// Adds the paths between two end ports to `records`. Returns the number of LID pairs evaluated.
+    fn find(&self, view: &View, path_ends: &PathEnds, records: &mut ReplyRecords) -> usize {
         let mut paths_left = self.paths_per_pair;
-        for_each_path(view, &path_ends, &self.constraints, &mut |path| {
+        for_each_path(view, path_ends, &self.constraints, &mut |path| {
             if paths_left == 0 {
                 return false;
             }
             paths_left -= 1;
-            records.push(&record(view, &path_ends, path, self.routed, self.raw_traffic).encode());
+            records.push(&record(view, path_ends, path, self.routed, self.raw_traffic).encode());
             paths_left > 0
         })
     }
@@ -250,7 +266,7 @@ impl PathScan {
         let scan = resolve(view, request, &requested).and_then(|(query, client, from, to)| {
             Self::from_ends(view, request, query, client, from, to)
         });
-        scan.map_err(|status| error_reply(request, status))
+        scan.map_err(|refusal| refuse(request, refusal))
     }
 
     fn from_ends(
@@ -260,12 +276,12 @@ impl PathScan {
         client: EndPortIdx,
         from: QueryEnd,
         to: QueryEnd,
-    ) -> Result<Self, Status> {
+    ) -> Result<Self, SaRefusal> {
         let sources = EndPorts::visible(view, client, from);
         let destinations = EndPorts::visible(view, client, to);
         // A table needs all pairs, so it is rejected in advance. A Get stops at the first path.
         if request.wants_table() && sources.len() * destinations.len() > SCAN_PAIRS_MAX {
-            return Err(Status::NO_RESOURCES);
+            return Err(SaRefusal::TooLarge);
         }
         Ok(Self {
             query,
@@ -294,14 +310,14 @@ impl PathScan {
                 continue;
             };
             if self.evaluated >= SCAN_PAIRS_MAX {
-                return QueryProgress::Done(SaReply::error(Status::NO_RESOURCES));
+                return QueryProgress::Done(SaReply::refused(SaRefusal::TooLarge));
             }
             if self.evaluated >= until {
                 return QueryProgress::More;
             }
             self.next.1 += 1;
-            let (from, to) = ((from, slid), (to, dlid));
-            self.evaluated += self.query.find(view, from, to, &mut self.records);
+            let path_ends = self.query.path_ends(view, (from, slid), (to, dlid));
+            self.evaluated += self.query.find(view, &path_ends, &mut self.records);
             // A Get returns the first path (docs/sm-behaviour.md 11.1).
             if self.records.is_full() || !request.wants_table() && self.records.count() > 0 {
                 break;
@@ -347,15 +363,17 @@ fn decode_constraints(request: &SaRequest<'_>, requested: &PathRecord) -> PathCo
 }
 
 /// Resolves a GID and a LID, which must denote the same port (docs/sm-behaviour.md 11.1).
-fn resolve_end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<QueryEnd, Status> {
+fn resolve_end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<QueryEnd, SaRefusal> {
     let by_gid = gid
-        .map(|gid| view.by_gid(gid).ok_or(Status::INVALID_GID))
+        .map(|gid| view.by_gid(gid).ok_or(SaRefusal::UnknownGid(gid)))
         .transpose()?;
     let by_lid = lid
-        .map(|lid| view.by_lid(lid).ok_or(Status::NO_RECORDS))
+        .map(|lid| view.by_lid(lid).ok_or(SaRefusal::UnknownLid(lid)))
         .transpose()?;
     match (by_gid, by_lid) {
-        (Some(a), Some(b)) if a != b => Err(Status::REQ_INVALID),
+        (Some(a), Some(b)) if a != b => Err(SaRefusal::InvalidField(
+            "GID and LID, which name different ports",
+        )),
         (_, Some(port)) => Ok(QueryEnd::Port(port, lid)),
         (Some(port), None) => Ok(QueryEnd::Port(port, None)),
         (None, None) => Ok(QueryEnd::Any),
@@ -367,7 +385,7 @@ pub(super) fn resolve_end_port(
     view: &View,
     gid: Option<Gid>,
     lid: Option<Lid>,
-) -> Result<Option<(EndPortIdx, Option<Lid>)>, Status> {
+) -> Result<Option<(EndPortIdx, Option<Lid>)>, SaRefusal> {
     Ok(match resolve_end(view, gid, lid)? {
         QueryEnd::Any => None,
         QueryEnd::Port(port, lid) => Some((port, lid)),
@@ -380,7 +398,7 @@ fn requested_guid(view: &View, at: EndPortIdx, gid: Option<Gid>) -> PortGuid {
 }
 
 /// The router port for another subnet (docs/sm-behaviour.md 11.12): that of the first matching prefix route.
-fn resolve_router(view: &View, gid: Gid, from: QueryEnd) -> Result<QueryEnd, Status> {
+fn resolve_router(view: &View, gid: Gid, from: QueryEnd) -> Result<QueryEnd, SaRefusal> {
     let source = match from {
         QueryEnd::Port(port, _) => Some(port),
         QueryEnd::Any => None,
@@ -403,7 +421,7 @@ fn resolve_router(view: &View, gid: Gid, from: QueryEnd) -> Result<QueryEnd, Sta
                 .min_by_key(|at| view.end_port(*at).guid),
         })
         .map(|port| QueryEnd::Port(port, None))
-        .ok_or(Status::INVALID_GID)
+        .ok_or(SaRefusal::NoRouter(gid))
 }
 
 /// The record of a path.

@@ -5,28 +5,28 @@
 
 use ferrosm_mad::attr::NodeInfo;
 use ferrosm_mad::ids::{PortGuid, PortNum};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::{PathRecord, TraceRecord};
 
 use super::record::{component, resolve_end_port};
 use super::route::{RouteHop, follow_route};
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
+use crate::refusal::SaRefusal;
 use crate::view::View;
 
 /// Answers GetTraceTable.
 #[must_use]
 pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
-    let reply = trace(view, request).unwrap_or_else(SaReply::error);
+    let reply = trace(view, request).unwrap_or_else(SaReply::refused);
     SaReply {
         attr: Some(id::TRACE),
         ..reply
     }
 }
 
-fn trace(view: &View, request: &SaRequest<'_>) -> Result<SaReply, Status> {
+fn trace(view: &View, request: &SaRequest<'_>) -> Result<SaReply, SaRefusal> {
     let query = PathRecord::decode(request.data);
-    let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+    let client = view.requester(&request.from)?;
     let from = resolve_end_port(
         view,
         component_value(request, component::SGID, query.sgid),
@@ -37,14 +37,19 @@ fn trace(view: &View, request: &SaRequest<'_>) -> Result<SaReply, Status> {
         component_value(request, component::DGID, query.dgid),
         component_value(request, component::DLID, query.dlid),
     )?;
-    let ((from, _), (to, dlid)) = from.zip(to).ok_or(Status::INSUFFICIENT_COMPONENTS)?;
+    let missing = SaRefusal::MissingComponents("source or destination");
+    let ((from, slid), (to, dlid)) = from.zip(to).ok_or(missing)?;
     let pairs = [(client, from), (client, to), (from, to)];
     if !pairs.iter().all(|(a, b)| view.share_partition(*a, *b)) {
-        return Err(Status::NO_RECORDS);
+        return Err(SaRefusal::NoCommonPartition);
     }
     let dlid = dlid.unwrap_or_else(|| view.end_port(to).lid);
+    let no_route = SaRefusal::NoRoute {
+        from: slid.unwrap_or_else(|| view.end_port(from).lid),
+        to: dlid,
+    };
     let mut hops = Vec::new();
-    follow_route(view, from, to, dlid, |hop| hops.push(hop)).ok_or(Status::NO_RECORDS)?;
+    follow_route(view, from, to, dlid, |hop| hops.push(hop)).ok_or(no_route)?;
     let mut records = ReplyRecords::new(request, TraceRecord::LEN);
     for hop in &hops {
         records.push(&record(view, hop).encode());

@@ -3,15 +3,15 @@
 
 use ferrosm_mad::attr::PKeyBlock;
 use ferrosm_mad::ids::PortNum;
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::tables::PKeyTableRecord;
 
 use super::Search;
 use crate::message::SaReply;
+use crate::refusal::SaRefusal;
 
 pub(super) fn answer(search: &Search<'_>) -> SaReply {
     if !search.request.is_trusted() {
-        return SaReply::error(Status::REQ_INVALID);
+        return SaReply::refused(SaRefusal::NotTrusted);
     }
     let mut matches = search.matches::<PKeyTableRecord>();
     'ports: for (end_port, port) in search.ports() {

@@ -14,11 +14,11 @@ mod switches;
 pub mod vl_tables;
 
 use ferrosm_mad::ids::{Lid, Qpn};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::tables::{ClassPortInfo, SmInfoRecord};
 use ferrosm_mad::sa::{CLASS_VERSION, SaRecord, Template, id};
 
 use super::message::{ReplyRecords, SaReply, SaRequest};
+use super::refusal::SaRefusal;
 use super::registry::{multicast::join as multicast, services};
 use super::view::{EndPort, EndPortIdx, PortView, View};
 
@@ -110,7 +110,8 @@ impl<'a> Search<'a> {
     /// The reply to an unknown client.
     fn new(view: &'a View, request: &'a SaRequest<'a>) -> Result<Self, SaReply> {
         let client = view.by_lid(request.from.lid);
-        let client = client.ok_or_else(|| SaReply::error(Status::REQ_INVALID))?;
+        let unknown = || SaReply::refused(SaRefusal::UnknownSource(request.from.lid));
+        let client = client.ok_or_else(unknown)?;
         Ok(Self {
             view,
             request,

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::PortGuid;
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::multicast::MulticastGroups;
@@ -16,6 +15,7 @@ use super::registration::{RegisteredAlias, Registration, RegistrationKey, Regist
 use crate::aliases::{AliasTables, BLOCK_LEN, EMPTY};
 use crate::message::SaRequest;
 use crate::records::guids;
+use crate::refusal::SaRefusal;
 use crate::view::{EndPortIdx, View};
 
 /// LID and BlockNum, which identify the block.
@@ -30,14 +30,19 @@ const _: () = assert!(PER_BLOCK as usize == BLOCK_LEN);
 /// Highest index of the largest table: GUIDCap counts blocks in 8 bits.
 const INDEX_MAX: u16 = 2047;
 /// Attempts to generate an unused GUID.
-const GENERATE_ATTEMPTS_MAX: u64 = 1000;
+const GENERATE_ATTEMPTS_MAX: u16 = 1000;
+
+/// Blocks of GUIDInfo, by port and block number.
+pub type AliasBlocks = BTreeSet<(PortGuid, u8)>;
 
 /// All alias GUIDs, and changes to write and persist.
 #[derive(Debug, Clone, Default)]
 pub struct AliasRegistry {
     tables: Arc<AliasTables>,
     /// Blocks that differ from the devices' GUIDInfo.
-    changed_blocks: BTreeSet<(PortGuid, u8)>,
+    changed_blocks: AliasBlocks,
+    /// Used blocks that devices may have lost.
+    unverified_blocks: AliasBlocks,
     /// Entries that changed since the last [`Self::take_updates`], not yet persisted.
     unsaved: BTreeSet<(PortGuid, u16)>,
 }
@@ -57,27 +62,36 @@ impl AliasRegistry {
         &self.tables
     }
 
-    /// Set: assigns alias GUIDs to entries of a port's table.
+    /// Set: assigns alias GUIDs to entries of a port's table. Returns the resulting block, and a GUID that is not assigned because another
+    /// entry has it.
     ///
     /// # Errors
-    /// The status of the reply.
+    /// The refusal.
     pub fn set(
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
         groups: &mut MulticastGroups,
-    ) -> Result<GuidInfoRecord, Status> {
+    ) -> Result<(GuidInfoRecord, Option<PortGuid>), SaRefusal> {
         let requested = decode_request(view, request)?;
+        let mut taken = None;
         for &index in &requested.indices {
             let current = self.tables.get(requested.port, index);
             let requested_guid = match requested.record.guids[index % BLOCK_LEN] {
                 EMPTY if current != EMPTY => current,
                 EMPTY => self
                     .generate_guid(view, requested.port, index)
-                    .ok_or(Status::NO_RESOURCES)?,
+                    .ok_or_else(|| {
+                        let max = usize::from(GENERATE_ATTEMPTS_MAX);
+                        SaRefusal::Full("attempts to generate a GUID", max)
+                    })?,
                 guid => guid,
             };
-            if requested_guid == current || self.is_taken(view, requested_guid) {
+            if requested_guid == current {
+                continue;
+            }
+            if self.is_taken(view, requested_guid) {
+                taken.get_or_insert(requested_guid);
                 continue;
             }
             if current != EMPTY {
@@ -85,24 +99,24 @@ impl AliasRegistry {
             }
             self.set_entry(requested.port, index, requested_guid);
         }
-        Ok(self.reply(&requested))
+        Ok((self.reply(&requested), taken))
     }
 
     /// Delete: clears entries of a port's table, unless an alias is a member of a multicast group.
     ///
     /// # Errors
-    /// The status of the reply.
+    /// The refusal.
     pub fn delete(
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
         groups: &MulticastGroups,
-    ) -> Result<GuidInfoRecord, Status> {
+    ) -> Result<GuidInfoRecord, SaRefusal> {
         let requested = decode_request(view, request)?;
         let current = |index: &usize| self.tables.get(requested.port, *index);
-        let has_joined = |guid: PortGuid| guid != EMPTY && groups.is_member(guid);
-        if requested.indices.iter().any(|i| has_joined(current(i))) {
-            return Err(Status::DENIED);
+        let has_joined = |guid: &PortGuid| *guid != EMPTY && groups.is_member(*guid);
+        if let Some(member) = requested.indices.iter().map(current).find(has_joined) {
+            return Err(SaRefusal::AliasInGroup(member));
         }
         for &index in &requested.indices {
             if self.tables.get(requested.port, index) != EMPTY {
@@ -168,7 +182,9 @@ impl AliasRegistry {
         if self.tables.used_blocks(port).next().is_none() {
             return Vec::new();
         }
-        self.changed_blocks.retain(|(p, _)| *p != port);
+        for blocks in [&mut self.changed_blocks, &mut self.unverified_blocks] {
+            blocks.retain(|(p, _)| *p != port);
+        }
         let removed: Vec<_> = self
             .aliases_of(port)
             .map(|alias| (port, alias.index))
@@ -177,16 +193,21 @@ impl AliasRegistry {
         Arc::make_mut(&mut self.tables).remove_port(port)
     }
 
-    /// Marks all used blocks of a port for rewriting, because the device may have lost its table.
-    pub fn mark_blocks_changed(&mut self, port: PortGuid) {
+    /// The device of a port may have lost its table: all used blocks are to be compared with it.
+    pub fn mark_blocks_unverified(&mut self, port: PortGuid) {
         let blocks = self.tables.used_blocks(port);
-        self.changed_blocks
+        self.unverified_blocks
             .extend(blocks.map(|block| (port, block)));
     }
 
-    /// Takes the blocks to write to devices, by port and block number.
-    pub fn take_changed_blocks(&mut self) -> BTreeSet<(PortGuid, u8)> {
+    /// Takes the blocks to write to devices.
+    pub fn take_changed_blocks(&mut self) -> AliasBlocks {
         core::mem::take(&mut self.changed_blocks)
+    }
+
+    /// Takes the blocks to read from devices, and to write if they differ.
+    pub fn take_unverified_blocks(&mut self) -> AliasBlocks {
+        core::mem::take(&mut self.unverified_blocks)
     }
 
     fn set_entry(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
@@ -214,7 +235,7 @@ impl AliasRegistry {
 
     fn generate_guid(&self, view: &View, port: PortGuid, index: usize) -> Option<PortGuid> {
         let index = u64::try_from(index).unwrap_or(0);
-        let candidates = (0..GENERATE_ATTEMPTS_MAX).map(|attempt| {
+        let candidates = (0..u64::from(GENERATE_ATTEMPTS_MAX)).map(|attempt| {
             let seed = port.0 ^ index.rotate_left(48) ^ attempt.rotate_left(32);
             PortGuid(LOCALLY_ADMINISTERED | mix(seed) >> 8)
         });
@@ -222,23 +243,25 @@ impl AliasRegistry {
     }
 }
 
-fn decode_request(view: &View, request: &SaRequest<'_>) -> Result<AliasRequest, Status> {
+fn decode_request(view: &View, request: &SaRequest<'_>) -> Result<AliasRequest, SaRefusal> {
     if !request.has(LID_AND_BLOCK) {
-        return Err(Status::INSUFFICIENT_COMPONENTS);
+        return Err(SaRefusal::MissingComponents("LID or BlockNum"));
     }
     let record = GuidInfoRecord::decode(request.data);
-    let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+    let client = view.requester(&request.from)?;
     let at = view
         .by_lid(record.lid)
         .filter(|at| view.share_partition(client, *at))
-        .ok_or(Status::NO_RECORDS)?;
+        .ok_or(SaRefusal::UnknownLid(record.lid))?;
     if at != client && !request.is_trusted() {
-        return Err(Status::DENIED);
+        return Err(SaRefusal::OtherTable(record.lid));
     }
     let first = usize::from(record.block_num) * BLOCK_LEN;
     let entries = guids::entries(view, at);
-    if record.block_num >= guids::blocks(view, at) {
-        return Err(Status::NO_RECORDS);
+    let blocks = guids::blocks(view, at);
+    if record.block_num >= blocks {
+        let block = record.block_num;
+        return Err(SaRefusal::NoSuchBlock { block, blocks });
     }
     let is_selected = |i: &usize| request.has(1 << (usize::from(GuidInfoRecord::FIRST_GUID) + i));
     let indices: Vec<usize> = (0..BLOCK_LEN)
@@ -246,7 +269,7 @@ fn decode_request(view: &View, request: &SaRequest<'_>) -> Result<AliasRequest, 
         .map(|i| first + i)
         .collect();
     if indices.contains(&0) {
-        return Err(Status::REQ_INVALID);
+        return Err(SaRefusal::InvalidField("GUID 0, which is the port's own"));
     }
     Ok(AliasRequest {
         record,

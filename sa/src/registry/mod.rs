@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::{Notice, NoticeType, TrapNumber};
 use ferrosm_mad::ids::{Gid, Lid, PKey};
-use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::inform::GidDetails;
 use ferrosm_mad::sa::path::PathRecord;
@@ -36,6 +36,7 @@ use ferrosm_mad::time::Instant;
 
 use super::message::{SaReply, SaRequest};
 use super::path::group;
+use super::refusal::SaRefusal;
 use super::view::View;
 use aliases::AliasRegistry;
 use multicast::{GroupEvent, MulticastGroups};
@@ -108,7 +109,7 @@ impl Registry {
         &self.subscriptions
     }
 
-    /// Processes a request that [`super::answer`] forwarded; `None` if it gets no reply.
+    /// Processes a request that [`super::answer`] forwarded; `None` if it is no request. Not every reply is sent ([`SaReply::is_sent`]).
     pub fn handle(
         &mut self,
         view: &View,
@@ -126,8 +127,10 @@ impl Registry {
         if !view.accepts_sm_key(request.sm_key) {
             return None;
         }
-        if matches!(request.method, Method::Set | Method::Delete) && is_spoofed(view, request) {
-            return Some(SaReply::error(Status::REQ_INVALID));
+        if matches!(request.method, Method::Set | Method::Delete)
+            && let Some(refusal) = refuse_source(view, request)
+        {
+            return Some(SaReply::refused(refusal));
         }
         self.services.expire(now);
         let reply = match (request.attr, request.method) {
@@ -150,8 +153,13 @@ impl Registry {
                 self.services.query(view, request, now)
             }
             (id::GUID_INFO, Method::Set) => {
-                let groups = &mut self.groups;
-                reply(self.aliases.set(view, request, groups).map(|r| r.encode()))
+                match self.aliases.set(view, request, &mut self.groups) {
+                    Ok((record, taken)) => SaReply {
+                        refusal: taken.map(SaRefusal::AliasTaken),
+                        ..SaReply::with_record(&record.encode())
+                    },
+                    Err(refusal) => SaReply::refused(refusal),
+                }
             }
             (id::GUID_INFO, Method::Delete) => {
                 let record = self.aliases.delete(view, request, &self.groups);
@@ -167,7 +175,7 @@ impl Registry {
                 let requested = PathRecord::decode(request.data);
                 group::answer(view, &self.groups, request, &requested)
             }
-            _ => SaReply::error(Status::BAD_METHOD_ATTR),
+            _ => SaReply::refused(SaRefusal::Unsupported),
         };
         self.report_group_events(view, now);
         Some(reply)
@@ -269,19 +277,21 @@ impl Registry {
     }
 }
 
-/// Whether the source LID and the GID in the GRH contradict each other. Packets from other subnets have a router's LID and a GID
-/// of another prefix.
-fn is_spoofed(view: &View, request: &SaRequest<'_>) -> bool {
-    let port = view.by_lid(request.from.lid);
-    port.is_none()
-        || request.from.grh.is_some_and(|grh| {
-            view.is_local_prefix(grh.gid.prefix()) && view.by_gid(grh.gid) != port
-        })
+/// Refuses a source LID and a GID in the GRH that contradict each other. Packets from other subnets have a router's LID and a GID of another
+/// prefix.
+fn refuse_source(view: &View, request: &SaRequest<'_>) -> Option<SaRefusal> {
+    let port = match view.requester(&request.from) {
+        Ok(port) => port,
+        Err(unknown) => return Some(unknown),
+    };
+    let gid = request.from.grh?.gid;
+    let contradicts = view.is_local_prefix(gid.prefix()) && view.by_gid(gid) != Some(port);
+    contradicts.then_some(SaRefusal::SourceMismatch(gid))
 }
 
-fn reply<const N: usize>(outcome: Result<[u8; N], Status>) -> SaReply {
+fn reply<const N: usize>(outcome: Result<[u8; N], SaRefusal>) -> SaReply {
     match outcome {
         Ok(record) => SaReply::with_record(&record),
-        Err(status) => SaReply::error(status),
+        Err(refusal) => SaReply::refused(refusal),
     }
 }

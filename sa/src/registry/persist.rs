@@ -103,7 +103,7 @@ impl Registry {
     }
 
     /// Compares restored registrations with the discovered subnet: removes members and aliases of ports that are absent, marks
-    /// alias tables for rewriting, and updates the LIDs of subscribers. Returns the ports that lost registrations.
+    /// alias tables to be compared with the devices', and updates the LIDs of subscribers. Returns the ports that lost registrations.
     pub fn reconcile_with(&mut self, view: &View, now: Instant) -> BTreeSet<PortGuid> {
         let mut affected = BTreeSet::new();
         for port in self.aliases.tables().ports().collect::<Vec<_>>() {
@@ -111,7 +111,7 @@ impl Registry {
                 self.aliases.remove_port(port);
                 affected.insert(port);
             } else {
-                self.aliases.mark_blocks_changed(port);
+                self.aliases.mark_blocks_unverified(port);
             }
         }
         let owner = |guid: &PortGuid| self.aliases.tables().owner(*guid).unwrap_or(*guid);

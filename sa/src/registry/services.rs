@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use core::time::Duration;
 
 use ferrosm_mad::ids::{Gid, PKey, PortGuid};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::{SaRecord, Template};
 use ferrosm_mad::time::Instant;
 
 use super::registration::{RegisteredService, Registration, RegistrationKey, RegistrationUpdate};
 use crate::message::{ReplyRecords, SaReply, SaRequest, partition_number};
+use crate::refusal::SaRefusal;
 use crate::view::{EndPortIdx, View};
 
 /// Components that identify a record, and its lease and name.
@@ -76,17 +76,19 @@ impl Services {
     /// Set: registers a service or replaces its record.
     ///
     /// # Errors
-    /// The status of the reply.
+    /// The refusal.
     pub fn register(
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
         now: Instant,
-    ) -> Result<ServiceRecord, Status> {
+    ) -> Result<ServiceRecord, SaRefusal> {
         let mut record = ServiceRecord::decode(request.data);
-        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+        let client = view.requester(&request.from)?;
         if !request.has(SERVICE_ID | SERVICE_GID) {
-            return Err(Status::REQ_INVALID);
+            return Err(SaRefusal::InvalidField(
+                "component mask: no ServiceID or ServiceGID",
+            ));
         }
         if !request.has(SERVICE_PKEY) {
             // Without the component, the service is in every partition; the field's contents are ignored.
@@ -97,7 +99,11 @@ impl Services {
             if !is_member
                 || at.is_some_and(|port| !view.is_partition_member(port, record.service_pkey))
             {
-                return Err(Status::REQ_INVALID);
+                return Err(if is_member {
+                    SaRefusal::NotInPartition(record.service_pkey)
+                } else {
+                    SaRefusal::RequesterNotInPartition(record.service_pkey)
+                });
             }
         }
         if !request.has(SERVICE_LEASE) {
@@ -110,8 +116,11 @@ impl Services {
         } else {
             let own_count = self.count_by_port.get(&registered_by);
             let own_count = own_count.copied().unwrap_or_default();
-            if self.services.len() >= SERVICES_MAX || own_count >= SERVICES_PER_PORT_MAX {
-                return Err(Status::NO_RESOURCES);
+            if self.services.len() >= SERVICES_MAX {
+                return Err(SaRefusal::Full("services", SERVICES_MAX));
+            }
+            if own_count >= SERVICES_PER_PORT_MAX {
+                return Err(SaRefusal::Full("services of a port", SERVICES_PER_PORT_MAX));
             }
         }
         self.remove(rid);
@@ -125,13 +134,13 @@ impl Services {
     /// Delete: removes the service with exactly this RID.
     ///
     /// # Errors
-    /// The status of the reply.
+    /// The refusal.
     pub fn deregister(
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
-    ) -> Result<ServiceRecord, Status> {
-        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+    ) -> Result<ServiceRecord, SaRefusal> {
+        let client = view.requester(&request.from)?;
         let mut requested = ServiceRecord::decode(request.data);
         if !request.has(SERVICE_PKEY) {
             requested.service_pkey = PKey::DEFAULT_FULL;
@@ -139,11 +148,11 @@ impl Services {
         let current = self
             .services
             .get(&rid(&requested))
-            .ok_or(Status::NO_RECORDS)?;
+            .ok_or(SaRefusal::NoRecords)?;
         check_may_change(view, request, client, current, &requested)?;
         let mut record = self
             .remove(rid(&requested))
-            .ok_or(Status::NO_RECORDS)?
+            .ok_or(SaRefusal::NoRecords)?
             .record;
         if !request.is_trusted() {
             record.service_key = [0; 16];
@@ -156,7 +165,7 @@ impl Services {
     #[must_use]
     pub fn query(&self, view: &View, request: &SaRequest<'_>, now: Instant) -> SaReply {
         let Some(client) = view.by_lid(request.from.lid) else {
-            return SaReply::error(Status::REQ_INVALID);
+            return SaReply::refused(SaRefusal::UnknownSource(request.from.lid));
         };
         let requested = ServiceRecord::decode(request.data);
         let template = Template::new::<ServiceRecord>(request.component_mask, request.data);
@@ -329,14 +338,14 @@ impl Services {
 /// knows the service key, and trusted clients may. OpenSM allows any client (docs/sm-behaviour.md 12.2).
 ///
 /// # Errors
-/// The status of the reply to any other client.
+/// The refusal of any other client.
 fn check_may_change(
     view: &View,
     request: &SaRequest<'_>,
     client: EndPortIdx,
     current: &Service,
     requested: &ServiceRecord,
-) -> Result<(), Status> {
+) -> Result<(), SaRefusal> {
     let key = current.record.service_key;
     let is_permitted = request.is_trusted()
         || view.end_port(client).guid == current.registered_by
@@ -345,7 +354,7 @@ fn check_may_change(
     if is_permitted {
         Ok(())
     } else {
-        Err(Status::DENIED)
+        Err(SaRefusal::OtherRegistrant(current.registered_by))
     }
 }
 

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::Notice;
 use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Qpn};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::inform::{GidDetails, InformInfo, InformInfoRecord};
 use ferrosm_mad::sa::{SaRecord, Template};
 use ferrosm_mad::transport::gmp::Peer;
@@ -15,6 +14,7 @@ use super::registration::{
     RegisteredSubscription, Registration, RegistrationKey, RegistrationUpdate,
 };
 use crate::message::{ReplyRecords, SaReply, SaRequest};
+use crate::refusal::SaRefusal;
 use crate::view::{EndPortIdx, View};
 
 /// Maximum number of subscriptions of one port; further ones fail with NO_RESOURCES.
@@ -58,10 +58,10 @@ impl Subscriptions {
     /// Processes Set(InformInfo): adds or removes a subscription.
     ///
     /// # Errors
-    /// The status of the reply.
-    pub fn set(&mut self, view: &View, request: &SaRequest<'_>) -> Result<InformInfo, Status> {
+    /// The refusal.
+    pub fn set(&mut self, view: &View, request: &SaRequest<'_>) -> Result<InformInfo, SaRefusal> {
         let mut info = InformInfo::decode(request.data);
-        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+        let client = view.requester(&request.from)?;
         let gid = view.gid(client);
         // Without a QPN, reports go to the queue pair of the request: srp_daemon sets the QPN only to unsubscribe
         // (docs/sm-behaviour.md 6.9).
@@ -79,13 +79,16 @@ impl Subscriptions {
             .find(|(_, s)| is_same(s))
             .map(|(key, _)| key);
         if info.subscribe == 0 {
-            let key = current.ok_or(Status::REQ_INVALID)?;
+            let key = current.ok_or(SaRefusal::NotSubscribed)?;
             self.by_subscriber.remove(&key);
             self.unsaved.insert(key);
             return Ok(info);
         }
-        if info.subscribe != 1 || !may_subscribe(request, &info) {
-            return Err(Status::REQ_INVALID);
+        if info.subscribe != 1 {
+            return Err(SaRefusal::InvalidField("Subscribe"));
+        }
+        if !may_subscribe(request, &info) {
+            return Err(SaRefusal::NotTrusted);
         }
         let to = Peer {
             qpn: info.qpn,
@@ -94,7 +97,10 @@ impl Subscriptions {
         let subscription = Subscription { info, to, gid };
         let key = match current {
             Some(key) => key,
-            None => self.free_key(gid).ok_or(Status::NO_RESOURCES)?,
+            None => self.free_key(gid).ok_or(SaRefusal::Full(
+                "subscriptions of a port",
+                SUBSCRIPTIONS_PER_PORT_MAX,
+            ))?,
         };
         if self.by_subscriber.insert(key, subscription) != Some(subscription) {
             self.unsaved.insert(key);
@@ -106,7 +112,7 @@ impl Subscriptions {
     #[must_use]
     pub fn query(&self, view: &View, request: &SaRequest<'_>) -> SaReply {
         let Some(client) = view.by_lid(request.from.lid) else {
-            return SaReply::error(Status::REQ_INVALID);
+            return SaReply::refused(SaRefusal::UnknownSource(request.from.lid));
         };
         let template = Template::new::<InformInfoRecord>(request.component_mask, request.data);
         let mut records = ReplyRecords::new(request, InformInfoRecord::STRIDE);

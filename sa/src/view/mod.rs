@@ -16,6 +16,7 @@ use std::sync::Arc;
 use ferrosm_mad::attr::{MtuCode, NodeType};
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::tables::SmInfoRecord;
+use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_routing::{Lft, VerifiedRun};
 
 pub use build::{ObservedFabric, ObservedNode, ObservedPort, ViewExtras};
@@ -30,6 +31,7 @@ use super::message::partition_number;
 use super::pkey_set::PKeySet;
 use super::settings::SaSettings;
 use super::vl_tables::VlTableCache;
+use crate::refusal::SaRefusal;
 use crate::routing_origin::RoutingOrigin;
 use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
@@ -401,6 +403,15 @@ impl View {
     #[must_use]
     pub fn by_lid(&self, lid: Lid) -> Option<EndPortIdx> {
         self.end_ports.by_lid(lid)
+    }
+
+    /// The end port that sent a request.
+    ///
+    /// # Errors
+    /// No port has its source LID.
+    pub fn requester(&self, from: &Peer) -> Result<EndPortIdx, SaRefusal> {
+        self.by_lid(from.lid)
+            .ok_or(SaRefusal::UnknownSource(from.lid))
     }
 
     /// The end port with this GUID or alias GUID.

@@ -243,6 +243,11 @@ impl SubnetManager {
                 self.deferred_reads
                     .on_table_read(&mut self.subnet, op, outcome);
             }
+            SmpOp::GuidInfo(p, block) => {
+                let aliases = self.sa.registry().aliases().tables();
+                self.deferred_reads
+                    .on_guid_info_read(&self.subnet, aliases, (p, block), outcome);
+            }
             SmpOp::SetGuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();
                 with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_set(

@@ -27,6 +27,9 @@ impl SubnetManager {
         for guid in effects.reregister_failed {
             self.sa.on_reregister_failed(guid);
         }
+        for guid in effects.reset_ports {
+            self.sa.on_port_reset(guid);
+        }
         self.last_sweep
             .link_rates
             .check_later(effects.changed_rates);

@@ -86,7 +86,8 @@ impl SubnetManager {
             | SmpOp::Mft(..)
             | SmpOp::SlToVl(..)
             | SmpOp::VlArbitration(..)
-            | SmpOp::PKeyTable(..) => None,
+            | SmpOp::PKeyTable(..)
+            | SmpOp::GuidInfo(..) => None,
         }
     }
 

@@ -10,8 +10,10 @@ use super::SubnetManager;
 use super::activity::Activity;
 use crate::routing_origin::RoutingOrigin;
 use crate::sa::View;
+use crate::sa::refusal_log::RefusalLog;
 use crate::sa::registry::Registry;
 use crate::sa::registry::snapshot::RegistrySnapshot;
+use crate::sa::request_kind::KindCounts;
 use crate::sa_owner::{ViewInputs, build_view, sm_record};
 use crate::subnet::PortRef;
 use crate::vls;
@@ -25,10 +27,14 @@ impl SubnetManager {
 
     /// Requests dropped because mastership was undecided or the queue of deferred reads was full.
     #[must_use]
-    pub const fn dropped_requests(&self) -> u64 {
-        self.sa
-            .dropped_requests()
-            .saturating_add(self.deferred_reads.dropped())
+    pub const fn dropped_requests(&self) -> &KindCounts {
+        self.sa.dropped_requests()
+    }
+
+    /// Requests that the SM refused, by kind and cause.
+    #[must_use]
+    pub const fn refusals(&self) -> &RefusalLog {
+        self.sa.refusals()
     }
 
     /// What clients have registered.
@@ -94,6 +100,7 @@ impl SubnetManager {
             return;
         }
         let restored = self.adoption.take_restored_view();
+        self.deferred_reads.retry_alias_guids();
         let (sweep, inputs) = (self.last_sweep.number, self.view_inputs());
         with_ctx!(self, |ctx| self
             .sa
@@ -161,7 +168,10 @@ impl SubnetManager {
             may_register
         ));
         if is_deferred && let Some(view) = self.sa.view() {
-            self.deferred_reads.defer(&mut self.out, view, from, bytes);
+            let dropped = self.deferred_reads.defer(&mut self.out, view, from, bytes);
+            if let Some(kind) = dropped {
+                self.sa.count_dropped(kind);
+            }
         }
     }
 
@@ -173,10 +183,10 @@ impl SubnetManager {
         let Some(view) = self.sa.view().cloned() else {
             return false;
         };
-        let changed = self.sa.take_changed_alias_guids();
+        let (changed, unverified) = self.sa.take_alias_blocks();
         let started = with_ctx!(self, |ctx| self
             .deferred_reads
-            .start_round(ctx, &view, changed));
+            .start_round(ctx, &view, changed, unverified));
         if started {
             self.set_activity(Activity::SmpsForSaClients);
         }

@@ -392,6 +392,16 @@ impl SubnetManager {
         }
         if configured {
             self.publish_view();
+            let unfit = self.sa.ports_below_broadcast_group();
+            if let Some(last) = self
+                .last_sweep
+                .report
+                .as_mut()
+                .filter(|_| !unfit.is_empty())
+            {
+                report.problems.extend(unfit);
+                last.problems.clone_from(&report.problems);
+            }
         }
         self.emit(Event::SweepCompleted(Box::new(report.clone())));
         if !report.local {

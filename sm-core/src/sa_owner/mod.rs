@@ -24,14 +24,20 @@ use ferrosm_mad::transport::gmp::Peer;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::event::{Event, Observation};
+use crate::event::{Event, Observation, RefusedRequest};
 use crate::io::Output;
+use crate::location::{Location, PortName};
 use crate::outbox::Outbox;
 use crate::plan::partitions::Partitions;
 use crate::records::{RecordKind, RecordUpdate, RestoredState};
+use crate::report::{Problem, ProblemKind};
+use crate::sa::refusal::SaRefusal;
+use crate::sa::refusal_log::RefusalLog;
 use crate::sa::registry::Registry;
+use crate::sa::registry::aliases::AliasBlocks;
 use crate::sa::registry::registration::Registrations;
 use crate::sa::registry::snapshot::RegistrySnapshot;
+use crate::sa::request_kind::{KindCounts, RequestKind};
 use crate::sa::{self, Disposition, SaReply, SaRequest, View};
 use crate::subnet::PortRef;
 use partition_groups::update_partition_groups;
@@ -63,8 +69,10 @@ pub(crate) struct SaOwner {
     is_view_persisted: bool,
     /// End ports whose registrations ended while their hosts could not notice: they have to register again.
     lost_registrations: BTreeSet<PortGuid>,
-    /// Requests dropped while the election was undecided.
-    dropped_requests: u64,
+    /// Requests dropped while the election was undecided or too many waited for devices.
+    dropped_requests: KindCounts,
+    /// Requests that this component refused.
+    refusals: RefusalLog,
     pending_traps: PendingTraps,
 }
 
@@ -96,8 +104,13 @@ impl SaOwner {
         self.registry.snapshot()
     }
 
-    pub(crate) const fn dropped_requests(&self) -> u64 {
-        self.dropped_requests
+    pub(crate) const fn dropped_requests(&self) -> &KindCounts {
+        &self.dropped_requests
+    }
+
+    /// Counts a request that is dropped because too many wait for devices.
+    pub(crate) fn count_dropped(&mut self, kind: RequestKind) {
+        self.dropped_requests.add(kind);
     }
 
     /// When [`Self::after_input`] has something to do without an input.
@@ -105,9 +118,27 @@ impl SaOwner {
         let deadlines = [self.mfts_due, self.persist_due];
         deadlines
             .into_iter()
-            .chain([self.registry.poll_timeout()])
+            .chain([self.registry.poll_timeout(), self.refusals.next_due()])
             .flatten()
             .min()
+    }
+
+    /// Requests that this component refused.
+    pub(crate) const fn refusals(&self) -> &RefusalLog {
+        &self.refusals
+    }
+
+    /// The ports that cannot join the broadcast group of a partition of theirs.
+    pub(crate) fn ports_below_broadcast_group(&self) -> Vec<Problem> {
+        let Some(view) = &self.view else {
+            return Vec::new();
+        };
+        let ports = self.registry.groups().ports_below_broadcast_group(view);
+        let problem = |(at, pkey, refusal)| Problem {
+            location: Location::Port(PortName::in_view(view, at)),
+            kind: ProblemKind::CannotJoinBroadcastGroup(pkey, refusal),
+        };
+        ports.into_iter().map(problem).collect()
     }
 
     /// MLIDs whose members changed since the last call.
@@ -125,9 +156,18 @@ impl SaOwner {
         self.mfts_due.get_or_insert(now + MFTS_DELAY);
     }
 
-    /// Blocks of alias GUIDs that have been registered since the last call, to be written to devices.
-    pub(crate) fn take_changed_alias_guids(&mut self) -> BTreeSet<(PortGuid, u8)> {
-        self.registry.aliases_mut().take_changed_blocks()
+    /// Blocks of alias GUIDs since the last call: those that registrations changed, and those that devices may have lost.
+    pub(crate) fn take_alias_blocks(&mut self) -> (AliasBlocks, AliasBlocks) {
+        let aliases = self.registry.aliases_mut();
+        (
+            aliases.take_changed_blocks(),
+            aliases.take_unverified_blocks(),
+        )
+    }
+
+    /// The device of an end port may have been reset.
+    pub(crate) fn on_port_reset(&mut self, port: PortGuid) {
+        self.registry.aliases_mut().mark_blocks_unverified(port);
     }
 
     /// Whether the host behind a port has to register again, because its registrations ended.
@@ -198,7 +238,6 @@ impl SaOwner {
                 .extend(outdated.into_iter().map(port));
             ctx.effects.full_sweep = true;
         }
-        self.rewrite_alias_guids();
         self.forward_pending_traps(sweep, now);
     }
 
@@ -219,15 +258,6 @@ impl SaOwner {
         for gid in changes.added.into_iter().map(gid) {
             let number = TrapNumber::GidInService;
             self.registry.notify_gid(view, number, gid, None, now);
-        }
-    }
-
-    /// Devices may have been reset before the sweep: their alias GUIDs are written again.
-    fn rewrite_alias_guids(&mut self) {
-        let aliases = self.registry.aliases_mut();
-        let ports: Vec<PortGuid> = aliases.tables().ports().collect();
-        for port in ports {
-            aliases.mark_blocks_changed(port);
         }
     }
 
@@ -319,6 +349,9 @@ impl SaOwner {
         self.publish_aliases(ctx);
         self.publish_mfts(ctx);
         self.registry.on_timeout(ctx.now);
+        if let Some(count) = self.refusals.take_unreported(ctx.now) {
+            ctx.outbox.emit(Event::FurtherRequestsRefused(count));
+        }
         self.persist_registrations(ctx);
         self.persist_view(ctx, is_restored);
         while let Some(report) = self.registry.poll_report(ctx.now) {
@@ -416,7 +449,7 @@ impl SaOwner {
             Disposition::ForwardToSm
                 if !may_register && matches!(request.method, Method::Set | Method::Delete) =>
             {
-                self.dropped_requests = self.dropped_requests.saturating_add(1);
+                self.dropped_requests.add(RequestKind::of(&request));
                 None
             }
             Disposition::ForwardToSm => {
@@ -427,12 +460,33 @@ impl SaOwner {
                 self.persist_registrations(ctx);
                 reply
             }
-            Disposition::Drop => None,
+            Disposition::Drop(None) => None,
+            Disposition::Drop(Some(refusal)) => Some(SaReply::refused(refusal)),
         };
         if let Some(reply) = reply {
-            send_reply(ctx.outbox, &request, &reply);
+            if let Some(refusal) = reply.refusal {
+                self.report_refusal(ctx, &view, &request, refusal);
+            }
+            if reply.is_sent() {
+                send_reply(ctx.outbox, &request, &reply);
+            }
         }
         false
+    }
+
+    fn report_refusal(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        view: &View,
+        request: &SaRequest<'_>,
+        refusal: SaRefusal,
+    ) {
+        let reported = self.refusals.record(view, request, refusal, ctx.now);
+        let refused =
+            reported.and_then(|repeats| RefusedRequest::new(view, request, refusal, repeats));
+        if let Some(refused) = refused {
+            ctx.outbox.emit(Event::RequestRefused(Box::new(refused)));
+        }
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) enum SmpOp {
     PKeyTable(PortRef, u16),
     SetPKeyTable(PortRef, u16),
     /// A block of an end port's GUIDInfo.
+    GuidInfo(PortRef, u8),
     SetGuidInfo(PortRef, u8),
 }
 
@@ -219,6 +220,9 @@ impl SmpOp {
                 .part(PKeyBlock::modifier(block, p.port), PKEY_BLOCK),
             Self::SetPKeyTable(p, block) => SmpSpec::set(Target::Port(p), id::PKEY_TABLE)
                 .part(PKeyBlock::modifier(block, p.port), PKEY_BLOCK),
+            Self::GuidInfo(p, block) => SmpSpec::get(Target::Port(p), id::GUID_INFO)
+                .part(AttrMod(block as u32), ALL)
+                .optional(),
             Self::SetGuidInfo(p, block) => SmpSpec::set(Target::Port(p), id::GUID_INFO)
                 .part(AttrMod(block as u32), ALL)
                 .optional(),

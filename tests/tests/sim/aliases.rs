@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{Input, SmConfig};
+use ferrosm_core::{Command, Input, SmConfig};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
@@ -434,4 +434,95 @@ fn alias_guid_writes_do_not_prevent_light_sweeps() {
     let counters = lab.world.fabric().all_counters();
     assert!(counters.sets(ferrosm_mad::attr::id::GUID_INFO) > 1000);
     assert!(counters.gets(ferrosm_mad::attr::id::SWITCH_INFO) > 0);
+}
+
+fn guid_info_sets(lab: &Lab) -> u32 {
+    let counters = lab.world.fabric().all_counters();
+    counters.sets(ferrosm_mad::attr::id::GUID_INFO)
+}
+
+/// Registers an alias GUID of each host but the last, waits until the devices have them, and returns the hosts.
+fn register_aliases(lab: &mut Lab) -> Vec<PortAt> {
+    let all = hosts(lab);
+    for (i, &host) in all[..all.len() - 1].iter().enumerate() {
+        let mut guids = [0; 8];
+        guids[1] = alias_of(i);
+        let block = (0, LID_AND_BLOCK | entry(1));
+        assert!(change(lab, Method::Set, (host, host), block, guids).is_ok());
+    }
+    lab.until("the aliases are written", 10, |lab| have_aliases(lab, &all));
+    all
+}
+
+fn alias_of(host: usize) -> u64 {
+    0x0200_0000_0000_0100 + u64::try_from(host).unwrap_or(0)
+}
+
+fn have_aliases(lab: &Lab, all: &[PortAt]) -> bool {
+    let with_alias = all[..all.len() - 1].iter().enumerate();
+    with_alias
+        .into_iter()
+        .all(|(i, host)| in_device(lab, *host, 1) == alias_of(i))
+}
+
+/// Hosts take a Set(GUIDInfo) as a GID change: sweeps write no alias GUIDs that devices have, neither after changes elsewhere nor
+/// after a bounce of the host's own link, whose device kept them.
+#[test]
+fn sweeps_do_not_write_alias_guids_that_devices_have() {
+    let mut lab = lab("star:6");
+    let all = register_aliases(&mut lab);
+    let before = guid_info_sets(&lab);
+    let other = *all.last().expect("hosts");
+    for bounced in [other; 9].into_iter().chain([all[1]]) {
+        let sweeps = lab.manager().reports().len();
+        lab.world.fabric_mut().bounce(bounced).expect("a cable");
+        lab.until("a sweep", 60, |lab| lab.manager().reports().len() > sweeps);
+        lab.world.run_for(Duration::from_secs(2));
+    }
+    assert!(have_aliases(&lab, &all));
+    assert_eq!(guid_info_sets(&lab), before);
+    lab.world.with_sm(lab.sm, |sm, now| {
+        sm.command(Command::Sweep.with_id(0), now);
+    });
+    let sweeps = lab.manager().reports().len();
+    lab.until("a full sweep", 60, |lab| {
+        lab.manager().reports().len() > sweeps
+    });
+    lab.world.run_for(Duration::from_secs(5));
+    assert_eq!(guid_info_sets(&lab), before);
+    // The device of another host lost its table meanwhile: only this one is written.
+    lab.world.fabric_mut().reboot(all[2].node);
+    lab.until("the device lost its alias", 10, |lab| {
+        !have_aliases(lab, &all)
+    });
+    lab.until("the alias is written again", 60, |lab| {
+        have_aliases(lab, &all)
+    });
+    assert_eq!(guid_info_sets(&lab), before + 1);
+}
+
+/// A restarted SM reads the alias GUIDs that it restored and writes only those that a device lost meanwhile.
+#[test]
+fn restart_writes_only_alias_guids_that_devices_lost() {
+    for is_lost in [false, true] {
+        let mut lab = lab("star:6");
+        let all = register_aliases(&mut lab);
+        let before = guid_info_sets(&lab);
+        let old = lab.world.kill(lab.sm).expect("the SM runs");
+        if is_lost {
+            lab.world.fabric_mut().reboot(all[2].node);
+        }
+        let restored = old.restored(lab.world.now());
+        let cfg = SmConfig {
+            sm_key: KEY,
+            ..SmConfig::default()
+        };
+        lab.restart_sm(cfg, restored);
+        lab.next_sweep(60);
+        lab.until("the devices have the aliases", 60, |lab| {
+            have_aliases(lab, &all)
+        });
+        lab.world.run_for(Duration::from_secs(5));
+        assert_eq!(guid_info_sets(&lab), before + u32::from(is_lost));
+    }
 }

@@ -34,6 +34,7 @@ mod sa_hostile;
 mod sa_masks;
 mod sa_methods;
 mod sa_paths;
+mod sa_refusals;
 mod sa_restart;
 mod sa_traces;
 mod sa_view;

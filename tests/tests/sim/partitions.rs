@@ -255,7 +255,7 @@ fn table(lab: &Lab, request: &SaRequest<'_>) -> sa::SaReply {
     let view = core.view().unwrap_or_else(|| panic!("no SA view"));
     match sa::answer(view, request) {
         Disposition::Reply(reply) => reply,
-        other @ (Disposition::ForwardToSm | Disposition::Drop) => panic!("{other:?}"),
+        other @ (Disposition::ForwardToSm | Disposition::Drop(_)) => panic!("{other:?}"),
     }
 }
 

@@ -80,7 +80,7 @@ fn query(
     let view = core.view().unwrap_or_else(|| panic!("no SA view"));
     match sa::answer(view, &request) {
         Disposition::Reply(reply) => reply,
-        other @ (Disposition::ForwardToSm | Disposition::Drop) => panic!("{other:?}"),
+        other @ (Disposition::ForwardToSm | Disposition::Drop(_)) => panic!("{other:?}"),
     }
 }
 

@@ -4,7 +4,6 @@
 #![allow(clippy::expect_used, reason = "test helpers")]
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,8 +14,10 @@ use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
-use ferrosm_sa::admission::{AdmissionLimits, RequestCounts};
+use ferrosm_sa::SaRequest;
+use ferrosm_sa::admission::{AdmissionLimits, RequestClass, RequestCounts, RequestOutcome};
 use ferrosm_sa::registry::Registry;
+use ferrosm_sa::request_kind::RequestKind;
 use ferrosm_tests::sa_expected as expected_records;
 use ferrosm_tests::sa_wire::{WireRequest, method};
 use ferrosm_tests::simulated::{Lab, TestRng};
@@ -101,6 +102,7 @@ fn each_message_is_counted_once() {
 
     let mut rng = TestRng::new(7);
     let mut requests: BTreeMap<Lid, u64> = BTreeMap::new();
+    let mut kinds: BTreeMap<RequestKind, u64> = BTreeMap::new();
     for _ in 0..MESSAGES {
         let [from, to] = [0; 2].map(|_| lids[rng.index(lids.len())]);
         let bytes = message(&mut rng, from, to);
@@ -109,16 +111,19 @@ fn each_message_is_counted_once() {
             lid: Lid(from),
             ..Peer::default()
         };
+        let kind =
+            SaRequest::parse(from, &bytes).map_or(RequestKind::OTHER, |r| RequestKind::of(&r));
+        *kinds.entry(kind).or_default() += 1;
         to_server.send((from, bytes)).expect("running server");
     }
     let all = |server: &SaServer| {
         let counters = server.counters();
         RequestCounts {
-            answered: counters.answered.load(Ordering::SeqCst),
-            forwarded: counters.forwarded.load(Ordering::SeqCst),
-            dropped: counters.dropped.load(Ordering::SeqCst),
-            too_large: counters.too_large.load(Ordering::SeqCst),
-            overload: counters.overload.load(Ordering::SeqCst),
+            answered: counters.total(RequestOutcome::Answered),
+            forwarded: counters.total(RequestOutcome::Forwarded),
+            dropped: counters.total(RequestOutcome::Dropped),
+            too_large: counters.total(RequestOutcome::TooLarge),
+            overload: counters.total(RequestOutcome::Overload),
         }
     };
     let hosts = |server: &SaServer| -> BTreeMap<Lid, u64> {
@@ -130,6 +135,18 @@ fn each_message_is_counted_once() {
     }
 
     assert_eq!(hosts(&server), requests, "counters per host");
+    let counters = server.counters();
+    for kind in RequestKind::all() {
+        let outcomes = RequestOutcome::ALL.map(|outcome| counters.count(kind, outcome));
+        let expected = kinds.get(&kind).copied().unwrap_or(0);
+        assert_eq!(outcomes.iter().sum::<u64>(), expected, "{kind:?}");
+    }
+    let timed: u64 = RequestClass::ALL
+        .map(|class| counters.times(class).buckets.iter().sum::<u64>())
+        .iter()
+        .sum();
+    let answered = counters.total(RequestOutcome::Answered);
+    assert_eq!(timed, answered + counters.total(RequestOutcome::TooLarge));
     let all = all(&server);
     assert_eq!(all.total(), MESSAGES);
     let of_hosts = server.clients().into_values();

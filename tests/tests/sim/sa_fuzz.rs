@@ -5,7 +5,7 @@
 //! environment may name more ([`ferrosm_tests::seeds`]).
 
 use ferrosm_core::SmConfig;
-use ferrosm_mad::ids::{Gid, Lid, Qpn};
+use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Qpn};
 use ferrosm_mad::transport::gmp::{Grh, Peer};
 use ferrosm_sa::answer_bytes;
 use ferrosm_sim::spec::PortAt;
@@ -46,12 +46,33 @@ fn is_dropped(lab: &Lab, from: Lid, bytes: &[u8]) -> bool {
     let method_code = bytes[3];
     let key = bytes[36..44].iter().fold(0, |v, b| v << 8 | u64::from(*b));
     let mut ends = expected_records::end_ports(lab).into_iter();
-    let is_unknown =
-        bytes[16..18] != CLASS_PORT_INFO && ends.all(|at| expected_records::lid(lab, at) != from.0);
+    let is_public = bytes[16..18] == CLASS_PORT_INFO && method_code == method::GET;
+    let is_unknown = !is_public && ends.all(|at| expected_records::lid(lab, at) != from.0);
     method_code & method::RESPONSE != 0
         || method_code == TRAP_REPRESS
         || key != 0 && key != SM_KEY
         || is_unknown
+        || names_unknown_member(lab, bytes)
+}
+
+/// Whether a message changes a membership of a port of this subnet that is not known (yet).
+fn names_unknown_member(lab: &Lab, bytes: &[u8]) -> bool {
+    const MC_MEMBER: [u8; 2] = [0, 0x38];
+    /// MGID, PortGID, JoinState.
+    const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
+    let number = |at: usize| {
+        bytes[at..at + 8]
+            .iter()
+            .fold(0, |v, b| v << 8 | u64::from(*b))
+    };
+    let (mask, prefix, guid) = (number(48), number(72), number(80));
+    let mut ends = expected_records::end_ports(lab).into_iter();
+    bytes[16..18] == MC_MEMBER
+        && matches!(bytes[3], method::SET | method::DELETE)
+        && mask & MEMBER == MEMBER
+        && prefix == GidPrefix::DEFAULT.0
+        && guid != 0
+        && ends.all(|at| lab.world.fabric().port_guid(at).0 != guid)
 }
 
 fn tid(bytes: &[u8]) -> u64 {

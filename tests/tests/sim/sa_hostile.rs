@@ -1,4 +1,4 @@
-//! Hostile SA clients on a large fabric: work per slice, and service of other clients between slices.
+//! Hostile SA clients: memberships of other hosts; on a large fabric, work per slice, and service of other clients between slices.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use ferrosm::sa_server::SaServer;
 use ferrosm_core::SmConfig;
-use ferrosm_mad::ids::Lid;
-use ferrosm_mad::mad::Status;
+use ferrosm_mad::ids::{Gid, GidPrefix, Lid};
+use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
@@ -18,6 +20,8 @@ use ferrosm_sa::admission::{
 };
 use ferrosm_sa::path::scan::{PathQuery, QueryProgress};
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::multicast_members::{BROADCAST, MEMBER, hosts, request};
 use ferrosm_tests::sa_expected as expected_records;
 use ferrosm_tests::sa_wire::{WireRequest, method};
 use ferrosm_tests::simulated::Lab;
@@ -243,4 +247,87 @@ fn path_query_does_not_wait_for_a_hundred_scans() {
     let (answered, scans) = sent.count(from);
     assert_eq!(answered, QUERIES);
     assert!(scans < HOSTILE, "{scans} scans completed first");
+}
+
+/// Component of ProxyJoin.
+const PROXY_JOIN: u64 = 1 << 17;
+
+/// A request of one port about a membership in the broadcast group: the status.
+fn change_membership(
+    lab: &mut Lab,
+    (from, of): (PortAt, PortAt),
+    method: Method,
+    (join_state, proxy_join): (JoinState, bool),
+) -> Status {
+    let record = McMemberRecord {
+        mgid: BROADCAST,
+        port_gid: Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(of)),
+        join_state,
+        proxy_join,
+        proxy_join_lsb: proxy_join,
+        ..McMemberRecord::default()
+    };
+    let mask = MEMBER | if proxy_join { PROXY_JOIN } else { 0 };
+    let request_kind = (method, id::MC_MEMBER);
+    request(lab, from, request_kind, 1, mask, &record.encode()).0
+}
+
+/// JoinState and ProxyJoin of a port in the broadcast group.
+fn membership(lab: &Lab, of: PortAt) -> Option<(JoinState, bool)> {
+    let guid = lab.world.fabric().port_guid(of);
+    let group = lab.manager().core().registry().groups().get(BROADCAST)?;
+    let member = group.members.get(&guid)?;
+    Some((member.join_state, member.proxy))
+}
+
+fn broadcast_lab() -> (Lab, Vec<PortAt>) {
+    let mut lab = Lab::with("star:4", 1, SmConfig::default());
+    assert!(lab.next_sweep(60).is_clean());
+    let hosts = hosts(&lab);
+    (lab, hosts)
+}
+
+/// Memberships that ports created themselves: a request of another port fails, whether it sets ProxyJoin or not, and changes
+/// nothing. A port that set ProxyJoin in its own join is not exposed either.
+#[test]
+fn proxy_join_in_a_request_grants_no_access_to_memberships_of_other_ports() {
+    let (mut lab, hosts) = broadcast_lab();
+    for (i, &host) in hosts.iter().enumerate() {
+        let join = (JoinState::FULL, i % 2 == 0);
+        let status = change_membership(&mut lab, (host, host), Method::Set, join);
+        assert!(status.is_ok(), "{status}");
+    }
+    let hostile = hosts[0];
+    for &victim in &hosts[1..] {
+        for proxy_join in [false, true] {
+            for (method, join_state) in [
+                (Method::Delete, JoinState::FULL),
+                (Method::Set, JoinState::FULL),
+                (Method::Set, JoinState(4)),
+            ] {
+                let change = (join_state, proxy_join);
+                let status = change_membership(&mut lab, (hostile, victim), method, change);
+                assert_eq!(status, Status::REQ_INVALID, "{method:?} {change:?}");
+                assert_eq!(membership(&lab, victim), Some((JoinState::FULL, false)));
+            }
+        }
+    }
+}
+
+/// A port may create a membership of another port, which any port of the partition may then change. The flag stays, even if the
+/// port itself joins again.
+#[test]
+fn memberships_created_for_another_port_may_be_changed_by_proxies() {
+    let (mut lab, hosts) = broadcast_lab();
+    let [of, creator, proxy] = [hosts[0], hosts[1], hosts[2]];
+    let change = |lab: &mut Lab, from, method, join_state| {
+        change_membership(lab, (from, of), method, (JoinState(join_state), false))
+    };
+    assert!(change(&mut lab, creator, Method::Set, 1).is_ok());
+    assert_eq!(membership(&lab, of), Some((JoinState(1), true)));
+    assert!(change(&mut lab, proxy, Method::Set, 4).is_ok());
+    assert!(change(&mut lab, of, Method::Set, 2).is_ok());
+    assert_eq!(membership(&lab, of), Some((JoinState(7), true)));
+    assert!(change(&mut lab, proxy, Method::Delete, 7).is_ok());
+    assert_eq!(membership(&lab, of), None);
 }

@@ -19,7 +19,7 @@ fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
     let request = SaRequest::parse(from, &bytes)?;
     match answer(view, &request) {
         Disposition::Reply(reply) => Some(reply.to_bytes(&request)),
-        Disposition::ForwardToSm | Disposition::Drop => None,
+        Disposition::ForwardToSm | Disposition::Drop(_) => None,
     }
 }
 

@@ -43,7 +43,7 @@ fn reply(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> 
     match answer(view, &request) {
         Disposition::Reply(reply) => Ok(reply.to_bytes(&request)),
         Disposition::ForwardToSm => Err("forwarded to the SM"),
-        Disposition::Drop => Err("dropped"),
+        Disposition::Drop(_) => Err("dropped"),
     }
 }
 

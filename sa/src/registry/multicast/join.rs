@@ -2,12 +2,12 @@
 
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, PKey, PortGuid};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
 use super::{GroupMember, GroupParameters, MulticastGroup, MulticastGroups};
 use crate::message::{SaRequest, component_value, partition_number};
+use crate::refusal::{Bound, SaRefusal};
 use crate::view::{EndPortIdx, PortView, View};
 
 /// Components with an index: a query with one of them needs no scan of all records.
@@ -51,12 +51,19 @@ impl MulticastGroups {
     /// Set: makes a port a member, and creates the group if it does not exist.
     ///
     /// # Errors
-    /// The status of the reply.
-    pub fn join(&mut self, view: &View, request: &SaRequest<'_>) -> Result<McMemberRecord, Status> {
+    /// The refusal.
+    pub fn join(
+        &mut self,
+        view: &View,
+        request: &SaRequest<'_>,
+    ) -> Result<McMemberRecord, SaRefusal> {
         let requested = McMemberRecord::decode(request.data);
         let joiner = decode_joiner(view, request, &requested)?;
         if requested.join_state == JoinState(0) {
-            return Err(Status::REQ_INVALID);
+            return Err(SaRefusal::JoinState {
+                requested: requested.join_state,
+                member: JoinState(0),
+            });
         }
         let mgid = if self.groups.contains_key(&requested.mgid) {
             let group = &self.groups[&requested.mgid];
@@ -66,13 +73,18 @@ impl MulticastGroups {
             self.create(view, request, &requested, &joiner)?
         };
         let Some(group) = self.groups.get(&mgid) else {
-            return Err(Status::NO_RESOURCES);
+            return Err(SaRefusal::NoGroup);
         };
-        let before = group.members.get(&joiner.guid);
-        let before = before.map_or(JoinState(0), |m| m.join_state);
-        let member = GroupMember {
-            join_state: JoinState(before.0 | requested.join_state.0),
-            proxy: requested.is_proxy_join() || joiner.client != joiner.port,
+        let member = match group.members.get(&joiner.guid) {
+            Some(member) => GroupMember {
+                join_state: JoinState(member.join_state.0 | requested.join_state.0),
+                ..*member
+            },
+            // The source decides, not the request: a host that set ProxyJoin for its own port could be removed by any other.
+            None => GroupMember {
+                join_state: requested.join_state,
+                proxy: joiner.client != joiner.port,
+            },
         };
         let record = group.record(mgid, Some((requested.port_gid, member)));
         self.set_member(mgid, joiner.guid, member);
@@ -82,30 +94,25 @@ impl MulticastGroups {
     /// Delete: removes the given bits of JoinState from a member.
     ///
     /// # Errors
-    /// The status of the reply.
+    /// The refusal.
     pub fn leave(
         &mut self,
         view: &View,
         request: &SaRequest<'_>,
-    ) -> Result<McMemberRecord, Status> {
+    ) -> Result<McMemberRecord, SaRefusal> {
         let requested = McMemberRecord::decode(request.data);
         let joiner = decode_joiner(view, request, &requested)?;
-        let group = self
-            .groups
-            .get(&requested.mgid)
-            .ok_or(Status::REQ_INVALID)?;
+        let group = self.groups.get(&requested.mgid).ok_or(SaRefusal::NoGroup)?;
         let pkey = group.parameters.pkey;
         let member = group.members.get(&joiner.guid);
-        let member = member.ok_or(Status::REQ_INVALID)?;
-        check_may_act_for(
-            view,
-            &joiner,
-            member.proxy || requested.is_proxy_join(),
-            pkey,
-        )?;
+        let member = member.ok_or(SaRefusal::NotMember)?;
+        check_may_act_for(view, &joiner, member.proxy, pkey)?;
         let leaving = requested.join_state.0;
         if leaving == 0 || leaving & !member.join_state.0 != 0 {
-            return Err(Status::REQ_INVALID);
+            return Err(SaRefusal::JoinState {
+                requested: requested.join_state,
+                member: member.join_state,
+            });
         }
         let removed = GroupMember {
             join_state: JoinState(member.join_state.0 & !leaving),
@@ -127,12 +134,16 @@ impl MulticastGroups {
         request: &SaRequest<'_>,
         requested: &McMemberRecord,
         joiner: &Joiner,
-    ) -> Result<Gid, Status> {
+    ) -> Result<Gid, SaRefusal> {
         if !requested.join_state.preserves_group() {
-            return Err(Status::REQ_INVALID);
+            return Err(SaRefusal::JoinState {
+                requested: requested.join_state,
+                member: JoinState(0),
+            });
         }
         if !request.has(component::NEW_GROUP) {
-            return Err(Status::INSUFFICIENT_COMPONENTS);
+            let missing = component::NEW_GROUP & !request.component_mask;
+            return Err(SaRefusal::CannotCreate(missing));
         }
         let has_mgid = requested.mgid != Gid::default();
         let scope = if has_mgid {
@@ -144,12 +155,11 @@ impl MulticastGroups {
         let port = view.port(view.end_port(joiner.port).port);
         let (mtu, rate) = match broadcast {
             // Hosts join every IP group with the broadcast group's values: a group with other values could not be joined.
-            Some(broadcast)
-                if matches_mtu_and_rate(request, requested, broadcast) && fits(port, broadcast) =>
-            {
+            Some(broadcast) => {
+                check_mtu_and_rate(request, requested, broadcast)?;
+                check_port(port, broadcast)?;
                 (broadcast.mtu, broadcast.rate)
             }
-            Some(_) => return Err(Status::REQ_INVALID),
             None => (
                 new_mtu(request, requested, port.mtu)?,
                 new_rate(request, requested, port.rate_rank)?,
@@ -171,21 +181,21 @@ impl MulticastGroups {
             scope,
         };
         check_may_act_for(view, joiner, true, parameters.pkey)?;
-        if !view.allows_multicast_sl(parameters.sl)
-            || !view.is_partition_member(joiner.port, parameters.pkey)
-        {
-            return Err(Status::REQ_INVALID);
+        if !view.allows_multicast_sl(parameters.sl) {
+            return Err(SaRefusal::NotMulticastSl(parameters.sl));
+        }
+        if !view.is_partition_member(joiner.port, parameters.pkey) {
+            return Err(SaRefusal::NotInPartition(parameters.pkey));
         }
         let gid = if has_mgid {
-            is_valid_mgid(requested.mgid, &parameters, broadcast)
-                .then_some(requested.mgid)
-                .ok_or(Status::REQ_INVALID)?
+            check_mgid(requested.mgid, &parameters, broadcast)?;
+            requested.mgid
         } else {
             self.allocate_mgid(view, scope)
         };
         let requested_mlid = component_value(request, component::MLID, requested.mlid);
         self.add(gid, parameters, requested_mlid, false)
-            .ok_or(Status::NO_RESOURCES)?;
+            .ok_or(SaRefusal::NoMlid)?;
         Ok(gid)
     }
 
@@ -193,13 +203,14 @@ impl MulticastGroups {
     /// itself and for groups outside IPoIB.
     ///
     /// # Errors
-    /// The status of the reply if the broadcast group does not exist.
-    fn broadcast_parameters(&self, gid: Gid) -> Result<Option<&GroupParameters>, Status> {
+    /// The broadcast group does not exist.
+    fn broadcast_parameters(&self, gid: Gid) -> Result<Option<&GroupParameters>, SaRefusal> {
         let broadcast = mgid::broadcast(gid.mgid_pkey(), gid.mgid_scope());
         if !is_ip_group(gid) || gid == broadcast {
             return Ok(None);
         }
-        let group = self.groups.get(&broadcast).ok_or(Status::REQ_INVALID)?;
+        let group = self.groups.get(&broadcast);
+        let group = group.ok_or(SaRefusal::NoBroadcastGroup(broadcast))?;
         Ok(Some(&group.parameters))
     }
 
@@ -231,29 +242,57 @@ fn is_ip_group(gid: Gid) -> bool {
     gid.is_multicast() && matches!(gid.mgid_signature(), mgid::IPV4 | mgid::IPV6)
 }
 
-/// Whether a client may create this MGID (docs/sm-behaviour.md 10.3). `broadcast` is the broadcast group of an IPoIB group.
-fn is_valid_mgid(gid: Gid, new: &GroupParameters, broadcast: Option<&GroupParameters>) -> bool {
+/// Checks whether a client may create this MGID (docs/sm-behaviour.md 10.3). `broadcast` is the broadcast group of an IPoIB group.
+fn check_mgid(
+    gid: Gid,
+    new: &GroupParameters,
+    broadcast: Option<&GroupParameters>,
+) -> Result<(), SaRefusal> {
     if !gid.is_multicast() || gid.mgid_flags() & !1 != 0 {
-        return false;
+        return Err(SaRefusal::InvalidMgid);
     }
     if is_ip_group(gid) {
         // An MGID that contains a P_Key belongs to that partition only.
-        return partition_number(gid.mgid_pkey()) == partition_number(new.pkey)
-            && broadcast.is_none_or(|b| matches_broadcast_group(b, new));
+        let of_mgid = partition_number(gid.mgid_pkey());
+        check_value("P_Key", partition_number(new.pkey), of_mgid)?;
+        return broadcast.map_or(Ok(()), |broadcast| check_broadcast_values(broadcast, new));
     }
     // Reserved for MGIDs that the SA allocates.
-    gid.mgid_signature() != mgid::SA_ALLOCATED || gid.mgid_scope() != mgid::LINK_LOCAL
+    if gid.mgid_signature() == mgid::SA_ALLOCATED && gid.mgid_scope() == mgid::LINK_LOCAL {
+        return Err(SaRefusal::InvalidMgid);
+    }
+    Ok(())
 }
 
-/// Whether an IPoIB group has the values of its broadcast group (RFC 4391, 8).
-fn matches_broadcast_group(broadcast: &GroupParameters, new: &GroupParameters) -> bool {
-    (
-        broadcast.qkey,
-        partition_number(broadcast.pkey),
-        broadcast.tclass,
-        broadcast.sl,
-    ) == (new.qkey, partition_number(new.pkey), new.tclass, new.sl)
-        && (broadcast.flow_label, broadcast.hop_limit) == (new.flow_label, new.hop_limit)
+/// Checks that an IPoIB group has the values of its broadcast group (RFC 4391, 8).
+fn check_broadcast_values(
+    broadcast: &GroupParameters,
+    new: &GroupParameters,
+) -> Result<(), SaRefusal> {
+    check_value("Q_Key", new.qkey, broadcast.qkey)?;
+    let pkeys = (partition_number(new.pkey), partition_number(broadcast.pkey));
+    check_value("P_Key", pkeys.0, pkeys.1)?;
+    check_value("TClass", new.tclass, broadcast.tclass)?;
+    check_value("SL", new.sl.0, broadcast.sl.0)?;
+    check_value("FlowLabel", new.flow_label, broadcast.flow_label)?;
+    check_value("HopLimit", new.hop_limit, broadcast.hop_limit)
+}
+
+/// Checks that a component of a request has the value of the group.
+fn check_value(
+    name: &'static str,
+    requested: impl Into<u32>,
+    group: impl Into<u32>,
+) -> Result<(), SaRefusal> {
+    let (requested, group) = (requested.into(), group.into());
+    if requested == group {
+        return Ok(());
+    }
+    Err(SaRefusal::OtherValue {
+        name,
+        requested,
+        group,
+    })
 }
 
 /// HopLimit if the request has none: 0 keeps packets in the subnet (docs/sm-behaviour.md 10.12).
@@ -269,33 +308,41 @@ fn decode_joiner(
     view: &View,
     request: &SaRequest<'_>,
     requested: &McMemberRecord,
-) -> Result<Joiner, Status> {
+) -> Result<Joiner, SaRefusal> {
     if !request.has(component::MEMBER) {
-        return Err(Status::INSUFFICIENT_COMPONENTS);
+        return Err(SaRefusal::MissingComponents("MGID, PortGID or JoinState"));
     }
     if !view.is_local_prefix(requested.port_gid.prefix()) {
-        return Err(Status::INVALID_GID);
+        return Err(SaRefusal::ForeignPortGid(requested.port_gid));
     }
+    let client = view.requester(&request.from)?;
     let guid = requested.port_gid.guid();
-    let port = view.by_guid(guid).ok_or(Status::REQ_INVALID)?;
-    let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+    if guid == PortGuid(0) {
+        return Err(SaRefusal::InvalidField("PortGID"));
+    }
+    // Virtual functions join as soon as they have a GUID, which may not be registered yet.
+    let port = view.by_guid(guid);
+    let port = port.ok_or(SaRefusal::UnknownPortGid(requested.port_gid))?;
     Ok(Joiner { port, guid, client })
 }
 
-/// Only the port itself may change its membership, or a member of the group's partition if the membership was created by proxy or the
-/// request sets ProxyJoin (IBA o15-0.1.2; docs/sm-behaviour.md 10.6). As in OpenSM, a first join for another port need not set ProxyJoin:
-/// osmtest does not.
+/// Only the port itself may change its membership, or a member of the group's partition if another port created the membership
+/// (IBA o15-0.1.2, o15-0.1.14, o15-0.2.1; docs/sm-behaviour.md 10.6). ProxyJoin in the request has no effect. As in OpenSM, any member of
+/// the partition may create a membership of another port: osmtest does.
 fn check_may_act_for(
     view: &View,
     joiner: &Joiner,
     allows_proxy: bool,
     pkey: PKey,
-) -> Result<(), Status> {
-    let is_own_port = joiner.client == joiner.port;
-    if is_own_port || allows_proxy && view.is_partition_member(joiner.client, pkey) {
+) -> Result<(), SaRefusal> {
+    if joiner.client == joiner.port {
         Ok(())
+    } else if !allows_proxy {
+        Err(SaRefusal::OtherPort)
+    } else if !view.is_partition_member(joiner.client, pkey) {
+        Err(SaRefusal::RequesterNotInPartition(pkey))
     } else {
-        Err(Status::REQ_INVALID)
+        Ok(())
     }
 }
 
@@ -306,42 +353,71 @@ fn check_join(
     requested: &McMemberRecord,
     joiner: &Joiner,
     group: &MulticastGroup,
-) -> Result<(), Status> {
+) -> Result<(), SaRefusal> {
     let parameters = &group.parameters;
     let current = group.members.get(&joiner.guid);
-    let allows_proxy = requested.is_proxy_join() || current.is_none_or(|m| m.proxy);
+    let allows_proxy = current.is_none_or(|m| m.proxy);
     check_may_act_for(view, joiner, allows_proxy, parameters.pkey)?;
-    let port = view.port(view.end_port(joiner.port).port);
-    let fits = fits(port, parameters) && view.is_partition_member(joiner.port, parameters.pkey);
-    let matches = |components: u64, is_equal: bool| !request.has(components) || is_equal;
-    let agrees = matches(component::QKEY, requested.qkey == parameters.qkey)
-        && matches(component::TCLASS, requested.tclass == parameters.tclass)
-        && matches(
-            component::PKEY,
-            partition_number(requested.pkey) == partition_number(parameters.pkey),
-        )
-        && matches(component::SL, requested.sl == parameters.sl)
-        && matches(
-            component::FLOW_LABEL,
-            requested.flow_label == parameters.flow_label,
-        )
-        && matches(
-            component::HOP_LIMIT,
-            requested.hop_limit == parameters.hop_limit,
-        )
-        && matches(component::MLID, requested.mlid == group.mlid)
-        && matches_selectors(request, requested, parameters);
-    if fits && agrees {
-        Ok(())
-    } else {
-        Err(Status::REQ_INVALID)
+    check_port(view.port(view.end_port(joiner.port).port), parameters)?;
+    if !view.is_partition_member(joiner.port, parameters.pkey) {
+        return Err(SaRefusal::NotInPartition(parameters.pkey));
     }
+    let check = |components: u64, name, requested: u32, group: u32| {
+        if request.has(components) {
+            check_value(name, requested, group)
+        } else {
+            Ok(())
+        }
+    };
+    check(component::QKEY, "Q_Key", requested.qkey, parameters.qkey)?;
+    let (tclass, group_tclass) = (requested.tclass, parameters.tclass);
+    check(
+        component::TCLASS,
+        "TClass",
+        tclass.into(),
+        group_tclass.into(),
+    )?;
+    let partitions = [requested.pkey, parameters.pkey].map(partition_number);
+    let [pkey, group_pkey] = partitions.map(u32::from);
+    check(component::PKEY, "P_Key", pkey, group_pkey)?;
+    let (sl, group_sl) = (requested.sl.0, parameters.sl.0);
+    check(component::SL, "SL", sl.into(), group_sl.into())?;
+    let (label, group_label) = (requested.flow_label, parameters.flow_label);
+    check(component::FLOW_LABEL, "FlowLabel", label, group_label)?;
+    let (hops, group_hops) = (requested.hop_limit, parameters.hop_limit);
+    check(
+        component::HOP_LIMIT,
+        "HopLimit",
+        hops.into(),
+        group_hops.into(),
+    )?;
+    let (mlid, group_mlid) = (requested.mlid.0, group.mlid.0);
+    check(component::MLID, "MLID", mlid.into(), group_mlid.into())?;
+    check_selectors(request, requested, parameters)
 }
 
-/// Whether a port supports the MTU and rate of a group.
-fn fits(port: &PortView, parameters: &GroupParameters) -> bool {
+/// Checks that a port supports the MTU and the rate of a group.
+pub(crate) fn check_port(port: &PortView, parameters: &GroupParameters) -> Result<(), SaRefusal> {
+    if port.mtu < parameters.mtu {
+        return Err(SaRefusal::MtuTooLow {
+            group: parameters.mtu,
+            port: port.mtu,
+        });
+    }
     let rank = parameters.rate.rank().and_then(|r| u8::try_from(r).ok());
-    port.mtu >= parameters.mtu && rank.is_some_and(|rank| port.rate_rank >= rank)
+    if rank.is_some_and(|rank| port.rate_rank >= rank) {
+        return Ok(());
+    }
+    Err(SaRefusal::RateTooLow {
+        group: parameters.rate,
+        link: rate_of_rank(port.rate_rank),
+    })
+}
+
+/// The rate with an index in [`RateCode::ASCENDING`].
+fn rate_of_rank(rank: u8) -> RateCode {
+    let rate = RateCode::ASCENDING.get(usize::from(rank)).copied();
+    rate.unwrap_or(RateCode(0))
 }
 
 /// Whether a group satisfies the request's MTU, rate and PacketLifeTime with their selectors.
@@ -350,35 +426,55 @@ pub(super) fn matches_selectors(
     requested: &McMemberRecord,
     parameters: &GroupParameters,
 ) -> bool {
-    let life = !request.has(component::PACKET_LIFE_TIME)
-        || matches_selector(
-            requested.packet_life_time_selector,
-            Some(parameters.packet_life_time),
-            Some(requested.packet_life_time),
-        );
-    life && matches_mtu_and_rate(request, requested, parameters)
+    check_selectors(request, requested, parameters).is_ok()
 }
 
-/// [`matches_selectors`] for MTU and rate.
-fn matches_mtu_and_rate(
+/// [`matches_selectors`], with the refusal.
+fn check_selectors(
     request: &SaRequest<'_>,
     requested: &McMemberRecord,
     parameters: &GroupParameters,
-) -> bool {
-    let rank = |rate: RateCode| rate.rank();
-    let mtu = !request.has(component::MTU)
-        || matches_selector(
-            requested.mtu_selector,
-            Some(parameters.mtu.0),
-            Some(requested.mtu.0).filter(|m| (1..=5).contains(m)),
-        );
-    let rate = !request.has(component::RATE)
-        || matches_selector(
-            requested.rate_selector,
-            rank(parameters.rate),
-            rank(requested.rate),
-        );
-    mtu && rate
+) -> Result<(), SaRefusal> {
+    check_mtu_and_rate(request, requested, parameters)?;
+    let bound = Bound {
+        selector: requested.packet_life_time_selector,
+        requested: requested.packet_life_time,
+        actual: parameters.packet_life_time,
+    };
+    let values = (Some(bound.actual), Some(bound.requested));
+    if request.has(component::PACKET_LIFE_TIME)
+        && !matches_selector(bound.selector, values.0, values.1)
+    {
+        return Err(SaRefusal::GroupLifeTime(bound));
+    }
+    Ok(())
+}
+
+/// [`check_selectors`] for MTU and rate.
+fn check_mtu_and_rate(
+    request: &SaRequest<'_>,
+    requested: &McMemberRecord,
+    parameters: &GroupParameters,
+) -> Result<(), SaRefusal> {
+    let mtu = Bound {
+        selector: requested.mtu_selector,
+        requested: requested.mtu,
+        actual: parameters.mtu,
+    };
+    let legal = Some(mtu.requested.0).filter(|m| (1..=5).contains(m));
+    if request.has(component::MTU) && !matches_selector(mtu.selector, Some(mtu.actual.0), legal) {
+        return Err(SaRefusal::GroupMtu(mtu));
+    }
+    let rate = Bound {
+        selector: requested.rate_selector,
+        requested: requested.rate,
+        actual: parameters.rate,
+    };
+    let ranks = (rate.actual.rank(), rate.requested.rank());
+    if request.has(component::RATE) && !matches_selector(rate.selector, ranks.0, ranks.1) {
+        return Err(SaRefusal::GroupRate(rate));
+    }
+    Ok(())
 }
 
 fn matches_selector<T: Ord>(selector: Selector, actual: Option<T>, requested: Option<T>) -> bool {
@@ -396,62 +492,59 @@ fn new_mtu(
     request: &SaRequest<'_>,
     requested: &McMemberRecord,
     port: MtuCode,
-) -> Result<MtuCode, Status> {
+) -> Result<MtuCode, SaRefusal> {
     if !request.has(component::MTU) {
         return Ok(port);
     }
     let legal = (1..=5).contains(&requested.mtu.0);
-    new_value(requested.mtu_selector, port.0, requested.mtu.0, legal, 1).map(MtuCode)
+    let value = new_value(requested.mtu_selector, port.0, requested.mtu.0, legal, 1);
+    value.map(MtuCode).ok_or(SaRefusal::GroupMtu(Bound {
+        selector: requested.mtu_selector,
+        requested: requested.mtu,
+        actual: port,
+    }))
 }
 
 fn new_rate(
     request: &SaRequest<'_>,
     requested: &McMemberRecord,
     port_rank: u8,
-) -> Result<RateCode, Status> {
-    let code = |rank: u8| {
-        RateCode::ASCENDING
-            .get(usize::from(rank))
-            .copied()
-            .ok_or(Status::REQ_INVALID)
+) -> Result<RateCode, SaRefusal> {
+    let refusal = SaRefusal::GroupRate(Bound {
+        selector: requested.rate_selector,
+        requested: requested.rate,
+        actual: rate_of_rank(port_rank),
+    });
+    let rank = if request.has(component::RATE) {
+        let rank = requested.rate.rank().and_then(|r| u8::try_from(r).ok());
+        let is_legal = rank.is_some();
+        let selector = requested.rate_selector;
+        new_value(selector, port_rank, rank.unwrap_or(0), is_legal, 0)
+    } else {
+        Some(port_rank)
     };
-    if !request.has(component::RATE) {
-        return code(port_rank);
-    }
-    let rank = requested.rate.rank().and_then(|r| u8::try_from(r).ok());
-    code(new_value(
-        requested.rate_selector,
-        port_rank,
-        rank.unwrap_or(0),
-        rank.is_some(),
-        0,
-    )?)
+    let rate = rank.and_then(|rank| RateCode::ASCENDING.get(usize::from(rank)));
+    rate.copied().ok_or(refusal)
 }
 
 /// The value that the selector requests, at most that of the port.
-fn new_value(
-    selector: Selector,
-    port: u8,
-    requested: u8,
-    legal: bool,
-    min: u8,
-) -> Result<u8, Status> {
+fn new_value(selector: Selector, port: u8, requested: u8, legal: bool, min: u8) -> Option<u8> {
     let value = match selector {
-        Selector::Best => return Ok(port),
+        Selector::Best => return Some(port),
         _ if !legal => None,
         Selector::Greater => (port > requested).then_some(port),
         Selector::Less => requested.checked_sub(1).map(|v| v.min(port)),
         Selector::Exact => (requested <= port).then_some(requested),
         _ => None,
     };
-    value.filter(|v| *v >= min).ok_or(Status::REQ_INVALID)
+    value.filter(|v| *v >= min)
 }
 
 fn new_life_time(
     request: &SaRequest<'_>,
     requested: &McMemberRecord,
     default: u8,
-) -> Result<u8, Status> {
+) -> Result<u8, SaRefusal> {
     /// The field has six bits.
     const LONGEST: u8 = 63;
     if !request.has(component::PACKET_LIFE_TIME) {
@@ -464,5 +557,9 @@ fn new_life_time(
         Selector::Exact => Some(v),
         _ => Some(default),
     };
-    value.ok_or(Status::REQ_INVALID)
+    value.ok_or(SaRefusal::GroupLifeTime(Bound {
+        selector: requested.packet_life_time_selector,
+        requested: v,
+        actual: default,
+    }))
 }

@@ -20,11 +20,13 @@ pub mod query;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Sl};
-use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 
 use super::registration::{Registration, RegistrationKey, RegistrationUpdate};
-use crate::view::View;
+use crate::refusal::SaRefusal;
+use crate::view::{EndPortIdx, View};
 pub use group::{GroupMember, GroupParameters, MulticastGroup};
+use join::check_port;
 use memberships::MembershipIndex;
 use mlid::MlidAllocator;
 pub use mlid::MlidExhaustion;
@@ -179,6 +181,33 @@ impl MulticastGroups {
             self.unsaved.insert((mgid, None));
         }
         self.delete_if_unused(mgid);
+    }
+
+    /// The ports of CAs and routers that cannot join the broadcast group of a partition of theirs, and why: their hosts have no IPoIB.
+    #[must_use]
+    pub fn ports_below_broadcast_group(&self, view: &View) -> Vec<(EndPortIdx, PKey, SaRefusal)> {
+        let is_broadcast = |gid: Gid| gid == mgid::broadcast(gid.mgid_pkey(), gid.mgid_scope());
+        let groups = self.groups.iter();
+        let broadcast_groups: Vec<&GroupParameters> = groups
+            .filter(|(gid, group)| group.well_known && is_broadcast(**gid))
+            .map(|(_, group)| &group.parameters)
+            .collect();
+        let mut found = Vec::new();
+        for at in view.end_port_indices() {
+            let end_port = view.end_port(at);
+            if view.is_switch(end_port.node) {
+                continue;
+            }
+            let port = view.port(end_port.port);
+            for parameters in &broadcast_groups {
+                if let Err(refusal) = check_port(port, parameters)
+                    && view.is_partition_member(at, parameters.pkey)
+                {
+                    found.push((at, parameters.pkey, refusal));
+                }
+            }
+        }
+        found
     }
 
     /// Whether a GUID is a member of any group.

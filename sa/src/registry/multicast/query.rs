@@ -1,13 +1,13 @@
 //! Get and GetTable of MCMemberRecord (docs/sm-behaviour.md 10.11). Untrusted clients see groups, trusted clients see members.
 
 use ferrosm_mad::ids::{Gid, PortGuid};
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::multicast::McMemberRecord;
 use ferrosm_mad::sa::{SaRecord, Template};
 
 use super::join::{component, matches_selectors};
 use super::{GroupMember, MulticastGroup, MulticastGroups};
 use crate::message::{ReplyRecords, SaReply, SaRequest, partition_number};
+use crate::refusal::SaRefusal;
 use crate::view::View;
 
 /// Components that are not compared as bits.
@@ -23,7 +23,7 @@ impl MulticastGroups {
     #[must_use]
     pub fn query(&self, view: &View, request: &SaRequest<'_>) -> SaReply {
         let Some(client) = view.by_lid(request.from.lid) else {
-            return SaReply::error(Status::REQ_INVALID);
+            return SaReply::refused(SaRefusal::UnknownSource(request.from.lid));
         };
         let requested = McMemberRecord::decode(request.data);
         let mask = request.component_mask & !NOT_COMPARED_AS_BITS;

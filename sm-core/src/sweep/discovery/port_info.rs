@@ -162,7 +162,11 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         return false;
     };
     // An end port whose link was down, or that lost its LID, may have lost its P_Keys.
-    if port.known && has_own_keys && (is_down || port.info().lid != new.lid) {
+    let may_be_reset = is_down || port.info().lid != new.lid;
+    if has_own_keys && (!port.known || may_be_reset) {
+        ctx.effects.reset_ports.push(port.guid);
+    }
+    if port.known && has_own_keys && may_be_reset {
         port.pkeys.invalidate();
     }
     if port.known && new.port_state < port.state() {

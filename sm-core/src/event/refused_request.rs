@@ -1,0 +1,86 @@
+//! A request of an SA client that was refused.
+
+use core::fmt;
+
+use ferrosm_mad::ids::Gid;
+use ferrosm_mad::mad::Method;
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::multicast::McMemberRecord;
+use ferrosm_mad::sa::path::PathRecord;
+use ferrosm_mad::sa::service::ServiceRecord;
+
+use crate::location::PortName;
+use crate::sa::refusal::SaRefusal;
+use crate::sa::request_kind::RequestKind;
+use crate::sa::{SaRequest, View};
+
+/// A refused request. `Display` formats it as one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefusedRequest {
+    /// The port that sent it.
+    pub port: PortName,
+    /// Attribute and method.
+    pub kind: RequestKind,
+    /// What it is about: a multicast group, the destination of a path, or the port of a service.
+    pub subject: Option<Gid>,
+    /// The port that is to join or leave, if it is another one.
+    pub member: Option<Gid>,
+    /// Why it is refused.
+    pub refusal: SaRefusal,
+    /// Refusals of the same port and cause since the last report.
+    pub repeats: u64,
+}
+
+impl RefusedRequest {
+    /// A request of a port in `view`.
+    #[must_use]
+    pub fn new(
+        view: &View,
+        request: &SaRequest<'_>,
+        refusal: SaRefusal,
+        repeats: u64,
+    ) -> Option<Self> {
+        let at = view.by_lid(request.from.lid)?;
+        let mut member = None;
+        let subject = match request.attr {
+            id::MC_MEMBER => {
+                let record = McMemberRecord::decode(request.data);
+                let own_guid = view.end_port(at).guid;
+                member = Some(record.port_gid).filter(|gid| gid.guid() != own_guid);
+                Some(record.mgid)
+            }
+            id::PATH => Some(PathRecord::decode(request.data).dgid),
+            id::SERVICE => Some(ServiceRecord::decode(request.data).service_gid),
+            _ => None,
+        };
+        let is_given = |gid: &Gid| *gid != Gid::default();
+        Some(Self {
+            port: PortName::in_view(view, at),
+            kind: RequestKind::of(request),
+            subject: subject.filter(is_given),
+            member: member.filter(is_given),
+            refusal,
+            repeats,
+        })
+    }
+
+    /// Whether it is a join of a multicast group.
+    #[must_use]
+    pub fn is_join(&self) -> bool {
+        self.kind == RequestKind::new(id::MC_MEMBER, Method::Set)
+    }
+}
+
+impl fmt::Display for RefusedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (method, attribute) = (self.kind.method(), self.kind.attribute());
+        write!(f, "{method}({attribute}) of {} refused", self.port)?;
+        if let Some(subject) = self.subject {
+            write!(f, ", {subject}")?;
+        }
+        if let Some(member) = self.member {
+            write!(f, " for {member}")?;
+        }
+        write!(f, ": {}", self.refusal)
+    }
+}
