@@ -34,7 +34,7 @@ pub const HELP: &[(&str, &str)] = &[
     ),
     (
         "separate-smi NODE",
-        "give QP0 an RDMA device of its own, for programs that attach later",
+        "give QP0 an RDMA device of its own, before a program attaches to its host",
     ),
     (
         "rename NODE TEXT",

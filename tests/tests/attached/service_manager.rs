@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
@@ -59,7 +59,10 @@ impl Service {
     /// Receives until a message starts with these words, and returns it.
     fn wait_for(&self, words: &str) -> String {
         let mut seen = Vec::new();
-        while let Some(message) = self.receive() {
+        let began = Instant::now();
+        while began.elapsed() < GUARD
+            && let Some(message) = self.receive()
+        {
             if message.starts_with(words) {
                 return message;
             }
@@ -80,10 +83,10 @@ fn service_is_ready_and_watched_without_a_link() {
     service.execute(&format!("unplug \"{HOST}\"[1]"));
     let sm = service.start("");
     service.wait_for("READY=1");
+    service.wait_for("STATUS=no link");
     for _ in 0..8 {
         service.wait_for("WATCHDOG=1");
     }
-    service.wait_for("STATUS=no link");
     service.execute(&format!("plug \"{HOST}\"[1] \"switch-0\"[1] 4x hdr"));
     service.wait_for("STATUS=Master: 1 switch, 2 CAs, 0 problems");
     sm.signal(Signal::Hangup);
