@@ -101,6 +101,25 @@ impl DrPath {
         p.hops[..hops].copy_from_slice(&mad.as_bytes()[INITIAL_PATH + 1..INITIAL_PATH + 1 + hops]);
         Some(p)
     }
+
+    /// The path of the response to a received SMP, from the receiver to the requester: its ReturnPath in reverse. `None` if HopCount is
+    /// out of range, or one end of the route is a LID.
+    #[must_use]
+    pub fn to_requester(mad: &Mad) -> Option<Self> {
+        let header = DirectedHeader::decode(mad.as_bytes());
+        let hops = usize::from(header.hop_count);
+        let is_directed_only = [header.dr_slid, header.dr_dlid] == [Lid::PERMISSIVE; 2];
+        if !is_directed_only || hops > MAX_HOPS {
+            return None;
+        }
+        let mut p = Self {
+            len: header.hop_count,
+            hops: [0; MAX_HOPS],
+        };
+        p.hops[..hops].copy_from_slice(&return_path(mad)[1..=hops]);
+        p.hops[..hops].reverse();
+        Some(p)
+    }
 }
 
 /// `0,1,17`: the leading 0 denotes the local node, as in infiniband-diags.

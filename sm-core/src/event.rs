@@ -57,6 +57,10 @@ impl fmt::Display for DurabilityEvent {
 pub enum NoLinkReason {
     /// The port is down.
     PortDown(PortName),
+    /// The port does not respond.
+    PortSilent(PortName),
+    /// The port has a link, and the node at its other end does not respond.
+    NeighbourSilent(PortName),
     /// The local node does not respond.
     LocalNodeSilent,
     /// The response of the local node is not plausible.
@@ -69,6 +73,14 @@ impl fmt::Display for NoLinkReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PortDown(port) => write!(f, "{port} is down"),
+            Self::PortSilent(port) => write!(
+                f,
+                "{port} does not respond; if it has another M_Key, set subnet.m-key to it"
+            ),
+            Self::NeighbourSilent(port) => write!(
+                f,
+                "the node behind {port} does not respond; if it has another M_Key, set subnet.m-key to it"
+            ),
             Self::LocalNodeSilent => {
                 f.write_str("the local port does not respond to SMPs (M_Key of another SM?)")
             }

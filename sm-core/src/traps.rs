@@ -12,7 +12,7 @@ use ferrosm_mad::attr::{
     id,
 };
 use ferrosm_mad::ids::{Lid, MKey, PortNum};
-use ferrosm_mad::mad::{Address, MadIn, Method, MgmtClass};
+use ferrosm_mad::mad::{Address, Mad, MadIn, Method, MgmtClass};
 use ferrosm_mad::smp;
 use ferrosm_mad::time::Instant;
 
@@ -220,24 +220,28 @@ fn repress(ctx: &mut Ctx<'_>, received: &MadIn, own_lid: Option<Lid>) {
     };
     let sender = ctx.fabric.port_by_lid(to_lid);
     let reported = sender.map_or(MKey::NONE, |p| reported_key(ctx.fabric, p));
-    let m_key = if reported == MKey::NONE {
-        ctx.cfg.m_key
-    } else {
-        reported
-    };
-    let mut mad = received.mad;
-    let mut header = mad.header();
-    header.method = Method::TrapRepress;
-    header.mgmt_class = MgmtClass::SubnLid;
-    header.status = 0;
-    mad.set_header(&header);
-    smp::LidRoutedHeader { m_key }.encode_onto(mad.as_bytes_mut());
-    debug_assert_eq!(mad.attr_id(), id::NOTICE);
+    let mad = trap_repress(&received.mad, reported);
     let to = Address {
         lid: to_lid,
         ..received.from
     };
     ctx.outbox.send(to, mad);
+}
+
+/// TrapRepress of a trap from a port with this M_Key. Any host can send a trap from another LID, so that the configured M_Key goes only to ports
+/// that reported it: for other senders the key of the trap is repeated.
+fn trap_repress(trap: &Mad, reported: MKey) -> Mad {
+    let mut mad = *trap;
+    let mut header = mad.header();
+    header.method = Method::TrapRepress;
+    header.mgmt_class = MgmtClass::SubnLid;
+    header.status = 0;
+    mad.set_header(&header);
+    if reported != MKey::NONE {
+        smp::LidRoutedHeader { m_key: reported }.encode_onto(mad.as_bytes_mut());
+    }
+    debug_assert_eq!(mad.attr_id(), id::NOTICE);
+    mad
 }
 
 /// The port that a trap is about; port 0 if it names none.
@@ -270,22 +274,30 @@ fn rereads(fabric: &Subnet, notice: &Notice, at: PortRef) -> Vec<Reread> {
         }
         TrapNumber::LocalChange => {
             let change = LocalChangeDetails::decode(&notice.data_details);
-            let has_sm = fabric.port(at).is_some_and(Port::has_sm);
-            local_change_rereads(&change, at, has_sm)
+            local_change_rereads(&change, at, fabric.port(at))
         }
         _ => Vec::new(),
     }
 }
 
 /// Trap 144: a changed NodeDescription is read alone, a changed SM priority starts an SMInfo scan, any other change a read of PortInfo.
-/// The scan includes only ports that are known to have an SM, so PortInfo of another one is read as well.
-fn local_change_rereads(change: &LocalChangeDetails, at: PortRef, has_sm: bool) -> Vec<Reread> {
+/// The scan includes only ports that are known to have an SM, so PortInfo of another one is read as well. A CapabilityMask that differs
+/// from that of the port is a change whatever the flags: drivers merge traps, for example when an SM starts while the host sets its name.
+fn local_change_rereads(
+    change: &LocalChangeDetails,
+    at: PortRef,
+    port: Option<&Port>,
+) -> Vec<Reread> {
     const NAME: u16 = LocalChangeDetails::NODE_DESCRIPTION;
     const PRIORITY: u16 = LocalChangeDetails::SM_PRIORITY;
     let flags = flags_of(change);
     let name = (flags & NAME != 0).then_some(Reread::Description(at.node));
     let sms = (flags & PRIORITY != 0).then_some(Reread::Sms);
-    let is_other_change = flags != NAME && flags != PRIORITY;
+    let has_sm = port.is_some_and(Port::has_sm);
+    let known_mask = port.filter(|port| port.known);
+    let known_mask = known_mask.map(|port| port.info().capability_mask);
+    let is_other_change = flags != NAME && flags != PRIORITY
+        || known_mask.is_some_and(|mask| mask != change.capability_mask);
     let port = (is_other_change || sms.is_some() && !has_sm).then_some(Reread::Port(at));
     name.into_iter().chain(sms).chain(port).collect()
 }
@@ -293,7 +305,9 @@ fn local_change_rereads(change: &LocalChangeDetails, at: PortRef, has_sm: bool) 
 #[cfg(test)]
 mod tests {
     use ferrosm_mad::attr::{CapMask, NodeInfo, NodeType, PortInfo};
-    use ferrosm_mad::smp::DrPath;
+    use ferrosm_mad::ids::{AttrMod, Tid};
+    use ferrosm_mad::mad::MadHeader;
+    use ferrosm_mad::smp::{DrPath, SmpRequest};
 
     use super::*;
 
@@ -365,6 +379,57 @@ mod tests {
         };
         fabric.port_mut(sm).unwrap().raw = info.encode().into();
         assert_eq!(rereads(&fabric, &notice, sm), [Reread::Sms]);
+    }
+
+    /// A host starts an SM while it sets its name, and its driver sends one trap for both: the port is read, because the mask differs.
+    #[test]
+    fn changed_capability_mask_is_read_whatever_the_flags() {
+        let mut fabric = Subnet::default();
+        let info = NodeInfo {
+            node_type: NodeType::Ca,
+            num_ports: 1,
+            ..NodeInfo::default()
+        };
+        let node = fabric.add_node(Node::new(info, DrPath::LOCAL));
+        let sm = PortRef::new(node, PortNum(1));
+        let port = fabric.port_mut(sm).unwrap();
+        port.raw = PortInfo::default().encode().into();
+        port.known = true;
+        let notice = |mask| {
+            let change = LocalChangeDetails {
+                capability_mask: CapMask(mask),
+                other_local_changes: true,
+                change_flags: LocalChangeDetails::NODE_DESCRIPTION,
+                ..LocalChangeDetails::default()
+            };
+            Notice {
+                trap_number: TrapNumber::LocalChange,
+                data_details: change.encode(),
+                ..Notice::default()
+            }
+        };
+        let name = Reread::Description(node);
+        assert_eq!(rereads(&fabric, &notice(0), sm), [name]);
+        assert_eq!(
+            rereads(&fabric, &notice(CapMask::IS_SM), sm),
+            [name, Reread::Port(sm)]
+        );
+    }
+
+    #[test]
+    fn trap_of_an_unknown_port_is_repressed_without_an_m_key() {
+        let trap = |m_key| SmpRequest::set(id::NOTICE, AttrMod(0), m_key, [0; smp::DATA_LEN]);
+        let mut mad = trap(MKey::new(0xBAD)).lid_routed(Tid(7));
+        let header = MadHeader {
+            method: Method::Trap,
+            ..mad.header()
+        };
+        mad.set_header(&header);
+        let unknown = trap_repress(&mad, MKey::NONE);
+        assert_eq!(unknown.method(), Method::TrapRepress);
+        assert_eq!(smp::m_key(&unknown), MKey::new(0xBAD));
+        let known = trap_repress(&mad, MKey::new(0xAAAA));
+        assert_eq!(smp::m_key(&known), MKey::new(0xAAAA));
     }
 
     /// Re-reads for storm sources are due once a second, and once more after the last trap.

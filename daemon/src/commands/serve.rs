@@ -354,7 +354,9 @@ impl Shell for ServiceShell {
                     NoLinkReason::PortDown(_) => {
                         "Plug in a cable, or choose another port: `ferrosm ports` lists them."
                     }
-                    NoLinkReason::LocalNodeSilent => {
+                    NoLinkReason::PortSilent(_)
+                    | NoLinkReason::NeighbourSilent(_)
+                    | NoLinkReason::LocalNodeSilent => {
                         "If another SM protects the port with an M_Key, set subnet.m-key to it. Otherwise restart the HCA's driver."
                     }
                     NoLinkReason::LocalNodeImplausible(_) | NoLinkReason::LocalNodeUnknown => {

@@ -248,6 +248,12 @@ pub(super) fn ineffective_keys(raw: &RawConfig) -> Vec<(&'static str, &'static s
             "SMs in sm.peers are polled less often than others, because it is longer than sm.poll-interval",
         ));
     }
+    if raw.subnet.m_key.0 != 0 && raw.subnet.m_key_protect_bits.get() == 0 {
+        found.push((
+            "subnet.m-key",
+            "protects nothing, because every host can read it by Get(PortInfo): set subnet.m-key-protect-bits to 2",
+        ));
+    }
     found
 }
 
@@ -349,11 +355,12 @@ mod tests {
 
     #[test]
     fn keys_without_effect_are_warned_about() {
-        let text = "[sm]\npriority = 5\nmaster-priority = 3\npeer-poll-interval = \"20s\"\n";
+        let text = "[sm]\npriority = 5\nmaster-priority = 3\npeer-poll-interval = \"20s\"\n\
+            [subnet]\nm-key = \"0x1\"\n";
         let source = ConfigSource::single(Path::new("f.toml"), text.to_owned()).unwrap();
         let warnings = source.resolve(|_| {}).unwrap().warnings;
         let positions: Vec<_> = warnings.iter().map(|w| w.at).collect();
-        assert_eq!(positions, [Some((3, 19)), Some((4, 22))]);
+        assert_eq!(positions, [Some((3, 19)), Some((4, 22)), Some((6, 9))]);
         assert_eq!(ineffective_keys(&RawConfig::default()), []);
     }
 

@@ -251,6 +251,19 @@ fn election_notice(about: &AboutSm<ElectionNotice>) {
             let effect = "this SM stays inactive; `ferrosm takeover` makes it master";
             error!(reason, effect, "takeover refused")
         }
+        ElectionNotice::ControlUnconfirmed {
+            control, claimed, ..
+        } => {
+            error!(%control, sm = %claimed, port, linked_to, reason, "unconfirmed SM control ignored");
+        }
+        ElectionNotice::OwnPortUnreadable(sm) => {
+            error!(%sm, port, linked_to, reason, "handover rejected");
+        }
+        ElectionNotice::SmAppeared(sm, state, priority) => {
+            info!(%sm, %state, priority, port, linked_to, "SM appeared");
+        }
+        ElectionNotice::SmSilent(sm) => warn!(%sm, port, linked_to, "SM does not respond"),
+        ElectionNotice::SmGone(sm) => warn!(%sm, port, linked_to, "SM gone"),
         ElectionNotice::IgnoredSmGone(sm) => info!(%sm, port, linked_to, "ignored SM gone"),
         ElectionNotice::SecondMaster(sm) => warn!(%sm, port, linked_to, "second master found"),
         ElectionNotice::MasterResponds(sm) => info!(%sm, port, linked_to, "master responds again"),

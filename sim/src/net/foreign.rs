@@ -29,15 +29,17 @@ pub struct ForeignSm {
 }
 
 impl ForeignSm {
+    /// The default SM_Key of OpenSM and ferrosm.
+    pub const SM_KEY: MKey = MKey::new(1);
     /// Size of the log; older entries are dropped.
     pub const LOG_LEN: usize = 4096;
 
-    /// An SM with this GUID, priority and state that applies all controls.
+    /// An SM with this GUID, priority, state and the default SM_Key that applies all controls.
     #[must_use]
     pub fn new(guid: PortGuid, priority: u8, state: SmState) -> Self {
         let info = SmInfo {
             guid,
-            sm_key: MKey::NONE,
+            sm_key: Self::SM_KEY,
             act_count: 0,
             priority,
             sm_state: state,

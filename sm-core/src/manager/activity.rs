@@ -174,6 +174,32 @@ impl Activity {
         }
     }
 
+    /// Whether tables or ports are being written.
+    pub(super) const fn is_writing(&self) -> bool {
+        match self {
+            Self::Sweep(sweep) => match sweep.phase {
+                SweepPhase::WriteTables(_)
+                | SweepPhase::Multicast(_)
+                | SweepPhase::Arm(_)
+                | SweepPhase::Activate => true,
+                SweepPhase::Discovery(_)
+                | SweepPhase::SmScan(_)
+                | SweepPhase::ReadTables(_)
+                | SweepPhase::Routing(_)
+                | SweepPhase::InTransition(_) => false,
+            },
+            Self::MulticastUpdate(_) => true,
+            Self::Idle
+            | Self::NoLink
+            | Self::Standby
+            | Self::LightSweep
+            | Self::SmScan
+            | Self::SmpsForSaClients
+            | Self::AwaitMastership
+            | Self::AwaitReplica => false,
+        }
+    }
+
     /// The sweep, if one runs.
     pub(super) const fn sweep(&self) -> Option<&Sweep> {
         if let Self::Sweep(sweep) = self {

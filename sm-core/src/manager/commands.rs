@@ -18,6 +18,13 @@ impl SubnetManager {
                 self.routing.rebalance();
                 self.request_full_sweep();
             }
+            // Another master begins with a sweep of its own: tables that are half written are completed first.
+            Command::Handover
+                if self.activity.is_writing()
+                    && self.mastership.may_have_successor(&self.subnet, &self.cfg) =>
+            {
+                self.hands_over_after_sweep = true;
+            }
             Command::Handover => self.begin_handover(AfterHandover::StandBy),
             Command::Takeover => self.elect(election::ElectionInput::TakeOver),
             Command::Stop => self.begin_handover(AfterHandover::Stop),
@@ -27,7 +34,15 @@ impl SubnetManager {
     /// Advances the SM, then checks that the work of each command is still in progress: a handover or sweep may have been abandoned.
     pub(super) fn advance_with_commands(&mut self) {
         self.advance();
-        if self.commands.awaits_handover() && !self.mastership.is_handing_over() {
+        if self.hands_over_after_sweep && !self.activity.is_writing() {
+            self.hands_over_after_sweep = false;
+            if self.commands.awaits_handover() {
+                self.begin_handover(AfterHandover::StandBy);
+                self.advance();
+            }
+        }
+        let is_handing_over = self.hands_over_after_sweep || self.mastership.is_handing_over();
+        if self.commands.awaits_handover() && !is_handing_over {
             self.commands.on_handover_superseded(&mut self.out);
         }
         if self.commands.awaits_stop() && !self.mastership.is_stopping() {

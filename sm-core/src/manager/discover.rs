@@ -12,7 +12,7 @@ use crate::ctx::Ctx;
 use crate::event::{Event, NoLinkReason, Observation};
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
-use crate::subnet::{Node, NodeIdx, PortRef};
+use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 use crate::sweep::SweepScope;
 use crate::sweep::discovery::{self, Discovery, NodeInfoOutcome, ReadMode, ReadPhase};
 use crate::sweep::quarantine::is_in_fabric;
@@ -220,6 +220,13 @@ impl SubnetManager {
             self.no_link(NoLinkReason::LocalNodeUnknown);
             return None;
         };
+        if !self.read_only
+            && self.mastership.is_first_as_master()
+            && let Some(reason) = isolation(&self.subnet, local)
+        {
+            self.no_link(reason);
+            return None;
+        }
         if self.last_sweep.no_link.take().is_some() {
             self.emit(Event::LocalPortUsable(self.subnet.port_name(local)));
         }
@@ -232,4 +239,19 @@ impl SubnetManager {
             Some(self.begin_sm_scan_of_sweep(discovery))
         }
     }
+}
+
+/// Why an SM at this CA port reaches no device although its port has a link. It does not become master, because it would serve only itself: with an
+/// outdated M_Key, for example, while the SM that handed over to it could still serve the subnet.
+fn isolation(fabric: &Subnet, local: PortRef) -> Option<NoLinkReason> {
+    if fabric.get(local.node).is_some_and(Node::is_switch) {
+        return None;
+    }
+    let is_known = fabric.port(local).is_some_and(|port| port.known);
+    let name = fabric.port_name(local);
+    if !is_known {
+        return Some(NoLinkReason::PortSilent(name));
+    }
+    let is_alone = fabric.peer(local).is_none();
+    is_alone.then_some(NoLinkReason::NeighbourSilent(name))
 }

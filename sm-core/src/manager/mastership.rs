@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{PortInfo, SmControl, SmInfo, SmState};
-use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_mad::attr::{PortInfo, SmControl, SmInfo, SmState, id};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadIn, Status};
+use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
@@ -13,11 +14,11 @@ use crate::election::{self, AfterHandover};
 use crate::event::{AboutSm, Event};
 use crate::io::{LoadedReplica, PeerEvent, ReplicaEvent, StepDownReason};
 use crate::mastership::{
-    Mastership, MastershipAction, WorkInProgress, knows_all_sms, sm_info, sm_ports,
+    Mastership, MastershipAction, SenderQuery, WorkInProgress, knows_all_sms, sm_info, sm_ports,
 };
 use crate::records::RestoredState;
 use crate::report::Phase;
-use crate::smp::op::SmpOp;
+use crate::smp::op::{SmpOp, Target};
 use crate::smp::{SmpTransaction, UNTRACKED};
 use crate::subnet::PortRef;
 use crate::sweep::discovery::Discovery;
@@ -113,7 +114,11 @@ impl SubnetManager {
         for action in actions {
             match action {
                 MastershipAction::Elect(input) => self.elect(input),
+                MastershipAction::ElectOnRequest(input, request) => {
+                    self.decide(input, Some(&request));
+                }
                 MastershipAction::SendUntracked(op) => self.send_untracked(op),
+                MastershipAction::QuerySender(query) => self.query_sender(query),
                 MastershipAction::Yield if matches!(self.activity, Activity::AwaitMastership) => {}
                 MastershipAction::Yield => self.abandon_for(Activity::AwaitMastership),
                 MastershipAction::LeaveSubnet => {
@@ -185,10 +190,39 @@ impl SubnetManager {
         if self.read_only {
             return;
         }
-        let input = with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
-        if let Some(input) = input {
-            self.decide(input, Some(received));
+        let action = with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
+        self.execute(action);
+    }
+
+    /// Queries the SM at the port that a request came from.
+    fn query_sender(&mut self, query: SenderQuery) {
+        let SenderQuery {
+            sender,
+            attr,
+            tid,
+            attempt,
+        } = query;
+        let m_key = sender.port.map_or(MKey::NONE, |port| {
+            let target = Target::Port(port);
+            self.keys
+                .key_for(&self.subnet, self.cfg.m_key, target, attempt)
+        });
+        let mut request = SmpRequest::get(attr, AttrMod(0), m_key);
+        if attr == id::SM_INFO {
+            request.data = Mastership::sm_info_request(&self.cfg, &self.subnet, sender.port);
         }
+        let mad = request.directed(&sender.path, tid);
+        self.out.send(Address::DIRECTED, mad);
+    }
+
+    /// Returns whether a response answers the query of a sender.
+    pub(super) fn on_sender_response(&mut self, tid: Tid, received: &MadIn) -> bool {
+        let answered = with_ctx!(self, |ctx| self
+            .mastership
+            .on_sender_response(ctx, tid, received));
+        let is_answer = answered.is_some();
+        self.execute(answered.flatten());
+        is_answer
     }
 
     pub(super) fn on_sm_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
@@ -286,6 +320,9 @@ impl SubnetManager {
         if let Some(report) = self.mastership.end_sa_reads(self.now) {
             self.execute([report]);
         }
+        while let Some(action) = with_ctx!(self, |ctx| self.mastership.on_sender_timeout(ctx)) {
+            self.execute(action);
+        }
         if self.mastership.on_timeout(&mut self.out, self.now) {
             self.adopt_replica(None);
         }
@@ -362,6 +399,7 @@ impl SubnetManager {
             self.mastership
                 .scan_result(&self.subnet, &self.cfg, lids, own_lid, last_master);
         self.elect(input);
+        with_ctx!(self, |ctx| self.mastership.report_sms(ctx));
     }
 
     /// Discards a replica that may be outdated.

@@ -133,6 +133,8 @@ pub struct SubnetManager {
     adoption: Adoption,
     deferred_reads: DeferredReads,
     commands: CommandTracker,
+    /// The operator requested a handover while tables were being written: it follows.
+    hands_over_after_sweep: bool,
 }
 
 impl SubnetManager {
@@ -176,6 +178,7 @@ impl SubnetManager {
             adoption,
             deferred_reads: DeferredReads::default(),
             commands: CommandTracker::default(),
+            hands_over_after_sweep: false,
         };
         sm.begin_full_sweep();
         sm

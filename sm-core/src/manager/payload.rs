@@ -1,16 +1,16 @@
 //! The MADs of transactions: DR path, M_Key, and the data of a Set, which is built when the Set is sent.
 
-use ferrosm_mad::attr::{PortInfo, PortState, SwitchInfo, id};
-use ferrosm_mad::ids::{AttrMod, Lid, Tid};
+use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, id};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, Tid};
 use ferrosm_mad::mad::Mad;
-use ferrosm_mad::smp::SmpRequest;
+use ferrosm_mad::smp::{DATA_LEN, SmpRequest};
 
 use super::SubnetManager;
 use super::activity::{SweepPhase, TableUpdate};
 use crate::adoption::Adoption;
 use crate::deferred_reads::alias_guid_block;
 use crate::lids::LidTable;
-use crate::mastership::with_sm_lid;
+use crate::mastership::{Mastership, with_sm_lid};
 use crate::multicast;
 use crate::plan::port_settings::{self, EndPortAddress};
 use crate::sa_owner::SaOwner;
@@ -27,14 +27,23 @@ impl SubnetManager {
         let op = transaction.op;
         let spec = op.spec();
         let configured = self.cfg.m_key;
-        let key = self
-            .keys
-            .key_for(&self.subnet, configured, spec.target, attempt);
-        let modifier = self.modifier_of(&spec);
-        let request = if spec.is_set {
-            SmpRequest::set(spec.attr, modifier, key, self.payload(op)?)
+        // An SM with another M_Key drops HANDOVER: it could not configure the subnet.
+        let needs_current_key = matches!(op, SmpOp::SetSmInfo(_, SmControl::Handover));
+        let key = if needs_current_key && configured != MKey::NONE {
+            configured
         } else {
-            SmpRequest::get(spec.attr, modifier, key)
+            self.keys
+                .key_for(&self.subnet, configured, spec.target, attempt)
+        };
+        let modifier = self.modifier_of(&spec);
+        let data = self.payload(op);
+        let request = if spec.is_set {
+            SmpRequest::set(spec.attr, modifier, key, data?)
+        } else {
+            SmpRequest {
+                data: data.unwrap_or([0; DATA_LEN]),
+                ..SmpRequest::get(spec.attr, modifier, key)
+            }
         };
         Some(request.directed(&path, tid))
     }
@@ -53,7 +62,7 @@ impl SubnetManager {
         }
     }
 
-    /// The data of a Set, as wanted now.
+    /// The data of a Set, as wanted now, and that of Get(SMInfo).
     fn payload(&self, op: SmpOp) -> Option<[u8; 64]> {
         match op {
             SmpOp::ClearPortStateChange(n) => self.switch_set(n, None),
@@ -75,13 +84,15 @@ impl SubnetManager {
                 alias_guid_block(&self.subnet, aliases, p, block)
             }
             SmpOp::SetSmInfo(_, control) => Some(self.own_sm_info(Some(control)).encode()),
+            SmpOp::SmInfo(p) | SmpOp::SmInfoPoll(p) => {
+                let (cfg, subnet) = (&self.cfg, &self.subnet);
+                Some(Mastership::sm_info_request(cfg, subnet, Some(p)))
+            }
             SmpOp::NodeInfo(_)
             | SmpOp::NodeDescription(_)
             | SmpOp::SwitchInfo(_)
             | SmpOp::PortInfo(_)
             | SmpOp::MlnxExtPortInfo(_)
-            | SmpOp::SmInfo(_)
-            | SmpOp::SmInfoPoll(_)
             | SmpOp::Lft(..)
             | SmpOp::Mft(..)
             | SmpOp::SlToVl(..)

@@ -184,15 +184,21 @@ impl Mastership {
         if stays {
             return vec![MastershipAction::ReportNotHandedOver(located)];
         }
+        self.emit_notice(ctx, notice);
+        reconfigures
+            .then_some(MastershipAction::RequestFullSweep)
+            .into_iter()
+            .collect()
+    }
+
+    /// Reports a notice, with the location of the SM that it is about.
+    pub(super) fn emit_notice(&self, ctx: &mut Ctx<'_>, notice: ElectionNotice) {
+        let located = self.locate(ctx.fabric, notice, notice.about());
         ctx.outbox.emit(if notice.is_alarm() {
             Event::Alarm(located)
         } else {
             Event::Observation(event::Observation::Election(located))
         });
-        reconfigures
-            .then_some(MastershipAction::RequestFullSweep)
-            .into_iter()
-            .collect()
     }
 
     /// What the election reports about an SM, with the SM's location.

@@ -5,6 +5,8 @@
 //! | [`election`] | the model-checked step function: which SM is master |
 //! | [`decisions`] | carries out what the election decides |
 //! | [`sm_info`] | SMInfo on the wire: queries, polls, controls, trap 144 |
+//! | [`requesters`] | who sent an SMInfo request: its sender is queried before a control is obeyed or the SM_Key is shown |
+//! | [`sm_key_proof`] | the proof in Get(SMInfo) that this SM knows the SM_Key |
 //! | [`sm_scan`] | queries all SMs outside a sweep |
 //! | [`handover`] | SA service after a handover; stalls and lost leases |
 //! | [`replica`] | the replica of the master's records, and the role in replication |
@@ -18,7 +20,9 @@ mod decisions;
 pub mod election;
 mod handover;
 mod replica;
+mod requesters;
 pub(crate) mod sm_info;
+mod sm_key_proof;
 mod sm_scan;
 mod takeover;
 
@@ -27,6 +31,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::{SmInfo, SmState};
 use ferrosm_mad::ids::{MKey, PortGuid};
+use ferrosm_mad::mad::MadIn;
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
@@ -35,6 +40,8 @@ use crate::smp::op::SmpOp;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 use election::{Election, ElectionSettings, OtherSm};
 use replica::StandbyReplica;
+use requesters::SenderQueries;
+pub(crate) use requesters::SenderQuery;
 pub(crate) use sm_scan::sm_ports;
 use takeover::Takeover;
 pub(crate) use takeover::{knows_all_sms, with_sm_lid};
@@ -47,8 +54,12 @@ const FERROSM_PEERS_MAX: usize = 64;
 pub(crate) enum MastershipAction {
     /// Step the election with this input.
     Elect(election::ElectionInput),
+    /// Step the election with this input, which replies to the request.
+    ElectOnRequest(election::ElectionInput, Box<MadIn>),
     /// Send a Set that expects no response.
     SendUntracked(SmpOp),
+    /// Query the SM that sent a request.
+    QuerySender(SenderQuery),
     /// Abandon what is in progress, and write nothing until this SM is known to be master.
     Yield,
     /// Abandon what is in progress, and leave the subnet to another SM: this SM is standby or not active.
@@ -115,6 +126,10 @@ pub(crate) struct Mastership {
     other_sms: BTreeMap<PortGuid, (PortRef, SmInfo)>,
     /// Ports whose SMs reported that they are ferrosm, besides configured ones.
     ferrosm_peers: BTreeSet<PortGuid>,
+    /// Requests whose senders are being queried.
+    sender_queries: SenderQueries,
+    /// The SMs that the last scan as master reported, and whether they responded.
+    reported_sms: BTreeMap<PortGuid, bool>,
 }
 
 /// The settings of the election.
@@ -145,9 +160,9 @@ fn peer(cfg: &SmConfig, info: &SmInfo) -> OtherSm {
     OtherSm::new(info, sm_key_matches(cfg, info))
 }
 
-/// Whether an SM belongs to the same installation. An SM that hides its SM_Key does, and any SM does if no SM_Key is configured.
+/// Whether an SM belongs to the same installation: any SM does if no SM_Key is configured, otherwise one that shows the same key.
 fn sm_key_matches(cfg: &SmConfig, info: &SmInfo) -> bool {
-    cfg.sm_key == MKey::NONE || info.sm_key == MKey::NONE || info.sm_key == cfg.sm_key
+    cfg.sm_key == MKey::NONE || info.sm_key == cfg.sm_key
 }
 
 impl Mastership {
@@ -165,6 +180,8 @@ impl Mastership {
             is_new: true,
             other_sms: BTreeMap::new(),
             ferrosm_peers,
+            sender_queries: SenderQueries::default(),
+            reported_sms: BTreeMap::new(),
         }
     }
 
@@ -217,7 +234,11 @@ impl Mastership {
     /// When [`Self::on_timeout`] or the election's timer is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.election.poll_timeout();
-        let other_timers = [self.takeover.sa_reads_until, self.replica.poll_timeout()];
+        let other_timers = [
+            self.takeover.sa_reads_until,
+            self.replica.poll_timeout(),
+            self.sender_queries.poll_timeout(),
+        ];
         timer
             .into_iter()
             .chain(other_timers.into_iter().flatten())

@@ -1,11 +1,11 @@
-//! SMInfo on the wire: the SMInfo of this SM, responses of other SMs, their requests, and trap 144 (IBA vol. 1, 14.2.5.13, 14.4;
+//! SMInfo on the wire: the SMInfo of this SM, responses of other SMs, and trap 144 (IBA vol. 1, 14.2.5.13, 14.4;
 //! docs/sm-behaviour.md, 8).
 
 use ferrosm_mad::attr::{
     LocalChangeDetails, NodeType, Notice, NoticeType, SmControl, SmInfo, TrapNumber, id,
 };
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid};
-use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
+use ferrosm_mad::mad::{Address, Mad, MadHeader, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
 
 use super::election::ElectionInput;
@@ -16,8 +16,14 @@ use crate::smp::{UNTRACKED, route};
 use crate::subnet::{PortRef, Subnet};
 
 /// The GUID of an SM's port.
-fn sm_guid(fabric: &Subnet, at: PortRef) -> Option<PortGuid> {
+pub(super) fn sm_guid(fabric: &Subnet, at: PortRef) -> Option<PortGuid> {
     fabric.port(at).map(|port| port.guid)
+}
+
+/// The GUID of this SM's port; 0 before it is read.
+pub(super) fn own_guid(fabric: &Subnet) -> PortGuid {
+    let own_guid = fabric.local().and_then(|port| sm_guid(fabric, port));
+    own_guid.unwrap_or(PortGuid(0))
 }
 
 impl Mastership {
@@ -29,9 +35,8 @@ impl Mastership {
         sent: u64,
         control: Option<SmControl>,
     ) -> SmInfo {
-        let own_guid = fabric.local().and_then(|p| sm_guid(fabric, p));
         SmInfo {
-            guid: own_guid.unwrap_or(PortGuid(0)),
+            guid: own_guid(fabric),
             sm_key: cfg.sm_key,
             act_count: u32::try_from(sent & u64::from(u32::MAX)).unwrap_or(u32::MAX),
             priority: self.election.priority(),
@@ -75,29 +80,6 @@ impl Mastership {
             ))),
             None => on_poll_unanswered(ctx.fabric, at),
         }
-    }
-
-    /// Another SM requests SMInfo (Get: responds at once) or sends a control (Set: returns the input for the election, whose step
-    /// responds).
-    pub(crate) fn on_request(&self, ctx: &mut Ctx<'_>, received: &MadIn) -> Option<ElectionInput> {
-        let mad = &received.mad;
-        let right_key = ctx.cfg.m_key == MKey::NONE || smp::m_key(mad) == ctx.cfg.m_key;
-        let is_set = mad.method() == Method::Set;
-        if !right_key && (is_set || ctx.cfg.m_key_protect_bits >= 2) {
-            return None;
-        }
-        if is_set {
-            let from = peer(ctx.cfg, &SmInfo::decode(smp::data(mad)));
-            let control = SmControl(mad.attr_mod().0);
-            return Some(ElectionInput::ControlReceived { control, from });
-        }
-        let mut own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
-        if !right_key {
-            own_info.sm_key = MKey::NONE;
-        }
-        let response = smp::response(mad, Status::OK, &own_info.encode());
-        ctx.outbox.send(received.from, response);
-        None
     }
 
     /// Sends trap 144 with the priority flag to a master, which then compares the SMs (docs/sm-behaviour.md, 8.4). It is repeated with the

@@ -1,9 +1,12 @@
 //! SMInfo scans: query all SMs that discovery found, in a sweep or outside one (IBA vol. 1, 14.4.1).
 
-use ferrosm_mad::attr::{PortInfo, SmState};
-use ferrosm_mad::ids::Lid;
+use std::collections::BTreeMap;
 
-use super::election::ElectionInput;
+use ferrosm_mad::attr::{PortInfo, SmState};
+use ferrosm_mad::ids::{Lid, PortGuid};
+
+use super::election::{ElectionInput, ElectionNotice};
+use super::sm_info::sm_guid;
 use super::{Mastership, MastershipAction};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
@@ -99,6 +102,43 @@ impl Mastership {
             Self::finish_takeover_scan(ctx)
         } else {
             MastershipAction::CompareSms
+        }
+    }
+
+    /// A scan is complete: a master reports the SMs that appeared, no longer respond, or left since the last one. SMs that the election
+    /// ignores raise alarms of their own.
+    pub(crate) fn report_sms(&mut self, ctx: &mut Ctx<'_>) {
+        if self.role() != SmState::Master {
+            self.reported_sms.clear();
+            return;
+        }
+        let ports = sm_ports(ctx.fabric);
+        let guids = ports.into_iter().filter_map(|p| sm_guid(ctx.fabric, p));
+        let mut found: BTreeMap<PortGuid, bool> = guids
+            .filter(|guid| !self.election.ignores(*guid))
+            .map(|guid| (guid, self.other_sms.contains_key(&guid)))
+            .collect();
+        let mut notices = Vec::new();
+        for (guid, responds) in &found {
+            let before = self.reported_sms.get(guid);
+            match self.other_sms.get(guid).filter(|_| *responds) {
+                Some((_, info)) if before != Some(&true) => {
+                    let (state, priority) = (info.sm_state, info.priority);
+                    notices.push(ElectionNotice::SmAppeared(*guid, state, priority));
+                }
+                None if before == Some(&true) => notices.push(ElectionNotice::SmSilent(*guid)),
+                Some(_) | None => {}
+            }
+        }
+        core::mem::swap(&mut self.reported_sms, &mut found);
+        for (guid, responded) in found {
+            let is_gone = !self.reported_sms.contains_key(&guid) && !self.election.ignores(guid);
+            if responded && is_gone {
+                notices.push(ElectionNotice::SmGone(guid));
+            }
+        }
+        for notice in notices {
+            self.emit_notice(ctx, notice);
         }
     }
 

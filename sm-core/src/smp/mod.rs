@@ -14,6 +14,14 @@ use queue::{Dispatch, Limits, SmpQueue, TimedOut};
 
 /// The TID of MADs that expect no response; no tracked request has it.
 pub(crate) const UNTRACKED: Tid = Tid(u32::MAX as u64);
+/// TIDs of the SMInfo queries of [`crate::mastership`] that bypass the queue; no tracked request has one of them.
+const SENDER_QUERIES: u64 = 0xFFFF_8000;
+const _: () = assert!(SENDER_QUERIES >> queue::GENERATION_SHIFT == queue::GENERATIONS as u64);
+
+/// The TID of a query that bypasses the queue.
+pub(crate) const fn sender_query_tid(number: u16) -> Tid {
+    Tid(SENDER_QUERIES + number as u64 % (UNTRACKED.0 - SENDER_QUERIES))
+}
 
 /// Which DR path a transaction uses, by attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

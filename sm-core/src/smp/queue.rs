@@ -165,9 +165,9 @@ pub(crate) struct SmpQueue<I> {
 // Layout of a transaction ID from the low end: slot, attempt, generation of the slot.
 const SLOT_BITS: u32 = 12;
 const ATTEMPT_BITS: u32 = 3;
-const GENERATION_SHIFT: u32 = SLOT_BITS + ATTEMPT_BITS;
+pub(super) const GENERATION_SHIFT: u32 = SLOT_BITS + ATTEMPT_BITS;
 /// All but the last value: no TID is [`UNTRACKED`](super::UNTRACKED).
-const GENERATIONS: u32 = u32::MAX >> GENERATION_SHIFT;
+pub(super) const GENERATIONS: u32 = u32::MAX >> GENERATION_SHIFT;
 const MAX_SLOTS: usize = 1 << SLOT_BITS;
 /// Retries that a transaction ID can distinguish.
 pub(crate) const MAX_RETRIES: u8 = (1 << ATTEMPT_BITS) - 1;

@@ -32,6 +32,13 @@ pub(crate) enum Mad {
         from: Info,
         control: SmControl,
     },
+    /// The SMInfo of the SM that sent Set(SMInfo) to `to`, which queried it before it processes the control.
+    SenderInfo {
+        to: u8,
+        from: Info,
+        control: SmControl,
+        seen: Info,
+    },
     /// The response to Set(SMInfo).
     Response {
         to: u8,
@@ -53,6 +60,7 @@ impl Mad {
     pub(crate) fn to(&self) -> u8 {
         match *self {
             Self::Set { to, .. }
+            | Self::SenderInfo { to, .. }
             | Self::Response { to, .. }
             | Self::Info { to, .. }
             | Self::Timeout { to, .. } => to,
@@ -62,7 +70,11 @@ impl Mad {
     /// The timeout that follows the loss of this MAD, at the sender of the request.
     pub(crate) fn timeout(&self) -> Option<Self> {
         match *self {
-            Self::Set { to, from, control } => Some(Self::Timeout {
+            // A control that is not confirmed gets no response.
+            Self::Set { to, from, control }
+            | Self::SenderInfo {
+                to, from, control, ..
+            } => Some(Self::Timeout {
                 to: from.number,
                 from: to,
                 control: Some(control),

@@ -7,6 +7,7 @@
 
 #![allow(clippy::print_stdout, reason = "the sizes of the models are a result")]
 
+mod actions;
 mod mads;
 mod opensm;
 mod setup;
@@ -15,11 +16,13 @@ mod world;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ferrosm_mad::attr::SmState;
 use rustc_hash::FxHashSet;
 use stateright::{Checker, Model, Property};
 
+use actions::Action;
 use setup::{Faults, Setup};
-use world::{Action, World};
+use world::World;
 
 /// Fault-free rounds within which one master must exist.
 const SETTLE_ROUNDS: usize = 60;
@@ -30,6 +33,8 @@ struct Subnet {
     setups: Vec<Setup>,
     faults: Faults,
     instant: bool,
+    /// A host without the SM_Key answers scans as an SM in this state.
+    rogue: Option<SmState>,
     /// Limit of MADs in flight.
     mads_max: usize,
     /// Fingerprints of worlds known to end with stable masters.
@@ -46,6 +51,7 @@ impl Subnet {
             setups: setups.to_vec(),
             faults,
             instant,
+            rogue: None,
             mads_max: if setups.len() > 2 { 2 } else { 3 },
             known_stable: Mutex::default(),
         }
@@ -96,7 +102,9 @@ impl Model for Subnet {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        vec![World::new(&self.setups, self.faults, self.instant)]
+        let mut world = World::new(&self.setups, self.faults, self.instant);
+        world.rogue = self.rogue;
+        vec![world]
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -127,6 +135,9 @@ impl Model for Subnet {
                     .iter()
                     .all(|n| !(n.unverified && (n.sm.may_write() || n.sm.may_register())))
             }),
+            Property::always("no forged control is obeyed", |_, w: &World| {
+                !w.obeyed_forgery
+            }),
             Property::always("a stop is not lost", |_, w: &World| !w.has_lost_stop()),
             Property::sometimes("a master and a standby", |_, w: &World| {
                 w.is_settled() && w.alive().count() > 1
@@ -141,10 +152,11 @@ impl Model for Subnet {
 
 /// Checks a model and prints its size.
 fn check(name: &str, setups: &[Setup], faults: Faults, instant: bool) {
-    let checker = Subnet::new(setups, faults, instant)
-        .checker()
-        .spawn_bfs()
-        .join();
+    check_subnet(name, Subnet::new(setups, faults, instant));
+}
+
+fn check_subnet(name: &str, subnet: Subnet) {
+    let checker = subnet.checker().spawn_bfs().join();
     println!(
         "{name}: {} states, {} unique, depth {}",
         checker.state_count(),
@@ -168,11 +180,13 @@ const fn any_fault(total: u8) -> Faults {
         stalls: total,
         leases: total,
         replicas: total,
+        // A model of its own: a forged control is rejected in every state, so that pairs with other faults only make the models larger.
+        forged: 0,
     }
 }
 
 /// One fault of each kind, as separate models: a combined model is much larger.
-fn each_fault() -> [(&'static str, Faults); 10] {
+fn each_fault() -> [(&'static str, Faults); 11] {
     let one = Faults {
         total: 1,
         ..Faults::NONE
@@ -206,6 +220,7 @@ fn each_fault() -> [(&'static str, Faults); 10] {
         ("a stall", Faults { stalls: 1, ..one }),
         ("a lost lease", Faults { leases: 1, ..one }),
         ("a replica", Faults { replicas: 1, ..one }),
+        ("a forged control", Faults { forged: 1, ..one }),
     ]
 }
 
@@ -253,6 +268,20 @@ fn two_sms_with_two_faults() {
         any_fault(2),
         true,
     );
+}
+
+/// A host without the SM_Key answers every scan as an SM of the highest priority, in any state: the election ignores it.
+#[test]
+fn two_sms_and_a_rogue() {
+    for rogue in [SmState::Discovering, SmState::Standby, SmState::Master] {
+        for (name, faults) in each_fault() {
+            let subnet = Subnet {
+                rogue: Some(rogue),
+                ..Subnet::new(&[ferrosm(0), ferrosm(1)], faults, true)
+            };
+            check_subnet(&format!("two and a rogue {rogue}, {name}"), subnet);
+        }
+    }
 }
 
 /// The second interrupts the verification after the first.

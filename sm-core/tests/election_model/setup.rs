@@ -33,6 +33,8 @@ pub(crate) struct Faults {
     pub(crate) leases: u8,
     /// Replicas that become incomplete or complete, and false reports that a master is silent.
     pub(crate) replicas: u8,
+    /// Controls that a host sends in the name of an SM.
+    pub(crate) forged: u8,
 }
 
 impl Faults {
@@ -48,6 +50,7 @@ impl Faults {
         stalls: 0,
         leases: 0,
         replicas: 0,
+        forged: 0,
     };
 
     /// The sum of two budgets.
@@ -64,6 +67,7 @@ impl Faults {
             stalls: self.stalls + other.stalls,
             leases: self.leases + other.leases,
             replicas: self.replicas + other.replicas,
+            forged: self.forged + other.forged,
         }
     }
 

@@ -7,12 +7,13 @@
 use std::collections::BTreeSet;
 
 use ferrosm_core::election::{
-    AfterHandover, Decision, Election, ElectionInput, OtherSm, RoleChangeReason,
+    AfterHandover, ControlSource, Decision, Election, ElectionInput, OtherSm, RoleChangeReason,
 };
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
+use crate::actions::{Action, Forger};
 use crate::mads::{Info, Mad, SmRequest};
 use crate::opensm::OpenSm;
 use crate::setup::{Faults, Setup};
@@ -100,38 +101,14 @@ pub(crate) struct World {
     drop_next_query: bool,
     /// A master withdrew its offer although the other SM had accepted it and was reachable.
     pub(crate) offer_withdrawn: bool,
+    /// A host without the SM_Key answers scans as an SM in this state.
+    pub(crate) rogue: Option<SmState>,
+    /// A forged control changed the state of an SM.
+    pub(crate) obeyed_forgery: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    Deliver(Mad),
-    Lose(Mad),
-    Duplicate(Mad),
-    Delay(Mad),
-    Timer(u8),
-    /// As [`Self::Timer`], and its query is lost.
-    TimerLost(u8),
-    /// Scans all SMs; with a number, the response of that SM is lost.
-    Scan(u8, Option<u8>),
-    Decide(u8),
-    Crash(u8),
-    Restart(u8),
-    Partition(u8),
-    Join,
-    Priority(u8),
-    HandOver(u8, AfterHandover),
-    Stall(u8),
-    /// A stalled SM continues; it knows other SMs, or none.
-    Continue(u8, bool),
-    /// A master loses its lease, with or without requests in progress.
-    LeaseLost(u8, bool),
-    /// The second SM, which is also master, acquires the lease of the first.
-    Deposed(u8, u8),
-    /// The replica becomes incomplete, or complete.
-    Replica(u8, bool),
-    /// A standby is notified that its master is silent, which is wrong.
-    PeerSilent(u8),
-}
+/// The port of a host that forges controls or answers scans.
+const ROGUE: u8 = 99;
 
 fn peer(info: &Info) -> OtherSm {
     OtherSm {
@@ -168,6 +145,8 @@ impl World {
             instant,
             drop_next_query: false,
             offer_withdrawn: false,
+            rogue: None,
+            obeyed_forgery: false,
         }
     }
 
@@ -192,113 +171,22 @@ impl World {
         a.alive && b.alive && a.fragment == b.fragment
     }
 
-    fn reaches(&self, a: u8, b: u8) -> bool {
+    pub(crate) fn reaches(&self, a: u8, b: u8) -> bool {
         self.is_connected(a, b) && !self.node(a).is_stalled && !self.node(b).is_stalled
     }
 
-    /// All possible next steps.
-    pub(crate) fn actions(&self, setups: &[Setup], actions: &mut Vec<Action>) {
-        let faults = &self.faults;
-        for mad in &self.mads {
-            actions.push(Action::Deliver(*mad));
-            let Some(timeout) = mad.timeout() else {
-                continue;
-            };
-            // OpenSM awaits no response to its Sets.
-            if faults.allows(faults.lost) {
-                actions.push(Action::Lose(*mad));
-            }
-            if faults.allows(faults.duplicated) {
-                actions.push(Action::Duplicate(*mad));
-            }
-            if faults.allows(faults.delayed) && !self.mads.contains(&timeout) {
-                actions.push(Action::Delay(*mad));
-            }
-        }
-        for number in self.sms() {
-            let node = self.node(number);
-            if !node.alive {
-                actions.push(Action::Restart(number));
-                continue;
-            }
-            if node.is_stalled {
-                actions.push(Action::Continue(number, true));
-                if self.nodes.len() == 2 {
-                    actions.push(Action::Continue(number, false));
-                }
-                continue;
-            }
-            if self.timer_armed(number) {
-                actions.push(Action::Timer(number));
-                if self.instant && faults.allows(faults.lost) {
-                    actions.push(Action::TimerLost(number));
-                }
-            }
-            if node.scan.is_some() {
-                actions.push(Action::Decide(number));
-            } else if matches!(node.sm.state(), SmState::Discovering | SmState::Master) {
-                actions.push(Action::Scan(number, None));
-                let others = self
-                    .sms()
-                    .filter(|o| *o != number && self.reaches(*o, number));
-                if faults.allows(faults.lost) {
-                    actions.extend(others.map(|o| Action::Scan(number, Some(o))));
-                }
-            }
-            if faults.allows(faults.crashes) {
-                actions.push(Action::Crash(number));
-            }
-            if faults.allows(faults.partitions)
-                && self.is_joined()
-                && (self.nodes.len() > 2 || number == 1)
-            {
-                actions.push(Action::Partition(number));
-            }
-            if let Sm::Ferrosm(e) = &node.sm {
-                if faults.allows(faults.priorities) {
-                    actions.push(Action::Priority(number));
-                }
-                let may_hand_over = e.may_write() || e.is_offering() || e.is_verifying();
-                if faults.allows(faults.commands) && may_hand_over {
-                    let both = [AfterHandover::StandBy, AfterHandover::Stop];
-                    actions.extend(both.map(|then| Action::HandOver(number, then)));
-                }
-                if faults.allows(faults.stalls) {
-                    actions.push(Action::Stall(number));
-                }
-                if faults.allows(faults.leases) && e.state() == SmState::Master {
-                    actions.extend([true, false].map(|idle| Action::LeaseLost(number, idle)));
-                    let writers = self.alive().filter(|o| self.node(*o).sm.may_write());
-                    let others = writers.filter(|o| *o != number);
-                    actions.extend(others.map(|o| Action::Deposed(number, o)));
-                }
-                if faults.allows(faults.replicas) {
-                    actions.extend(
-                        [true, false].map(|incomplete| Action::Replica(number, incomplete)),
-                    );
-                    if e.state() == SmState::Standby {
-                        actions.push(Action::PeerSilent(number));
-                    }
-                }
-            }
-        }
-        if !self.is_joined() {
-            actions.push(Action::Join);
-        }
-        debug_assert_eq!(setups.len(), self.nodes.len());
-    }
-
-    fn is_joined(&self) -> bool {
+    pub(crate) fn is_joined(&self) -> bool {
         self.nodes.iter().all(|n| n.fragment == 0)
     }
 
     /// A timer fires only when no request is pending.
-    fn timer_armed(&self, number: u8) -> bool {
+    pub(crate) fn timer_armed(&self, number: u8) -> bool {
         let is_pending = self.mads.iter().any(|m| match *m {
             Mad::Info { to, .. } | Mad::Timeout { to, .. } | Mad::Response { to, .. } => {
                 to == number
             }
             Mad::Set { from, .. } => from.number == number,
+            Mad::SenderInfo { from, to, .. } => from.number == number || to == number,
         });
         let armed = match &self.node(number).sm {
             Sm::Ferrosm(e) => e.poll_timeout().is_some(),
@@ -390,6 +278,7 @@ impl World {
                 self.faults.consume(|f| &mut f.replicas);
                 self.feed(number, ElectionInput::ReplicaChanged { is_incomplete });
             }
+            Action::Forge(to, claimed, control, forger) => self.forge(to, claimed, control, forger),
             Action::PeerSilent(number) => {
                 self.faults.consume(|f| &mut f.replicas);
                 if let Sm::Ferrosm(e) = &self.node(number).sm
@@ -408,6 +297,34 @@ impl World {
                 self.stop_sm(setups, number);
             }
         }
+    }
+
+    fn forge(&mut self, to: u8, claimed: u8, control: SmControl, forger: Forger) {
+        self.faults.consume(|f| &mut f.forged);
+        let from = OtherSm {
+            guid: PortGuid(claimed.into()),
+            priority: 15,
+            state: SmState::Master,
+            act_count: 0,
+            sm_key_matches: forger == Forger::WithKey,
+        };
+        let port = Some(PortGuid(ROGUE.into()));
+        let input = match forger {
+            Forger::Silent => ElectionInput::ControlUnconfirmed {
+                control,
+                claimed: from.guid,
+                port,
+            },
+            Forger::WithoutKey | Forger::WithKey => ElectionInput::ControlReceived {
+                control,
+                from,
+                source: ControlSource { port, sm: from },
+            },
+        };
+        let role = |w: &Self| (w.node(to).sm.state(), w.node(to).sm.may_write());
+        let before = role(self);
+        self.feed(to, input);
+        self.obeyed_forgery |= role(self) != before;
     }
 
     /// A stalled SM continues. It is notified of the stall before the MADs that arrived meanwhile.
@@ -442,9 +359,15 @@ impl World {
         node.unverified = false;
         node.queue.clear();
         node.sm = setups[usize::from(number) - 1].start(number);
-        // Responses to it are dropped.
-        self.mads
-            .retain(|m| m.to() != number || matches!(m, Mad::Set { .. }));
+        // Responses to it are dropped. Controls that it has not processed time out at their senders.
+        let to_it = |m: &Mad| m.to() == number && !matches!(m, Mad::Set { .. });
+        let dropped: Vec<Mad> = self.mads.iter().copied().filter(to_it).collect();
+        for mad in dropped {
+            self.mads.remove(&mad);
+            if let Mad::SenderInfo { .. } = mad {
+                self.mads.extend(mad.timeout());
+            }
+        }
     }
 
     pub(crate) fn read_sms(&mut self, number: u8, without: Option<u8>) {
@@ -466,7 +389,15 @@ impl World {
         self.node_mut(number).unverified &= is_old;
         match &mut self.node_mut(number).sm {
             Sm::Ferrosm(_) => {
-                let seen = seen.iter().map(peer).collect();
+                let rogue = self.rogue.map(|state| OtherSm {
+                    sm_key_matches: false,
+                    ..peer(&Info {
+                        number: ROGUE,
+                        priority: 15,
+                        state,
+                    })
+                });
+                let seen = seen.iter().map(peer).chain(rogue).collect();
                 self.feed(
                     number,
                     ElectionInput::ScanCompleted {
@@ -485,7 +416,9 @@ impl World {
     pub(crate) fn deliver(&mut self, mad: Mad) {
         let to = mad.to();
         let arrives = match mad {
-            Mad::Set { from, .. } => self.is_connected(from.number, to),
+            Mad::Set { from, .. } | Mad::SenderInfo { from, .. } => {
+                self.is_connected(from.number, to)
+            }
             Mad::Response { from, .. } => self.is_connected(from, to),
             Mad::Info { from, .. } => self.is_connected(from.number, to),
             Mad::Timeout { .. } => self.node(to).alive,
@@ -497,7 +430,7 @@ impl World {
             return;
         }
         if self.node(to).is_stalled {
-            if let Mad::Set { .. } = mad {
+            if let Mad::Set { .. } | Mad::SenderInfo { .. } = mad {
                 self.mads.extend(mad.timeout());
             }
             self.node_mut(to).queue.insert(mad);
@@ -505,19 +438,29 @@ impl World {
         }
         match mad {
             Mad::Set { from, control, .. } => match &mut self.node_mut(to).sm {
-                Sm::Ferrosm(_) => {
-                    let received = ElectionInput::ControlReceived {
-                        control,
-                        from: peer(&from),
-                    };
-                    self.feed_with_request(to, received, Some((from.number, control)));
-                }
+                Sm::Ferrosm(_) => self.query_sender(to, from, control),
                 Sm::OpenSm(o) => {
                     let accepted = o.on_control(control, &from);
                     self.node_mut(to).scan = None;
                     self.respond(to, from.number, control, accepted);
                 }
             },
+            Mad::SenderInfo {
+                from,
+                control,
+                seen,
+                ..
+            } => {
+                let received = ElectionInput::ControlReceived {
+                    control,
+                    from: peer(&from),
+                    source: ControlSource {
+                        port: Some(PortGuid(from.number.into())),
+                        sm: peer(&seen),
+                    },
+                };
+                self.feed_with_request(to, received, Some((from.number, control)));
+            }
             Mad::Response {
                 from,
                 control,
@@ -546,6 +489,32 @@ impl World {
                 };
                 self.feed(to, input);
             }
+        }
+    }
+
+    /// Queries the sender of a control before the control is processed.
+    fn query_sender(&mut self, to: u8, from: Info, control: SmControl) {
+        if !self.reaches(to, from.number) {
+            let unconfirmed = ElectionInput::ControlUnconfirmed {
+                control,
+                claimed: PortGuid(from.number.into()),
+                port: Some(PortGuid(from.number.into())),
+            };
+            self.feed(to, unconfirmed);
+            let set = Mad::Set { to, from, control };
+            self.mads.extend(set.timeout());
+            return;
+        }
+        let info = Mad::SenderInfo {
+            to,
+            from,
+            control,
+            seen: self.node(from.number).sm.info(from.number, None),
+        };
+        if self.instant {
+            self.deliver(info);
+        } else {
+            self.mads.insert(info);
         }
     }
 

@@ -101,7 +101,7 @@ impl ScriptedSm {
 
     /// Returns true if our SMs accept its SM_Key.
     pub(crate) fn takes_part(&self) -> bool {
-        self.key == SM_KEY || self.key == MKey::NONE
+        self.key == SM_KEY
     }
 
     pub(crate) const fn is_running(&self) -> bool {

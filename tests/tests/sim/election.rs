@@ -22,7 +22,7 @@ use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host port far from the first SM's; a standby or a foreign SM runs there.
 pub(crate) const OTHER_SM_PORT: PortAt = PortAt::new(7, 1);
-const OTHER_HOST: PortAt = PortAt::new(12, 1);
+pub(crate) const OTHER_HOST: PortAt = PortAt::new(12, 1);
 const STEP: Duration = Duration::from_millis(1);
 
 pub(crate) fn cfg(lab: Option<&Lab>, priority: u8) -> SmConfig {
@@ -717,6 +717,17 @@ fn standby_obeys_disable_and_standby_of_its_master() {
 
 /// The foreign SM at [`OTHER_SM_PORT`] sends Set(SMInfo) to this SM over the directed route between them.
 pub(crate) fn set_sm_info(lab: &mut Lab, control: SmControl, priority: u8, guid: PortGuid) {
+    set_sm_info_from(lab, OTHER_SM_PORT, control, priority, guid);
+}
+
+/// A host sends Set(SMInfo) to this SM, in the name of an SM that is master.
+pub(crate) fn set_sm_info_from(
+    lab: &mut Lab,
+    from: PortAt,
+    control: SmControl,
+    priority: u8,
+    guid: PortGuid,
+) {
     use ferrosm_mad::attr::SmInfo;
     use ferrosm_mad::ids::{AttrMod, MKey, Tid};
     use ferrosm_mad::mad::{Address, MadOut};
@@ -728,18 +739,18 @@ pub(crate) fn set_sm_info(lab: &mut Lab, control: SmControl, priority: u8, guid:
         priority,
         sm_state: SmState::Master,
     };
-    let path = dr_path(lab, OTHER_SM_PORT, lab.at);
+    let path = dr_path(lab, from, lab.at);
     let request = SmpRequest::set(id::SM_INFO, AttrMod(control.0), MKey::NONE, info.encode());
     let mad = MadOut {
         to: Address::DIRECTED,
         mad: request.directed(&path, Tid(77)),
     };
-    lab.world.inject(OTHER_SM_PORT, &mad);
+    lab.world.inject(from, &mad);
     lab.world.run_for(Duration::from_millis(100));
 }
 
 /// The directed route between two host ports over the links of the specification.
-fn dr_path(lab: &Lab, from: PortAt, to: PortAt) -> DrPath {
+pub(crate) fn dr_path(lab: &Lab, from: PortAt, to: PortAt) -> DrPath {
     let peer = |at: PortAt| {
         let links = lab.spec.links.iter();
         let mut directed_links = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);

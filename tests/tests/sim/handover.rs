@@ -6,9 +6,10 @@ use std::time::Duration;
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::records::{Record, RecordChange, RecordUpdate};
 use ferrosm_core::{Command, Event, Input, ReplicaEvent, RestoredState, SmConfig};
-use ferrosm_mad::attr::SmState;
+use ferrosm_mad::attr::{NodeType, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_mad::sa::multicast::JoinState;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
 use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, try_join_broadcast, try_path};
@@ -297,4 +298,55 @@ fn takeover_without_replica_replaces_the_lid_records() {
     let sm = lab.world.sm(second).unwrap();
     let persisted = sm.restored(lab.world.now()).lids;
     assert_eq!(&persisted, sm.core().lid_map());
+}
+
+/// A handover that is requested while a sweep writes tables follows at the end of that sweep.
+#[test]
+fn handover_follows_the_writes_of_the_running_sweep() {
+    let template = Lab::new("fat-tree:4", 1);
+    let fabric = template.world.fabric();
+    let peers = [template.at, STANDBY_PORT].map(|at| fabric.port_guid(at));
+    let cfg = |priority| SmConfig {
+        priority,
+        peer_sms: Arc::new(peers.into()),
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
+    let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
+    let second = lab.world.add_sm(Some(STANDBY_PORT), sm).unwrap();
+    lab.world.run_for(Duration::from_secs(30));
+    let is_switch = |at: PortAt| lab.spec.nodes[at.node].kind == NodeType::Switch;
+    let between_switches = lab
+        .spec
+        .links
+        .iter()
+        .find(|l| is_switch(l.a) && is_switch(l.b));
+    let cut = between_switches.unwrap().a;
+    lab.world.fabric_mut().reset_counters();
+    lab.world.act(FabricAction::Cut(cut)).unwrap();
+    let deadline = lab.world.now() + Duration::from_secs(10);
+    while lab.world.fabric().all_counters().sets(id::LFT) == 0 {
+        assert!(lab.world.now() < deadline, "no table is written");
+        lab.world.run_for(Duration::from_micros(10));
+    }
+    let sm = lab.sm;
+    let before = lab.manager().events.len();
+    give_input(&mut lab, sm, Command::Handover.with_id(0));
+    let taken = takeover_time(&mut lab, second, Duration::from_secs(3));
+    assert!(taken.is_some(), "{}", lab.describe_run());
+    lab.world.run_for(Duration::from_secs(1));
+    assert_eq!(role(&lab, sm), SmState::Standby);
+    let events = &lab.manager().events[before..];
+    let position = |is: fn(&Event) -> bool| events.iter().position(is);
+    let swept = position(|e| matches!(e, Event::SweepCompleted(_)));
+    let left = position(|e| {
+        matches!(
+            e,
+            Event::RoleChanged {
+                state: SmState::Standby,
+                ..
+            }
+        )
+    });
+    assert!(swept.is_some() && swept < left, "{events:?}");
 }

@@ -5,18 +5,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ferrosm_core::election::ElectionNotice;
+use ferrosm_core::event::NoLinkReason;
 use ferrosm_core::records::{Record, RecordKind, RecordRestorer};
-use ferrosm_core::{Command, Input, ProblemKind, RestoredState, SmConfig};
-use ferrosm_mad::attr::{PhysState, PortInfo, PortState, id};
+use ferrosm_core::{Command, Event, Input, ProblemKind, RestoredState, SmConfig};
+use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_sim::world::SmId;
+use ferrosm_tests::simulated::{Lab, Sm};
 use ferrosm_tests::store::Records;
 use rstest::rstest;
+
+use crate::election::dr_path;
 
 const SPEC: &str = "fat-tree:4";
 
@@ -399,4 +404,135 @@ fn switch_that_rejects_sets_stays_in_the_fabric() {
         assert!(subnet.node_by_guid(guid).is_some());
         lab.world.run_for(Duration::from_secs(15));
     }
+}
+
+/// A host far from the SM's.
+const OTHER_HOST: PortAt = PortAt::new(7, 1);
+
+fn add_standby(lab: &mut Lab, key: u64) -> SmId {
+    let cfg = config_with_key(key);
+    let sm = Sm::new(cfg, RestoredState::default(), lab.world.now());
+    let added = lab.world.add_sm(Some(OTHER_HOST), sm);
+    added.expect("a second SM")
+}
+
+fn role(lab: &Lab, id: SmId) -> SmState {
+    lab.world.sm(id).expect("an SM").core().role()
+}
+
+fn command(lab: &mut Lab, id: SmId, input: Input) {
+    lab.world.with_sm(id, |sm, now| sm.command(input, now));
+}
+
+/// The master's M_Key is changed, and the operator hands over to a standby with the old one: the master stays master. When the standby has
+/// the new key, it takes over.
+#[test]
+fn handover_needs_a_standby_with_the_present_key() {
+    let mut lab = Lab::up(
+        SPEC,
+        1,
+        SmConfig {
+            priority: 5,
+            ..config_with_key(0xAAAA)
+        },
+    );
+    let second = add_standby(&mut lab, 0xAAAA);
+    lab.world.run_for(Duration::from_secs(15));
+    assert_eq!(role(&lab, second), SmState::Standby);
+    let first = lab.sm;
+    let new_key = SmConfig {
+        priority: 5,
+        ..config_with_key(0xBBBB)
+    };
+    command(&mut lab, first, Input::Config(Box::new(new_key)));
+    lab.world.run_for(Duration::from_secs(3));
+    assert!(count_keys(&lab, 0xBBBB).0);
+    command(&mut lab, first, Command::Handover.with_id(0));
+    lab.world.run_for(Duration::from_mins(2));
+    assert_eq!(role(&lab, first), SmState::Master);
+    assert_ne!(role(&lab, second), SmState::Master);
+    lab.assert_correct();
+    let with_new_key = config_with_key(0xBBBB);
+    command(&mut lab, second, Input::Config(Box::new(with_new_key)));
+    lab.world.run_for(Duration::from_mins(1));
+    command(
+        &mut lab,
+        second,
+        Input::Config(Box::new(SmConfig {
+            priority: 9,
+            ..config_with_key(0xBBBB)
+        })),
+    );
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(
+        role(&lab, second),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
+    assert_eq!(role(&lab, first), SmState::Standby);
+}
+
+/// A standby that cannot read its own port rejects HANDOVER of a master that responds to it, and the master continues.
+#[test]
+fn handover_needs_a_readable_own_port() {
+    let mut lab = Lab::up(SPEC, 1, SmConfig::default());
+    let cfg = SmConfig {
+        priority: 9,
+        ..SmConfig::default()
+    };
+    let sm = Sm::new(
+        SmConfig::default(),
+        RestoredState::default(),
+        lab.world.now(),
+    );
+    let second = lab.world.add_sm(Some(OTHER_HOST), sm).expect("an SM");
+    lab.world.run_for(Duration::from_secs(15));
+    assert_eq!(role(&lab, second), SmState::Standby);
+    let mut info = lab.world.fabric().port_info(OTHER_HOST).expect("a port");
+    info.m_key_protect_bits = 2;
+    let path = dr_path(&lab, lab.at, OTHER_HOST);
+    set_key(&mut lab, path, 0, info, 0xCCCC);
+    command(&mut lab, second, Input::Config(Box::new(cfg)));
+    lab.world.run_for(Duration::from_secs(40));
+    assert_eq!(role(&lab, lab.sm), SmState::Master);
+    assert_eq!(
+        role(&lab, second),
+        SmState::Standby,
+        "{}",
+        lab.describe_run()
+    );
+    let rejected = |e: &Event| matches!(e, Event::Alarm(about) if matches!(about.what, ElectionNotice::OwnPortUnreadable(_)));
+    assert!(
+        lab.world
+            .sm(second)
+            .expect("an SM")
+            .events
+            .iter()
+            .any(rejected)
+    );
+}
+
+/// The switch next to an SM answers only to another M_Key. The SM does not become master of its own port alone.
+#[test]
+fn sm_without_neighbour_does_not_become_master() {
+    let mut lab = protected_lab(1);
+    kill(&mut lab);
+    lab.world.fabric_mut().reboot(OTHER_HOST.node);
+    let sm = Sm::new(
+        SmConfig::default(),
+        RestoredState::default(),
+        lab.world.now(),
+    );
+    let second = lab.world.add_sm(Some(OTHER_HOST), sm).expect("an SM");
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(role(&lab, second), SmState::Discovering);
+    let is_isolated = |e: &&Event| {
+        matches!(
+            e,
+            Event::LocalPortUnusable(NoLinkReason::NeighbourSilent(_))
+        )
+    };
+    let events = &lab.world.sm(second).expect("an SM").events;
+    assert_eq!(events.iter().filter(is_isolated).count(), 1, "{events:?}");
 }

@@ -1,10 +1,14 @@
 //! Controls that other SMs send by Set(SMInfo): which are accepted in which state, and what follows (docs/sm-behaviour.md, 8.10). The reply
-//! precedes all other decisions. Controls of ignored SMs are rejected.
+//! precedes all other decisions. Controls of ignored SMs are rejected, and so are those that the SM at their source does not confirm.
 
-use ferrosm_mad::attr::SmControl;
+use ferrosm_mad::attr::{SmControl, SmState};
+use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
-use super::{Decision, Election, InactiveReason, MasterState, OtherSm, RoleChangeReason, State};
+use super::{
+    ControlSource, Decision, Election, ElectionNotice, InactiveReason, MasterState, OtherSm,
+    RoleChangeReason, State,
+};
 
 impl Election {
     pub(super) fn on_control(
@@ -12,12 +16,74 @@ impl Election {
         now: Instant,
         control: SmControl,
         from: &OtherSm,
+        source: &ControlSource,
         out: &mut Vec<Decision>,
     ) {
-        let may_accept = from.guid != self.own_guid && self.may_send_control(now, from, out);
+        let may_accept =
+            from.guid != self.own_guid && self.may_send_control(now, control, from, source, out);
         if !may_accept || !self.apply_control(now, control, from, out) {
             out.push(Decision::Reply { accepted: false });
         }
+    }
+
+    /// No SM responds where the control came from. It gets no reply: if the query was lost, its sender repeats it.
+    pub(super) fn on_unconfirmed_control(
+        &mut self,
+        now: Instant,
+        control: SmControl,
+        claimed: PortGuid,
+        port: Option<PortGuid>,
+        out: &mut Vec<Decision>,
+    ) {
+        let notice = ElectionNotice::ControlUnconfirmed {
+            control,
+            claimed,
+            port,
+        };
+        let reported_as = port.unwrap_or(claimed);
+        self.ignored.on_request(now, reported_as, notice, out);
+    }
+
+    /// Whether the SM at the source of a control may send it and confirms that it did. Reports the reason if not.
+    fn may_send_control(
+        &mut self,
+        now: Instant,
+        control: SmControl,
+        from: &OtherSm,
+        source: &ControlSource,
+        out: &mut Vec<Decision>,
+    ) -> bool {
+        // The allow-list applies to the port; the sender chooses the GUID in the control.
+        let sender = OtherSm {
+            guid: source.port.unwrap_or(source.sm.guid),
+            ..source.sm
+        };
+        if let Some(notice) = self.reason_to_ignore(&sender) {
+            self.ignored.on_request(now, sender.guid, notice, out);
+            return false;
+        }
+        let is_confirmed = self.is_confirmed(control, from, source);
+        if !is_confirmed {
+            self.on_unconfirmed_control(now, control, from.guid, source.port, out);
+        }
+        is_confirmed
+    }
+
+    fn is_confirmed(&self, control: SmControl, from: &OtherSm, source: &ControlSource) -> bool {
+        let sm = &source.sm;
+        // OpenSM is standby as soon as it has sent HANDOVER, and an SM that acknowledges one is master.
+        let may_be_standby = matches!(control, SmControl::Handover | SmControl::Acknowledge);
+        let is_in_state = sm.is_master() || may_be_standby && sm.state == SmState::Standby;
+        let is_at_port = match source.port {
+            Some(port) => port == from.guid,
+            // HANDOVER during discovery only repeats the discovery, which may not have reached the sender's port yet.
+            None => {
+                control == SmControl::Handover
+                    && self.state == State::Discovering
+                    && self.settings.allowed.is_none()
+            }
+        };
+        sm.guid == from.guid && is_in_state && is_at_port
     }
 
     /// Returns false if the control is to be rejected and no reply was sent.

@@ -95,8 +95,20 @@ fn report(
     out: &mut Vec<Decision>,
 ) {
     let before = reports.get(&guid);
+    // The sender chooses what a control claims: otherwise it could cause a report with each one.
+    let is_same = |reported: &ElectionNotice| {
+        let both = (reported, &notice);
+        *reported == notice
+            || matches!(
+                both,
+                (
+                    ElectionNotice::ControlUnconfirmed { .. },
+                    ElectionNotice::ControlUnconfirmed { .. }
+                )
+            )
+    };
     let is_known =
-        before.is_some_and(|(reported, at)| *reported == notice && now < *at + REPORT_INTERVAL);
+        before.is_some_and(|(reported, at)| is_same(reported) && now < *at + REPORT_INTERVAL);
     let has_room = before.is_some() || reports.len() < REPORTED_MAX;
     if has_room && !is_known {
         reports.insert(guid, (notice, now));

@@ -21,12 +21,23 @@ pub enum ElectionInput {
         /// Number of known paths to it.
         paths: u8,
     },
-    /// Another SM sent Set(SMInfo) with the correct M_Key.
+    /// Another SM sent Set(SMInfo) with the correct M_Key, and the SM at the port that it came from responded to Get(SMInfo).
     ControlReceived {
         /// The attribute modifier.
         control: SmControl,
-        /// The sender, as its SMInfo identifies it.
+        /// The sender, as the control identifies it.
         from: OtherSm,
+        /// The SM that it came from.
+        source: ControlSource,
+    },
+    /// Set(SMInfo) came from a port without an SM, or from an unknown place.
+    ControlUnconfirmed {
+        /// The attribute modifier.
+        control: SmControl,
+        /// The sender, as the control identifies it.
+        claimed: PortGuid,
+        /// The port that it came from, if it is known.
+        port: Option<PortGuid>,
     },
     /// Response to [`Decision::SendControl`].
     ControlAnswered {
@@ -96,6 +107,15 @@ pub enum ElectionInput {
     LinkDown,
     /// [`Election::poll_timeout`](super::Election::poll_timeout) has passed. Has no effect if it has not.
     Timer,
+}
+
+/// The SM that a control came from: a control identifies its sender itself, so that any host can forge one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ControlSource {
+    /// The port that the control came from; `None` if discovery has not found it yet.
+    pub port: Option<PortGuid>,
+    /// The response of the SM at that port to Get(SMInfo).
+    pub sm: OtherSm,
 }
 
 /// What an SM does after it handed over.
@@ -338,6 +358,23 @@ pub enum ElectionNotice {
     SmNotAllowed(PortGuid, SmState),
     /// An ignored SM is gone.
     IgnoredSmGone(PortGuid),
+    /// The SM sent HANDOVER, which this one rejected because it cannot read its own port. An alarm.
+    OwnPortUnreadable(PortGuid),
+    /// The SM appeared; its state and priority.
+    SmAppeared(PortGuid, SmState, u8),
+    /// The SM does not respond, although its port reports an SM.
+    SmSilent(PortGuid),
+    /// The SM left.
+    SmGone(PortGuid),
+    /// The SM at the port that a control came from does not confirm that it sent the control. An alarm.
+    ControlUnconfirmed {
+        /// The control.
+        control: SmControl,
+        /// The SM that the control names as its sender.
+        claimed: PortGuid,
+        /// The port that it came from, if it is known.
+        port: Option<PortGuid>,
+    },
     /// The SM outranks this one, or was chosen by the operator, and did not take over.
     HandoverNotTaken(PortGuid),
     /// The SM is also master and of lower rank. It is expected to hand over.
@@ -374,6 +411,8 @@ impl ElectionNotice {
             self,
             Self::SmKeyMismatch(_)
                 | Self::SmNotAllowed(..)
+                | Self::ControlUnconfirmed { .. }
+                | Self::OwnPortUnreadable(_)
                 | Self::LowerMasterRemains(_)
                 | Self::ManagedSubnetRefused
         )
@@ -391,7 +430,12 @@ impl ElectionNotice {
             | Self::MasterPollMissed { master: g, .. }
             | Self::MasterResponds(g)
             | Self::IgnoredSmGone(g)
+            | Self::OwnPortUnreadable(g)
+            | Self::SmAppeared(g, ..)
+            | Self::SmSilent(g)
+            | Self::SmGone(g)
             | Self::SuccessorNotReady(g) => Some(*g),
+            Self::ControlUnconfirmed { port, .. } => *port,
             Self::ManagedSubnetRefused | Self::NoOtherSm { .. } | Self::NoSuccessor => None,
         }
     }
@@ -411,6 +455,29 @@ impl fmt::Display for ElectionNotice {
                 )
             }
             Self::IgnoredSmGone(g) => write!(f, "ignored SM {g} is gone"),
+            Self::OwnPortUnreadable(g) => write!(
+                f,
+                "HANDOVER of SM {g} rejected: this SM's own port does not respond to subnet.m-key"
+            ),
+            Self::SmAppeared(g, state, priority) => {
+                write!(f, "SM {g} appeared ({state}, priority {priority})")
+            }
+            Self::SmSilent(g) => write!(f, "SM {g} does not respond, although its port reports an SM"),
+            Self::SmGone(g) => write!(f, "SM {g} is gone"),
+            Self::ControlUnconfirmed {
+                control,
+                claimed,
+                port,
+            } => {
+                write!(f, "{control} in the name of SM {claimed} ignored: ")?;
+                match port {
+                    Some(port) => write!(
+                        f,
+                        "it came from port {port}, whose SM does not confirm it by its SMInfo"
+                    ),
+                    None => f.write_str("it came from an unknown port"),
+                }
+            }
             Self::HandoverNotTaken(g) => write!(f, "SM {g} did not take over"),
             Self::SecondMaster(g) => write!(f, "SM {g} is also master, waiting for its handover"),
             Self::LowerMasterRemains(g) => write!(

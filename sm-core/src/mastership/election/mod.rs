@@ -61,8 +61,8 @@ use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
 pub use io::{
-    AfterHandover, Decision, ElectionInput, ElectionNotice, HandoverReason, PollLimit,
-    RoleChangeReason,
+    AfterHandover, ControlSource, Decision, ElectionInput, ElectionNotice, HandoverReason,
+    PollLimit, RoleChangeReason,
 };
 pub use other_sm::{OtherSm, SmRank};
 pub use settings::ElectionSettings;
@@ -184,9 +184,16 @@ impl Election {
             ElectionInput::PollUnanswered { guid, paths } => {
                 self.on_poll_unanswered(now, guid, paths, &mut out)
             }
-            ElectionInput::ControlReceived { control, from } => {
-                self.on_control(now, control, &from, &mut out)
-            }
+            ElectionInput::ControlReceived {
+                control,
+                from,
+                source,
+            } => self.on_control(now, control, &from, &source, &mut out),
+            ElectionInput::ControlUnconfirmed {
+                control,
+                claimed,
+                port,
+            } => self.on_unconfirmed_control(now, control, claimed, port, &mut out),
             ElectionInput::ControlAnswered {
                 guid,
                 control: SmControl::Handover,
@@ -258,15 +265,6 @@ impl Election {
         match ignore_reason {
             Some(notice) => self.ignored.on_response(now, peer.guid, notice, out),
             None => self.ignored.remove(peer.guid),
-        }
-        ignore_reason.is_none()
-    }
-
-    /// Whether a control of this SM may be accepted. An SM that is ignored may have forged its GUID, so it counts as absent.
-    fn may_send_control(&mut self, now: Instant, peer: &OtherSm, out: &mut Vec<Decision>) -> bool {
-        let ignore_reason = self.reason_to_ignore(peer);
-        if let Some(notice) = ignore_reason {
-            self.ignored.on_request(now, peer.guid, notice, out);
         }
         ignore_reason.is_none()
     }

@@ -12,10 +12,11 @@ use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
 use super::{
-    AfterHandover, Decision, Election, ElectionInput, ElectionNotice, ElectionSettings,
-    HandoverReason, InactiveReason, MasterState, OtherSm, PollLimit, RoleChangeReason, State,
+    AfterHandover, ControlSource, Decision, Election, ElectionInput, ElectionNotice,
+    ElectionSettings, HandoverReason, InactiveReason, MasterState, OtherSm, PollLimit,
+    RoleChangeReason, State,
 };
-use rows::rows;
+use rows::{forged, rows};
 
 const ME: PortGuid = PortGuid(5);
 /// The SM that is polled, offered the subnet or waited for, and the source of all inputs unless stated otherwise.
@@ -67,6 +68,19 @@ fn scanned(seen: &[OtherSm]) -> ElectionInput {
     }
 }
 
+/// A control that the SM at its source confirms.
+const fn control_received(control: SmControl, from: OtherSm) -> ElectionInput {
+    let source = ControlSource {
+        port: Some(from.guid),
+        sm: from,
+    };
+    ElectionInput::ControlReceived {
+        control,
+        from,
+        source,
+    }
+}
+
 /// A subnet configured by an SM that does not respond.
 const MANAGED: ElectionInput = ElectionInput::ScanCompleted {
     seen: Vec::new(),
@@ -115,10 +129,7 @@ fn build_state(index: usize, settings: ElectionSettings) -> Option<Election> {
             feed(&mut e, scanned(&[other(HIGHER, SmState::Master)]));
             feed(
                 &mut e,
-                ElectionInput::ControlReceived {
-                    control: SmControl::Disable,
-                    from: other(HIGHER, SmState::Master),
-                },
+                control_received(SmControl::Disable, other(HIGHER, SmState::Master)),
             );
         }
         "NotActive, managed" => {
@@ -145,7 +156,7 @@ fn build_state(index: usize, settings: ElectionSettings) -> Option<Election> {
         "Master, loading replica" => {
             feed(&mut e, scanned(&[other(HIGHER, SmState::Master)]));
             let (control, from) = (SmControl::Handover, other(HIGHER, SmState::Master));
-            feed(&mut e, ElectionInput::ControlReceived { control, from });
+            feed(&mut e, control_received(control, from));
         }
         "Master, active" => feed(&mut e, scanned(&[])),
         "Master, stalled" => {
@@ -446,18 +457,48 @@ fn sm_not_allowed_is_rejected_and_reported_once() {
     assert!(e.may_write());
     assert_eq!(e.step(Instant::START, scanned(&[foreign])), vec![]);
     let control = SmControl::Handover;
-    let out = e.step(
-        Instant::START,
-        ElectionInput::ControlReceived {
-            control,
-            from: foreign,
-        },
-    );
+    let out = e.step(Instant::START, control_received(control, foreign));
     assert_eq!(out, vec![Decision::Reply { accepted: false }]);
     // A changed SM state is reported again.
     let out = e.step(Instant::START, scanned(&[other(HIGHER, SmState::Standby)]));
     assert_eq!(out.len(), 1);
     assert!(e.may_write());
+}
+
+/// A control that the SM at its source does not confirm changes nothing in any state, and raises an alarm. The only exception repeats a
+/// discovery that is in progress.
+#[test]
+fn forged_controls_are_not_obeyed() {
+    for control in (1..=5).map(SmControl) {
+        for (name, input) in forged(control) {
+            for before in STATES {
+                let mut e = election_in_state(before);
+                let unchanged = e.clone();
+                let out = e.step(Instant::START, input.clone());
+                let at = format!("{name} in {before}: {out:?}");
+                let is_discovery = before == "Discovering" && name.contains("not discovered");
+                if is_discovery && control == SmControl::Handover {
+                    assert_eq!(
+                        out,
+                        [Decision::Reply { accepted: true }, Decision::Sweep],
+                        "{at}"
+                    );
+                    continue;
+                }
+                assert!(
+                    matches!(out[0], Decision::Notice(n) if n.is_alarm()),
+                    "{at}"
+                );
+                let rejected = [Decision::Reply { accepted: false }];
+                assert!(out[1..].is_empty() || out[1..] == rejected, "{at}");
+                assert_eq!(
+                    (state_name(&e), e.due),
+                    (state_name(&unchanged), unchanged.due),
+                    "{at}"
+                );
+            }
+        }
+    }
 }
 
 /// A master whose allow-list contains none of the test SMs.
@@ -514,10 +555,7 @@ fn forged_guids_hide_no_ignored_sm() {
             ..other(HIGHER, SmState::Master)
         };
         let control = SmControl::Handover;
-        let mut out = e.step(
-            Instant::START,
-            ElectionInput::ControlReceived { control, from },
-        );
+        let mut out = e.step(Instant::START, control_received(control, from));
         assert_eq!(out.pop(), Some(Decision::Reply { accepted: false }));
         out.len()
     };

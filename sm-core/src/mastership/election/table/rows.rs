@@ -2,8 +2,8 @@
 
 use ferrosm_mad::attr::{SmControl, SmState};
 
-use super::super::{AfterHandover, ElectionInput, OtherSm};
-use super::{HIGHER, LOWER, MANAGED, OTHER, OWN, THIRD, other, scanned, third};
+use super::super::{AfterHandover, ControlSource, ElectionInput, OtherSm};
+use super::{HIGHER, LOWER, MANAGED, OTHER, OWN, THIRD, control_received, other, scanned, third};
 
 /// Every kind of input, with its row title.
 pub(super) fn rows() -> Vec<(String, ElectionInput)> {
@@ -84,20 +84,20 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
             let from = other(priority, SmState::Master);
             rows.push((
                 format!("Set {name}, {rank} master"),
-                ElectionInput::ControlReceived { control, from },
+                control_received(control, from),
             ));
         }
         let from = other(LOWER, SmState::Standby);
         rows.push((
             format!("Set {name}, a standby"),
-            ElectionInput::ControlReceived { control, from },
+            control_received(control, from),
         ));
+        if matches!(control, SmControl::Handover | SmControl::Disable) {
+            rows.extend(forged(control));
+        }
         rows.push((
             format!("Set {name}, other SM_Key"),
-            ElectionInput::ControlReceived {
-                control,
-                from: foreign,
-            },
+            control_received(control, foreign),
         ));
     }
     for control in [SmControl::Handover, SmControl::Acknowledge] {
@@ -196,7 +196,7 @@ fn third_sm_rows() -> Vec<(String, ElectionInput)> {
             let from = third(priority, SmState::Master);
             rows.push((
                 format!("Set {control} of a third SM, {rank} master"),
-                ElectionInput::ControlReceived { control, from },
+                control_received(control, from),
             ));
         }
     }
@@ -204,7 +204,7 @@ fn third_sm_rows() -> Vec<(String, ElectionInput)> {
     let from = third(HIGHER, SmState::Standby);
     rows.push((
         "Set ACKNOWLEDGE of a third SM, a standby".to_owned(),
-        ElectionInput::ControlReceived { control, from },
+        control_received(control, from),
     ));
     let control = SmControl::Handover;
     rows.push((
@@ -216,4 +216,41 @@ fn third_sm_rows() -> Vec<(String, ElectionInput)> {
         },
     ));
     rows
+}
+
+/// Controls that name `OTHER` as their sender and come from elsewhere, or do not agree with what `OTHER` responds.
+pub(super) fn forged(control: SmControl) -> Vec<(String, ElectionInput)> {
+    let from = other(HIGHER, SmState::Master);
+    let name = control.name().unwrap_or("unknown modifier");
+    let received = |port, sm| ElectionInput::ControlReceived {
+        control,
+        from,
+        source: ControlSource { port, sm },
+    };
+    vec![
+        (
+            format!("Set {name} from the port of a third SM"),
+            received(Some(THIRD), third(HIGHER, SmState::Master)),
+        ),
+        (
+            format!("Set {name} from the port of a third SM that claims the GUID"),
+            received(Some(THIRD), from),
+        ),
+        (
+            format!("Set {name} from a port that is not discovered"),
+            received(None, from),
+        ),
+        (
+            format!("Set {name}, sender not active"),
+            received(Some(OTHER), other(HIGHER, SmState::NotActive)),
+        ),
+        (
+            format!("Set {name}, no SM at its source"),
+            ElectionInput::ControlUnconfirmed {
+                control,
+                claimed: OTHER,
+                port: Some(THIRD),
+            },
+        ),
+    ]
 }

@@ -1,0 +1,367 @@
+//! Who sent an SMInfo request (ADR 0020).
+//!
+//! Any host can send Get(SMInfo), and Set(SMInfo) in the name of any SM. So the sender is queried by Get(SMInfo) at the port that the request
+//! came from before a control is obeyed, and before the SM_Key is shown to an SM that has not shown it. The port follows from the source LID, or from the
+//! ReturnPath of a directed route, which the switches on the way wrote. While the sender is queried, its request waits; OpenSM repeats it
+//! for 800 ms. Before HANDOVER is accepted, this SM also reads its own port, which it can read only with the M_Key in force. The queries do not pass the queue of SMPs, which belongs to the sweep in progress.
+
+use core::time::Duration;
+
+use ferrosm_mad::attr::{SmControl, SmInfo, id};
+use ferrosm_mad::ids::{AttrId, MKey, PortNum, Tid};
+use ferrosm_mad::mad::{Mad, MadIn, Method, MgmtClass, Status};
+use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
+use ferrosm_mad::time::Instant;
+
+use super::election::{ControlSource, ElectionInput, ElectionNotice, OtherSm};
+use super::sm_info::{own_guid, sm_guid};
+use super::{Mastership, MastershipAction, peer, sm_key_proof};
+use crate::config::SmConfig;
+use crate::ctx::Ctx;
+use crate::smp::{UNTRACKED, route, sender_query_tid};
+use crate::subnet::{PortRef, Subnet};
+
+/// Requests that wait at the same time, one of each method from one sender. A further Get is answered with SM_Key 0 at once, and a further
+/// Set is dropped: its sender repeats it.
+const WAITING_MAX: usize = 16;
+/// Time to wait for a response.
+const TIMEOUT: Duration = Duration::from_millis(200);
+/// Queries for one request, each with another M_Key if the port may have several.
+const ATTEMPTS: u8 = 3;
+
+/// Get(SMInfo) to the sender of a request, or Get(PortInfo) of this SM's own port.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SenderQuery {
+    pub(crate) sender: Sender,
+    pub(crate) attr: AttrId,
+    pub(crate) tid: Tid,
+    pub(crate) attempt: u8,
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sender {
+    /// The port; `None` if discovery has not found it yet.
+    pub(crate) port: Option<PortRef>,
+    pub(crate) path: DrPath,
+}
+
+impl Sender {
+    /// The sender of a request; `None` if its source LID is unknown.
+    fn of(fabric: &Subnet, received: &MadIn) -> Option<Self> {
+        if received.mad.mgmt_class() == MgmtClass::SubnLid {
+            let port = fabric.port_by_lid(received.from.lid)?;
+            let path = route::shortest(fabric, port)?;
+            return Some(Self {
+                port: Some(port),
+                path,
+            });
+        }
+        let path = DrPath::to_requester(&received.mad)?;
+        Some(Self {
+            port: sender_port(fabric, &path),
+            path,
+        })
+    }
+}
+
+/// The port at the end of a path whose other nodes are switches.
+fn sender_port(fabric: &Subnet, path: &DrPath) -> Option<PortRef> {
+    let mut end = fabric.local()?;
+    for (i, hop) in path.hops().iter().enumerate() {
+        if i > 0 && !fabric.get(end.node)?.is_switch() {
+            return None;
+        }
+        end = fabric.peer(PortRef::new(end.node, PortNum(*hop)))?;
+    }
+    if fabric.get(end.node)?.is_switch() {
+        end.port = PortNum::ZERO;
+    }
+    Some(end)
+}
+
+/// A request whose sender is being queried.
+#[derive(Debug)]
+struct Waiting {
+    request: MadIn,
+    query: SenderQuery,
+    /// The SM that sent HANDOVER, while this SM's own port is read.
+    confirmed: Option<ControlSource>,
+    /// When the query times out.
+    due: Instant,
+}
+
+/// The requests whose senders are being queried, in order of `due`.
+#[derive(Debug, Default)]
+pub(super) struct SenderQueries {
+    waiting: Vec<Waiting>,
+    /// Number of the last query.
+    last: u16,
+}
+
+impl SenderQueries {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.waiting.first().map(|waiting| waiting.due)
+    }
+
+    /// Whether a request of this method from this sender waits.
+    fn has(&self, sender: &Sender, method: Method) -> bool {
+        self.waiting
+            .iter()
+            .any(|w| w.query.sender == *sender && w.request.mad.method() == method)
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX
+    }
+
+    /// A request waits for this query, whose TID is still to be set.
+    fn start(&mut self, mut waiting: Waiting, now: Instant) -> MastershipAction {
+        self.last = self.last.wrapping_add(1);
+        waiting.query.tid = sender_query_tid(self.last);
+        waiting.due = now + TIMEOUT;
+        let query = waiting.query;
+        self.waiting.push(waiting);
+        MastershipAction::QuerySender(query)
+    }
+
+    /// Whether this request already waits, so that this is a retransmission.
+    fn has_request(&self, sender: &Sender, request: &Mad) -> bool {
+        self.waiting
+            .iter()
+            .any(|w| w.query.sender == *sender && w.request.mad.tid() == request.tid())
+    }
+
+    fn take_answered(&mut self, tid: Tid, attr: AttrId) -> Option<Waiting> {
+        let mut queries = self.waiting.iter().map(|w| w.query);
+        let at = queries.position(|q| q.tid == tid && q.attr == attr)?;
+        Some(self.waiting.remove(at))
+    }
+
+    fn take_due(&mut self, now: Instant) -> Option<Waiting> {
+        self.waiting.first().filter(|w| w.due <= now)?;
+        Some(self.waiting.remove(0))
+    }
+}
+
+impl Mastership {
+    /// Another SM, or any host, requests SMInfo (Get) or sends a control (Set).
+    pub(crate) fn on_request(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        received: &MadIn,
+    ) -> Option<MastershipAction> {
+        let mad = &received.mad;
+        let has_m_key = ctx.cfg.m_key == MKey::NONE || smp::m_key(mad) == ctx.cfg.m_key;
+        let is_set = mad.method() == Method::Set;
+        if !has_m_key && (is_set || ctx.cfg.m_key_protect_bits >= 2) {
+            return None;
+        }
+        let sender = Sender::of(ctx.fabric, received);
+        let shows_key = ctx.cfg.m_key != MKey::NONE && has_m_key
+            || self.has_shown_key(ctx, received, sender.as_ref());
+        if !is_set && (shows_key || !has_m_key) {
+            self.respond(ctx, received, shows_key);
+            return None;
+        }
+        // A query to this SM's own port would be answered by this SM.
+        let other =
+            sender.filter(|sender| sender.port.is_none() || sender.port != ctx.fabric.local());
+        let Some(sender) = other.filter(|sender| !sender.path.is_empty()) else {
+            return self.on_unknown_sender(ctx, received, sender.as_ref());
+        };
+        if self.sender_queries.has_request(&sender, mad) {
+            return None;
+        }
+        if self.sender_queries.is_full() || self.sender_queries.has(&sender, mad.method()) {
+            if !is_set {
+                self.respond(ctx, received, false);
+            }
+            return None;
+        }
+        let waiting = Waiting {
+            request: *received,
+            query: SenderQuery {
+                sender,
+                attr: id::SM_INFO,
+                tid: UNTRACKED,
+                attempt: 0,
+            },
+            confirmed: None,
+            due: ctx.now,
+        };
+        Some(self.sender_queries.start(waiting, ctx.now))
+    }
+
+    /// Whether the sender of a Get has shown or proven that it knows the SM_Key.
+    fn has_shown_key(&self, ctx: &Ctx<'_>, received: &MadIn, sender: Option<&Sender>) -> bool {
+        let sm_key = ctx.cfg.sm_key;
+        let port = sender.and_then(|sender| sender.port);
+        let is_known = self
+            .other_sms
+            .values()
+            .any(|(at, info)| Some(*at) == port && info.sm_key == sm_key);
+        let guid = port.and_then(|port| sm_guid(ctx.fabric, port));
+        let own = own_guid(ctx.fabric);
+        sm_key == MKey::NONE
+            || is_known
+            || sm_key_proof::is_proven(sm_key, &received.mad, guid, own)
+    }
+
+    /// The request waits for no query: a Get is answered without the SM_Key, a control is ignored.
+    fn on_unknown_sender(
+        &self,
+        ctx: &mut Ctx<'_>,
+        received: &MadIn,
+        sender: Option<&Sender>,
+    ) -> Option<MastershipAction> {
+        if received.mad.method() != Method::Set {
+            self.respond(ctx, received, false);
+            return None;
+        }
+        let port = sender.and_then(|sender| sender.port);
+        Some(MastershipAction::Elect(ElectionInput::ControlUnconfirmed {
+            control: control_of(received),
+            claimed: SmInfo::decode(smp::data(&received.mad)).guid,
+            port: port.and_then(|port| sm_guid(ctx.fabric, port)),
+        }))
+    }
+
+    /// Responds to Get(SMInfo).
+    fn respond(&self, ctx: &mut Ctx<'_>, request: &MadIn, shows_key: bool) {
+        let mut own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
+        if !shows_key {
+            own_info.sm_key = MKey::NONE;
+        }
+        let response = smp::response(&request.mad, Status::OK, &own_info.encode());
+        ctx.outbox.send(request.from, response);
+    }
+
+    /// A response arrived. Returns what follows if it answers a query of this module.
+    pub(crate) fn on_sender_response(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        tid: Tid,
+        received: &MadIn,
+    ) -> Option<Option<MastershipAction>> {
+        let waiting = self
+            .sender_queries
+            .take_answered(tid, received.mad.attr_id())?;
+        let is_ok = received.mad.status().is_ok();
+        Some(match waiting.confirmed {
+            Some(source) if is_ok => Some(obey(&waiting.request, source)),
+            Some(_) => self.on_own_port_unreadable(ctx, &waiting.request),
+            None => {
+                let info = SmInfo::decode(smp::data(&received.mad));
+                self.on_sender_info(ctx, waiting, info, is_ok)
+            }
+        })
+    }
+
+    /// The SM at the source of a request responded.
+    fn on_sender_info(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        waiting: Waiting,
+        info: SmInfo,
+        is_ok: bool,
+    ) -> Option<MastershipAction> {
+        let Waiting { request, query, .. } = waiting;
+        let port = query.sender.port;
+        let guid = port.and_then(|port| sm_guid(ctx.fabric, port));
+        if !is_ok || port.is_some() && guid != Some(info.guid) {
+            return self.on_unknown_sender(ctx, &request, Some(&query.sender));
+        }
+        let has_key = info.sm_key == ctx.cfg.sm_key;
+        if let Some(port) = port
+            && has_key
+        {
+            self.other_sms.insert(info.guid, (port, info));
+        }
+        if request.mad.method() != Method::Set {
+            self.respond(ctx, &request, has_key);
+            return None;
+        }
+        let source = ControlSource {
+            port: guid,
+            sm: peer(ctx.cfg, &info),
+        };
+        let is_handover = control_of(&request) == SmControl::Handover;
+        let own_port = ctx.fabric.local().filter(|_| is_handover && has_key);
+        let Some(own_port) = own_port else {
+            return Some(obey(&request, source));
+        };
+        let own = Waiting {
+            request,
+            query: SenderQuery {
+                sender: Sender {
+                    port: Some(own_port),
+                    path: DrPath::LOCAL,
+                },
+                attr: id::PORT_INFO,
+                attempt: 0,
+                ..query
+            },
+            confirmed: Some(source),
+            due: ctx.now,
+        };
+        Some(self.sender_queries.start(own, ctx.now))
+    }
+
+    /// HANDOVER came from the master, but this SM could not configure the subnet.
+    fn on_own_port_unreadable(
+        &self,
+        ctx: &mut Ctx<'_>,
+        request: &MadIn,
+    ) -> Option<MastershipAction> {
+        let own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
+        let reply = smp::response(&request.mad, Status::BAD_FIELD, &own_info.encode());
+        ctx.outbox.send(request.from, reply);
+        let from = SmInfo::decode(smp::data(&request.mad)).guid;
+        self.emit_notice(ctx, ElectionNotice::OwnPortUnreadable(from));
+        None
+    }
+
+    /// Repeats the next query that timed out, or gives its request up. Call it until it returns `None`.
+    pub(crate) fn on_sender_timeout(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+    ) -> Option<Option<MastershipAction>> {
+        let mut waiting = self.sender_queries.take_due(ctx.now)?;
+        waiting.query.attempt += 1;
+        Some(if waiting.query.attempt < ATTEMPTS {
+            Some(self.sender_queries.start(waiting, ctx.now))
+        } else if waiting.confirmed.is_some() {
+            self.on_own_port_unreadable(ctx, &waiting.request)
+        } else {
+            self.on_unknown_sender(ctx, &waiting.request, Some(&waiting.query.sender))
+        })
+    }
+
+    /// The data of Get(SMInfo) to the SM at `port`.
+    pub(crate) fn sm_info_request(
+        cfg: &SmConfig,
+        fabric: &Subnet,
+        port: Option<PortRef>,
+    ) -> [u8; DATA_LEN] {
+        let responder = port.and_then(|port| sm_guid(fabric, port));
+        responder.map_or([0; DATA_LEN], |responder| {
+            sm_key_proof::request_data(cfg.sm_key, own_guid(fabric), responder)
+        })
+    }
+}
+
+fn control_of(request: &MadIn) -> SmControl {
+    SmControl(request.mad.attr_mod().0)
+}
+
+/// Steps the election with a control whose source responded.
+fn obey(request: &MadIn, source: ControlSource) -> MastershipAction {
+    let claimed = SmInfo::decode(smp::data(&request.mad));
+    let input = ElectionInput::ControlReceived {
+        control: control_of(request),
+        from: OtherSm::new(&claimed, source.sm.sm_key_matches),
+        source,
+    };
+    MastershipAction::ElectOnRequest(input, Box::new(*request))
+}
