@@ -40,6 +40,10 @@ impl SubnetManager {
         if may_sweep && self.routing.take_retry(self.now) {
             self.request_local_sweep();
         }
+        let retry = &mut self.last_sweep.next_table_retry;
+        if may_sweep && retry.take_if(|due| *due <= self.now).is_some() {
+            self.request_local_sweep();
+        }
         match self.schedule.next(self.now, may_sweep) {
             Due::Full => self.begin_full_sweep(),
             Due::Local => self.begin_local_sweep(),
