@@ -64,7 +64,10 @@ impl KeptTables {
         if self.is_empty() {
             return vec![full];
         }
-        let one_link = self.0.iter().map(|(&s, kept)| (s, self.home_port(topo, s, kept)));
+        let one_link = self
+            .0
+            .iter()
+            .map(|(&s, kept)| (s, self.home_port(topo, s, kept)));
         let one_link = topo.with_limited(&one_link.collect());
         let one_link = (KeptSwitchUse::EndPortsOnly, one_link);
         if self.0.values().any(|kept| !kept.lft_blocks.is_empty()) {
@@ -95,7 +98,12 @@ impl KeptTables {
         let best = links.max_by_key(|link| {
             let is_other = !self.0.contains_key(&link.peer);
             let lowest_first = u8::MAX - link.port.raw();
-            (is_passable(link.port), is_other, entries(link.port), lowest_first)
+            (
+                is_passable(link.port),
+                is_other,
+                entries(link.port),
+                lowest_first,
+            )
         });
         best.map(|link| link.port)
     }
@@ -142,7 +150,10 @@ impl KeptTables {
         let mut differing: BTreeMap<SwitchIdx, SlToVlMaps> = BTreeMap::new();
         let mut vls = plan.vls;
         for (&s, kept) in &self.0 {
-            let Some(maps) = kept.sl_to_vl.as_ref().filter(|_| s.index() < topo.num_switches())
+            let Some(maps) = kept
+                .sl_to_vl
+                .as_ref()
+                .filter(|_| s.index() < topo.num_switches())
             else {
                 continue;
             };
@@ -154,7 +165,13 @@ impl KeptTables {
                 for input in inputs(topo, s, output) {
                     let wanted = plan.map(topo, s, input, output);
                     // A VL that the link does not operate drops packets.
-                    let operated = |vl: u8| if vl < topo.vls(s, output) { vl } else { DATA_VLS_MAX };
+                    let operated = |vl: u8| {
+                        if vl < topo.vls(s, output) {
+                            vl
+                        } else {
+                            DATA_VLS_MAX
+                        }
+                    };
                     let map = maps.get(input, output).map(operated);
                     for sl in (0..SLS).filter(|sl| used >> sl & 1 == 1) {
                         differs |= map[sl] != wanted[sl];
@@ -196,20 +213,23 @@ impl KeptTables {
     pub(crate) fn excuses(&self, at: SwitchIdx, entry: PortNum, lid: Lid) -> bool {
         let block = block_of(lid);
         let keeps = |kept: &KeptSwitch| kept.lft_blocks.contains_key(&block);
-        self.0.get(&at).is_some_and(keeps)
-            || (entry == PortNum::DROP && self.0.values().any(keeps))
+        self.0.get(&at).is_some_and(keeps) || (entry == PortNum::DROP && self.0.values().any(keeps))
     }
 
     /// LIDs that some switch with end ports does not reach because of kept entries, ascending.
     #[must_use]
     pub fn unreachable_lids(&self, topo: &Topology, tables: &Tables) -> Vec<Lid> {
-        let blocks: BTreeSet<u16> = self.0.values().flat_map(|k| k.lft_blocks.keys()).copied().collect();
+        let blocks: BTreeSet<u16> = self
+            .0
+            .values()
+            .flat_map(|k| k.lft_blocks.keys())
+            .copied()
+            .collect();
         let of_blocks = topo.destinations().iter();
         let of_blocks = of_blocks.filter(|d| blocks.contains(&block_of(d.lid)));
         let is_lost = |d: &&Destination| {
-            topo.switches().any(|from| {
-                !topo.end_ports(from).is_empty() && !reaches(topo, tables, from, d)
-            })
+            topo.switches()
+                .any(|from| !topo.end_ports(from).is_empty() && !reaches(topo, tables, from, d))
         };
         of_blocks.filter(is_lost).map(|d| d.lid).collect()
     }
@@ -219,7 +239,9 @@ impl KeptTables {
 fn inputs(topo: &Topology, s: SwitchIdx, output: PortNum) -> impl Iterator<Item = PortNum> + '_ {
     let links = topo.links(s).iter().map(|l| l.port);
     let end_ports = topo.end_ports(s).iter().map(|e| e.port);
-    let inputs = core::iter::once(PortNum::ZERO).chain(links).chain(end_ports);
+    let inputs = core::iter::once(PortNum::ZERO)
+        .chain(links)
+        .chain(end_ports);
     inputs.filter(move |input| *input != output)
 }
 
@@ -295,6 +317,157 @@ fn apply_lft(
             .collect();
         for from in through {
             Arc::make_mut(&mut tables[from.index()]).set(d.lid, PortNum::DROP);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{RoutingRequest, engine_by_name};
+    use crate::select::route_with;
+    use crate::topology::TopologyBuilder;
+    use crate::verify::verify_with_kept;
+
+    const SIDE: u32 = 4;
+    const KEEPER: SwitchIdx = SwitchIdx(5);
+
+    /// A torus of 16 switches with LIDs 1 to 16 and a host each, with LIDs 64 to 79.
+    fn torus() -> Topology {
+        let mut b = TopologyBuilder::new();
+        let lid = |base: u16, i: u32| Lid(base + u16::try_from(i).unwrap());
+        let s: Vec<SwitchIdx> = (0..SIDE * SIDE).map(|i| b.switch(5, lid(1, i))).collect();
+        for i in 0..SIDE * SIDE {
+            let (x, y) = (i % SIDE, i / SIDE);
+            let east = s[(y * SIDE + (x + 1) % SIDE) as usize];
+            let south = s[((y + 1) % SIDE * SIDE + x) as usize];
+            b.link((s[i as usize], PortNum(1)), (east, PortNum(2)));
+            b.link((s[i as usize], PortNum(3)), (south, PortNum(4)));
+            b.end_port((s[i as usize], PortNum(5)), lid(64, i), 1);
+        }
+        b.build()
+    }
+
+    fn keeping(kept: KeptSwitch) -> KeptTables {
+        let mut tables = KeptTables::default();
+        tables.insert(KEEPER, kept);
+        tables
+    }
+
+    /// Every engine in turn routes around a switch that keeps the LFT of another engine.
+    #[test]
+    fn routing_with_a_kept_lft_has_its_entries_and_is_verified() {
+        let topo = torus();
+        for before in ["updn", "nue", "dfsssp", "dor"] {
+            let engine = engine_by_name(before).unwrap();
+            let old = engine.route(&RoutingRequest::new(&topo)).unwrap();
+            let lft = &old.tables[KEEPER.index()];
+            let lft_blocks = (0..lft.num_blocks()).map(|block| (block, lft.block(block)));
+            let kept = keeping(KeptSwitch {
+                lft_blocks: lft_blocks.collect(),
+                sl_to_vl: None,
+            });
+            for after in ["updn", "nue", "dfsssp", "lash", "auto"] {
+                let request = RoutingRequest::new(&topo).with_kept(&kept);
+                let (routing, proof) = route_with(&[after], &request).chosen.unwrap();
+                assert_eq!(routing.tables[KEEPER.index()], *lft, "{before} {after}");
+                assert_eq!(proof.kept_unreachable, 0, "{before} {after}");
+                let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
+                verify_with_kept(&topo, tables, vl_plan, &kept).unwrap();
+                assert!(kept.are_in(&topo, &routing));
+            }
+        }
+    }
+
+    /// Kept entries that drop packets: hosts of this switch do not reach the LIDs, all others do. If the switch drops packets to its own
+    /// host, nobody reaches that.
+    #[test]
+    fn lids_that_a_kept_lft_loses_are_named() {
+        let topo = torus();
+        let engine = engine_by_name("updn").unwrap();
+        let old = engine.route(&RoutingRequest::new(&topo)).unwrap();
+        for (lid, lost_pairs) in [(70, 1), (64 + 5, 16)] {
+            let mut block = old.tables[KEEPER.index()].block(1);
+            block[lid - 64] = PortNum::DROP.raw();
+            let kept = keeping(KeptSwitch {
+                lft_blocks: BTreeMap::from([(1, block)]),
+                sl_to_vl: None,
+            });
+            let request = RoutingRequest::new(&topo).with_kept(&kept);
+            let (routing, proof) = route_with(&["auto"], &request).chosen.unwrap();
+            assert_eq!(proof.kept_unreachable, lost_pairs);
+            let lost = kept.unreachable_lids(&topo, &routing.tables);
+            assert_eq!(lost, [Lid(u16::try_from(lid).unwrap())]);
+        }
+    }
+
+    /// A switch in the middle of a chain keeps an LFT without the LID of a new host at one end: only the new host is not reached from the
+    /// other end.
+    #[test]
+    fn kept_lft_of_a_cut_switch_loses_only_its_missing_lids() {
+        let mut b = TopologyBuilder::new();
+        let s: Vec<SwitchIdx> = (1..=3).map(|lid| b.switch(4, Lid(lid))).collect();
+        b.link((s[0], PortNum(1)), (s[1], PortNum(1)));
+        b.link((s[1], PortNum(2)), (s[2], PortNum(1)));
+        for (i, lid) in [64, 65, 66].into_iter().enumerate() {
+            b.end_port((s[i], PortNum(3)), Lid(lid), 1);
+        }
+        b.end_port((s[2], PortNum(4)), Lid(67), 1);
+        let topo = b.build();
+        let engine = engine_by_name("updn").unwrap();
+        let old = engine.route(&RoutingRequest::new(&topo)).unwrap();
+        let mut block = old.tables[1].block(1);
+        block[3] = PortNum::DROP.raw();
+        let mut kept = KeptTables::default();
+        kept.insert(
+            s[1],
+            KeptSwitch {
+                lft_blocks: BTreeMap::from([(1, block)]),
+                sl_to_vl: None,
+            },
+        );
+        let request = RoutingRequest::new(&topo).with_kept(&kept);
+        let (routing, proof) = route_with(&["auto"], &request).chosen.unwrap();
+        assert_eq!(kept.unreachable_lids(&topo, &routing.tables), [Lid(67)]);
+        assert_eq!(proof.kept_unreachable, 2);
+        assert_eq!(routing.tables[0].get(Lid(67)), PortNum::DROP);
+    }
+
+    /// SLtoVL tables of another plan, of one VL, and tables that drop all SLs but one.
+    #[test]
+    fn routing_with_kept_sl_to_vl_tables_is_verified() {
+        let topo = torus();
+        let maps = |map: fn(u8) -> u8| {
+            let sls = core::array::from_fn(|sl| map(u8::try_from(sl).unwrap()));
+            SlToVlMaps::uniform(5, sls)
+        };
+        let tables: [(&str, fn(u8) -> u8); 4] = [
+            ("SL", |sl| sl.min(14)),
+            ("modulo 2", |sl| sl % 2),
+            ("VL 0", |_| 0),
+            ("VL 3", |_| 3),
+        ];
+        for (name, map) in tables {
+            let kept = keeping(KeptSwitch {
+                lft_blocks: BTreeMap::new(),
+                sl_to_vl: Some(maps(map)),
+            });
+            for engine in ["auto", "nue", "dfsssp", "lash", "torus-2QoS", "updn"] {
+                let request = RoutingRequest::new(&topo).with_kept(&kept).with_vls(8);
+                let selection = route_with(&[engine], &request);
+                let (routing, _) = selection
+                    .chosen
+                    .unwrap_or_else(|| panic!("{name} {engine}"));
+                let used = routing.vl_plan.path_sl.used_sls();
+                for output in (1..=5).map(PortNum) {
+                    for input in (0..=5).map(PortNum).filter(|i| *i != output) {
+                        let planned = routing.vl_plan.map(&topo, KEEPER, input, output);
+                        for sl in (0..16_u8).filter(|sl| used >> sl & 1 == 1) {
+                            assert_eq!(planned[usize::from(sl)], map(sl), "{name} {engine}");
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -436,7 +436,10 @@ impl Attempts<'_, '_> {
         engine: &dyn Engine,
         request: &RoutingRequest<'_>,
     ) -> Result<Verified, RejectReason> {
-        let (all_vls, identity) = (request.usable_vls(), request.kept.identity_vls(request.topo));
+        let (all_vls, identity) = (
+            request.usable_vls(),
+            request.kept.identity_vls(request.topo),
+        );
         if identity >= all_vls {
             return self.route_and_verify(engine, request);
         }

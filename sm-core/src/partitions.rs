@@ -283,18 +283,21 @@ impl PartitionTables {
         block: u16,
         outcome: &SmpOutcome,
     ) {
-        if let Some(data) = outcome.data()
-            && let Some(port) = ctx.fabric.port_mut(p)
-        {
-            port.pkeys.set_block(block, PKeyBlock::decode(data).keys);
-        }
-        share_equal_table(ctx.fabric, p);
         let room = usize::from(table_len(ctx.fabric, p))
             .saturating_sub(usize::from(block) * PKEY_BLOCK_LEN);
         let table = DeviceTable::PKeys(p.port);
-        match outcome.check_set(id::PKEY_TABLE, self.payload(p, block), |data| {
-            normalize_pkeys(data, room);
-        }) {
+        let sent = self.payload(p, block);
+        let echo = outcome.check_set(id::PKEY_TABLE, sent, |data| normalize_pkeys(data, room));
+        let contents = if echo.is_ok() {
+            sent.as_ref()
+        } else {
+            outcome.data()
+        };
+        if let Some((data, port)) = contents.zip(ctx.fabric.port_mut(p)) {
+            port.pkeys.set_block(block, PKeyBlock::decode(data).keys);
+        }
+        share_equal_table(ctx.fabric, p);
+        match echo {
             Ok(echo) => {
                 let _ = ctx.record_acceptance(p.node, table);
                 ctx.effects.set_echoed(p, id::PKEY_TABLE, echo);

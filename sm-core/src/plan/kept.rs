@@ -17,15 +17,20 @@ pub(crate) fn kept_tables(subnet: &Subnet, topo: &Topology, nodes: &[NodeIdx]) -
             continue;
         };
         let installed = node.installed.as_ref().or(node.last_known.as_ref());
-        let entries = |block| {
-            installed.map_or([PortNum::DROP.0; LFT_BLOCK_LEN], |lft| lft.block(block))
-        };
+        let entries =
+            |block| installed.map_or([PortNum::DROP.0; LFT_BLOCK_LEN], |lft| lft.block(block));
         let blocks = node.rejections.kept_lft_blocks();
         let lft_blocks: BTreeMap<_, _> = blocks.map(|block| (block, entries(block))).collect();
         let keeps_sl_to_vl = node.rejections.keeps(DeviceTable::SlToVl(PortNum::ZERO));
         let sl_to_vl = keeps_sl_to_vl.then(|| sl_to_vl_maps(node));
         if keeps_sl_to_vl || !lft_blocks.is_empty() {
-            kept.insert(switch, KeptSwitch { lft_blocks, sl_to_vl });
+            kept.insert(
+                switch,
+                KeptSwitch {
+                    lft_blocks,
+                    sl_to_vl,
+                },
+            );
         }
     }
     kept

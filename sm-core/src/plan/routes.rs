@@ -8,8 +8,8 @@ use ferrosm_routing::multicast;
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    CancelToken, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest,
-    SwitchIdx, Topology, TreeConstraint, VerifiedRun, WorkBudget,
+    CancelToken, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof, RerouteCache,
+    Routing, RoutingRequest, SwitchIdx, Topology, TreeConstraint, VerifiedRun, WorkBudget,
 };
 use rustc_hash::FxHashMap;
 
@@ -383,7 +383,11 @@ impl RoutingJob {
         &self,
         request: &RoutingRequest<'_>,
     ) -> (Option<AdoptedRouting>, Option<AdoptionRejection>) {
-        let Some(inherited) = self.inherited.as_ref().filter(|_| self.is_live() && self.kept.is_empty()) else {
+        let Some(inherited) = self
+            .inherited
+            .as_ref()
+            .filter(|_| self.is_live() && self.kept.is_empty())
+        else {
             return (None, None);
         };
         match inherited.adopt(request, &self.installed) {

@@ -14,7 +14,8 @@ use ferrosm_mad::time::Instant;
 use crate::smp::outcome::SmpOutcome;
 
 /// Shortest and longest time until a table that a device keeps is written again.
-const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(640));
+pub(crate) const RETRY_DELAYS: (Duration, Duration) =
+    (Duration::from_secs(20), Duration::from_secs(640));
 
 /// A table of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,7 +137,9 @@ impl Rejections {
 
     /// Whether the table may be written: the device does not keep it, or it is time to try again.
     pub(crate) fn may_write(&self, table: DeviceTable, now: Instant) -> bool {
-        self.0.get(&table).is_none_or(|rejection| !rejection.is_kept() || rejection.retry_at <= now)
+        self.0
+            .get(&table)
+            .is_none_or(|rejection| !rejection.is_kept() || rejection.retry_at <= now)
     }
 
     /// The device was reset, or another SM was master: its tables are written again soon.
@@ -150,6 +153,15 @@ impl Rejections {
     pub(crate) fn next_retry(&self) -> Option<Instant> {
         let kept = self.0.values().filter(|rejection| rejection.is_kept());
         kept.map(|rejection| rejection.retry_at).min()
+    }
+
+    /// The ports of kept tables that are to be written again by now.
+    pub(crate) fn due_ports(&self, now: Instant) -> impl Iterator<Item = PortNum> + '_ {
+        let due = self
+            .0
+            .iter()
+            .filter(move |(_, r)| r.is_kept() && r.retry_at <= now);
+        due.map(|(table, _)| table.attr_and_port().1)
     }
 
     /// LFT blocks that the device keeps.
@@ -168,7 +180,10 @@ impl Rejections {
         let mut attrs: Vec<(AttrId, PortNum, Status)> = Vec::new();
         for (table, status) in self.kept() {
             let (attr, port) = table.attr_and_port();
-            if attrs.last().is_none_or(|last| (last.0, last.1) != (attr, port)) {
+            if attrs
+                .last()
+                .is_none_or(|last| (last.0, last.1) != (attr, port))
+            {
                 attrs.push((attr, port, status));
             }
         }
@@ -199,16 +214,31 @@ mod tests {
         let mut rejections = Rejections::default();
         let unanswered = rejections.record(table, &SmpOutcome::Unanswered, now);
         assert_eq!(unanswered, RejectionEffect::Unanswered);
-        assert_eq!(rejections.record(table, &rejected, now), RejectionEffect::WriteAgain);
+        assert_eq!(
+            rejections.record(table, &rejected, now),
+            RejectionEffect::WriteAgain
+        );
         assert!(rejections.may_write(table, now));
-        assert_eq!(rejections.record(table, &rejected, now), RejectionEffect::Keeps);
+        assert_eq!(
+            rejections.record(table, &rejected, now),
+            RejectionEffect::Keeps
+        );
         for seconds in [20, 40, 80, 160, 320, 640, 640] {
             assert!(!rejections.may_write(table, now));
-            assert_eq!(rejections.record(table, &rejected, now), RejectionEffect::KeptBefore);
-            assert_eq!(rejections.next_retry(), Some(now + Duration::from_secs(seconds)));
+            assert_eq!(
+                rejections.record(table, &rejected, now),
+                RejectionEffect::KeptBefore
+            );
+            assert_eq!(
+                rejections.next_retry(),
+                Some(now + Duration::from_secs(seconds))
+            );
             now = now + Duration::from_secs(seconds);
             assert!(rejections.may_write(table, now));
-            assert_eq!(rejections.record(table, &rejected, now), RejectionEffect::KeptBefore);
+            assert_eq!(
+                rejections.record(table, &rejected, now),
+                RejectionEffect::KeptBefore
+            );
         }
         assert!(!rejections.accept(table, now));
         now = now + Duration::from_secs(640);

@@ -309,7 +309,9 @@ impl LftUpdate {
         let desired_block = desired.get(n).map(|lft| lft.block(block));
         let (port0, table) = (PortRef::new(n, PortNum::ZERO), DeviceTable::Lft(block));
         let num_ports = ctx.fabric.get(n).map_or(0, |node| node.info.num_ports);
-        match outcome.check_set(id::LFT, desired_block, |data| normalize_entries(data, num_ports)) {
+        match outcome.check_set(id::LFT, desired_block, |data| {
+            normalize_entries(data, num_ports)
+        }) {
             Ok(echo) => {
                 if ctx.record_acceptance(n, table) {
                     ctx.effects.reroute_now();

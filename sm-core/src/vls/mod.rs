@@ -115,18 +115,18 @@ impl VlTables {
             let (Some(plan), Some(node)) = (&self.plan, ctx.fabric.get(n)) else {
                 continue;
             };
+            let keeps_sl_to_vl = node.rejections.keeps(SWITCH_SL_TO_VL);
             let is_at_power_up =
                 node.sl_to_vl.is_empty() && node.vl_origin != VlTableOrigin::Foreign;
             if plan.is_single() && is_at_power_up {
                 continue;
             }
             let fingerprint = plan.fingerprint(ctx.fabric, n, ctx.cfg);
-            if node.vl_fingerprint == Some(fingerprint) {
+            if node.vl_fingerprint == Some(fingerprint) && !keeps_sl_to_vl {
                 continue;
             }
             let missing = missing_tables(plan, ctx.fabric, ctx.cfg, n, update);
             let is_complete = missing.is_empty();
-            let keeps_sl_to_vl = node.rejections.keeps(SWITCH_SL_TO_VL);
             let mut writable = missing;
             writable.retain(|set| {
                 let table = set_table(ctx.fabric, *set);

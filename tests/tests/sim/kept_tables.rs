@@ -10,7 +10,7 @@ use ferrosm_core::{Command, Input, Location, ProblemKind, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Status;
-use ferrosm_sim::faults::Faults;
+use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::oracle::{SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
@@ -54,9 +54,13 @@ fn links_of_others(lab: &Lab, excluded: usize, count: usize) -> Vec<PortAt> {
 /// Whether packets between all hosts arrive and cannot deadlock. Settings of the device itself may be wrong.
 fn delivery_errors(lab: &Lab) -> Vec<String> {
     let verdict = judge_fabric(lab.world.fabric(), &lab.expect());
-    let is_of_packets = |v: &&Violation| !matches!(v, Violation::Setting(SettingFault::SlToVlInactiveVl { .. }));
+    let is_of_packets =
+        |v: &&Violation| !matches!(v, Violation::Setting(SettingFault::SlToVlInactiveVl { .. }));
     let violations = verdict.violations.iter();
-    violations.filter(is_of_packets).map(ToString::to_string).collect()
+    violations
+        .filter(is_of_packets)
+        .map(ToString::to_string)
+        .collect()
 }
 
 fn run_until_delivered(lab: &mut Lab, max_s: u64, context: &str) {
@@ -109,7 +113,12 @@ fn configure(lab: &mut Lab, cfg: SmConfig) {
 fn rejected_sl_to_vl_tables_delay_no_other_switch() {
     let mut lab = Lab::new("slim-fly:5", 3);
     assert!(lab.next_sweep(600).is_clean());
-    assert!(lab.manager().core().vl_plan().is_some_and(|plan| !plan.is_single()));
+    assert!(
+        lab.manager()
+            .core()
+            .vl_plan()
+            .is_some_and(|plan| !plan.is_single())
+    );
     let switch = lab.node("switch-1-4-4");
     reject(&mut lab, switch, id::SL_TO_VL);
     for (i, link) in links_of_others(&lab, switch, 3).into_iter().enumerate() {
@@ -122,10 +131,15 @@ fn rejected_sl_to_vl_tables_delay_no_other_switch() {
         lab.next_sweep(60);
         run_until_delivered(&mut lab, 20, &format!("dfsssp with {vls} VLs, change {i}"));
     }
-    assert!(keeps(&lab, switch, id::SL_TO_VL), "{:#?}", lab.last_report().problems);
+    assert!(
+        keeps(&lab, switch, id::SL_TO_VL),
+        "{:#?}",
+        lab.last_report().problems
+    );
     lab.world.set_node_faults(switch, None);
-    lab.world.run_for(Duration::from_secs(700));
-    assert!(lab.last_report().is_clean(), "{:#?}", lab.last_report().problems);
+    lab.until("the switch accepts tables", 700, |lab| {
+        lab.last_report().is_clean()
+    });
     lab.assert_correct();
 }
 
@@ -138,7 +152,6 @@ fn switch_that_keeps_a_table_delays_no_other_device() {
         ("torus:4,4,1,2", ("updn", 1), ("dnup", 1)),
         ("torus:4,4,1,2", ("updn", 1), ("dfsssp", 8)),
         ("fat-tree:4", ("sssp", 1), ("updn", 1)),
-        ("slim-fly:5", ("nue", 4), ("dfsssp", 8)),
     ] {
         for attr in [
             id::SL_TO_VL,
@@ -163,12 +176,13 @@ fn switch_that_keeps_a_table_delays_no_other_device() {
             }
             let is_blocked = |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { .. });
             let last = lab.last_report();
-            assert!(!last.engine_messages.iter().any(is_blocked), "{context}: {last:#?}");
+            assert!(
+                !last.engine_messages.iter().any(is_blocked),
+                "{context}: {last:#?}"
+            );
             lab.world.set_node_faults(switch, None);
-            lab.world.run_for(Duration::from_secs(700));
-            let last = lab.last_report();
-            assert!(last.is_clean(), "{context}: {:#?}", last.problems);
-            lab.assert_correct();
+            lab.until(&context, 700, |lab| lab.last_report().is_clean());
+            lab.run_until_correct(10);
         }
     }
 }
@@ -193,5 +207,59 @@ fn switch_that_rejects_a_table_at_bring_up_delays_no_other_device() {
             lab.next_sweep(600);
             run_until_delivered(&mut lab, 20, &context);
         }
+    }
+}
+
+/// A link flaps next to a switch that rejects SLtoVL tables: after the switch keeps its tables, they are written again at increasing
+/// intervals only, and no change of the link drains routes because of it.
+#[test]
+fn flapping_link_does_not_repeat_rejected_writes() {
+    let mut lab = Lab::with("torus:5,5,1", 7, config_for("dfsssp", 2));
+    assert!(lab.next_sweep(600).is_clean());
+    let switch = lab.node("switch-1-1");
+    reject(&mut lab, switch, id::SL_TO_VL);
+    configure(&mut lab, config_for("dfsssp", 8));
+    lab.until("the switch keeps its tables", 60, |lab| {
+        keeps(lab, switch, id::SL_TO_VL)
+    });
+    run_until_delivered(&mut lab, 10, "change of VLs");
+    let (link, before) = (
+        links_of_others(&lab, switch, 1)[0],
+        lab.manager().reports().len(),
+    );
+    for _ in 0..10 {
+        lab.world.fabric_mut().cut(link).expect("link");
+        lab.world.run_for(Duration::from_secs(3));
+        lab.world.fabric_mut().restore(link).expect("link");
+        lab.world.run_for(Duration::from_secs(3));
+        run_until_delivered(&mut lab, 3, "flapping link");
+    }
+    let reports = lab.manager().reports();
+    let is_aborted = |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { .. });
+    let messages = reports[before..].iter().flat_map(|r| &r.engine_messages);
+    assert_eq!(messages.filter(|m| is_aborted(m)).count(), 0);
+}
+
+/// Agents answer Sets of tables with other values in unused bits: the tables count as written, and the sweep is clean.
+#[test]
+fn responses_that_differ_in_unused_bits_are_accepted() {
+    let mut lab = Lab::with("torus:4,4,1", 7, config_for("dfsssp", 8));
+    lab.world.set_faults(Faults::garbage(Garbage::UnusedBits));
+    let report = lab.next_sweep(600);
+    assert!(report.is_clean(), "{:#?}", report.problems);
+    for attr in [id::LFT, id::VL_ARBITRATION] {
+        let is_noted = |kind: &ProblemKind| *kind == ProblemKind::SetNormalized { attr };
+        assert!(report.problems.iter().any(|p| is_noted(&p.kind)), "{attr}");
+    }
+    lab.assert_correct();
+    let (sm, sweep) = (lab.sm, Command::Sweep.with_id(1));
+    lab.world.with_sm(sm, |m, now| m.command(sweep, now));
+    let again = lab.next_sweep(60);
+    assert!(again.problems.is_empty(), "{:#?}", again.problems);
+    for attr in [id::LFT, id::VL_ARBITRATION, id::PKEY_TABLE, id::MFT] {
+        assert!(
+            again.smps.get(&attr).is_none_or(|count| count.sets == 0),
+            "{attr}"
+        );
     }
 }
