@@ -11,6 +11,7 @@
 //! | [`tables`] | forwarding tables and their differing blocks |
 //! | [`vl_plan`] | SLs of paths, VLs of SLs |
 //! | [`hints`] | the operator's hints about the structure of the fabric |
+//! | [`kept`] | tables that switches keep because they reject writes |
 //! | `channels` | channel numbers and channel dependency graphs, for engines, rerouting, transition and multicast |
 //! | [`engine`] | the engines: one file each |
 //! | [`mod@verify`] | verification |
@@ -37,6 +38,7 @@ mod describe;
 mod diagnostics;
 pub mod engine;
 pub mod hints;
+pub mod kept;
 pub mod multicast;
 pub mod quality;
 pub mod reroute;
@@ -59,6 +61,7 @@ pub use engine::{
     ShapeError, SwitchHintError, SwitchOrderStrategy, TreeConstraint, VerifiedRun, engine_by_name,
 };
 pub use hints::Hints;
+pub use kept::{KeptSwitch, KeptSwitchUse, KeptTables};
 pub use reroute_cache::RerouteCache;
 pub use select::{EngineRejection, Selection, SelectionStep, route_with, route_with_progress};
 pub use tables::{Lft, Tables, changed_blocks};

@@ -13,11 +13,12 @@ use crate::best::select_best;
 use crate::describe::Describe;
 use crate::diagnostics::Diagnostic;
 use crate::engine::{ENGINE_NAMES, Engine, RouteError, Routing, RoutingRequest, engine_by_name};
+use crate::kept::KeptSwitchUse;
 use crate::multicast;
 use crate::reroute::{RerouteLimits, reroute_cached};
 use crate::reroute_cache::RerouteCache;
-use crate::topology::SwitchIdx;
-use crate::verify::{Proof, VerifyError, verify};
+use crate::topology::{SwitchIdx, Topology};
+use crate::verify::{Proof, VerifyError, verify_with_kept};
 use crate::work::WorkBudget;
 
 /// Engine name for automatic selection.
@@ -102,8 +103,22 @@ pub struct Selection {
     pub rejected: Vec<EngineRejection>,
     /// Whether `chosen` is the installed routing, rerouted incrementally.
     pub rerouted: bool,
+    /// How `chosen` uses the switches that keep tables.
+    pub kept_use: KeptSwitchUse,
     /// For [`crate::VerifiedRun::cache`].
     pub cache: RerouteCache,
+}
+
+impl Selection {
+    fn none() -> Self {
+        Self {
+            chosen: None,
+            rejected: Vec::new(),
+            rerouted: false,
+            kept_use: KeptSwitchUse::Transit,
+            cache: RerouteCache::new(),
+        }
+    }
 }
 
 /// Maximum load after any number of incremental reroutes, as a multiple of the load when the engine computed the routing. A full
@@ -217,38 +232,33 @@ pub fn route_with_progress(
     if let Some((routing, proof, cache)) = try_reroute(request) {
         return Selection {
             chosen: Some((routing, proof)),
-            rejected: Vec::new(),
             rerouted: true,
             cache,
+            ..Selection::none()
         };
     }
-    let mut attempts = Attempts {
-        request,
-        watch,
-        rejected: Vec::new(),
-    };
-    for stage in stages(engines, request) {
-        let passed = attempts.stage(&stage);
-        let (best, compared) = select_best(request, passed);
-        if let Some((mut routing, proof)) = best {
-            if let Some(Diagnostic::Structure(structure)) = &stage.reason {
-                routing.diagnostics.retain(|d| !structure.includes(d));
-            }
-            let diagnostics = stage.reason.into_iter().chain(compared);
-            routing.diagnostics.splice(0..0, diagnostics);
+    let mut rejected = Vec::new();
+    for (kept_use, topo) in request.kept.views(request.topo) {
+        let mut attempts = Attempts {
+            request: &request.with_topology(&topo),
+            verified_topo: request.topo,
+            watch: &mut *watch,
+            rejected: Vec::new(),
+        };
+        let chosen = attempts.run(engines);
+        rejected.append(&mut attempts.rejected);
+        if chosen.is_some() {
             return Selection {
-                chosen: Some((routing, proof)),
-                rejected: attempts.rejected,
-                rerouted: false,
-                cache: RerouteCache::new(),
+                chosen,
+                rejected,
+                kept_use,
+                ..Selection::none()
             };
         }
     }
     Selection {
-        chosen: None,
-        rejected: attempts.rejected,
-        rerouted: false,
-        cache: RerouteCache::new(),
+        rejected,
+        ..Selection::none()
     }
 }
 
@@ -257,7 +267,14 @@ fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteC
     let last = request.previous.last_run.as_ref()?;
     let (mut routing, dependencies) = reroute_cached(request, &RerouteLimits::default())?;
     let mut verifier = last.cache.verifier().cloned().unwrap_or_default();
-    let proof = verifier.verify(request.topo, &routing.tables, &routing.vl_plan);
+    let proof = if request.kept.is_empty() {
+        verifier.verify(request.topo, &routing.tables, &routing.vl_plan)
+    } else if request.kept.are_in(request.topo, &routing) {
+        let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
+        verify_with_kept(request.topo, tables, vl_plan, request.kept)
+    } else {
+        return None;
+    };
     let proof = proof.ok()?;
     if last.baseline_max_load > 0 && proof.max_load > REROUTED_LOAD_MAX * last.baseline_max_load {
         return None;
@@ -303,11 +320,30 @@ type Verified = (Routing, Proof);
 /// Runs engines and verifies their tables.
 struct Attempts<'a, 'w> {
     request: &'a RoutingRequest<'a>,
+    /// The graph for which tables are verified. Engines may see fewer links.
+    verified_topo: &'a Topology,
     watch: &'w mut dyn FnMut(SelectionStep<'_>),
     rejected: Vec<EngineRejection>,
 }
 
 impl Attempts<'_, '_> {
+    /// The routing of the first stage that has one.
+    fn run(&mut self, engines: &[&str]) -> Option<Verified> {
+        for stage in stages(engines, self.request) {
+            let passed = self.stage(&stage);
+            let (best, compared) = select_best(self.request, passed);
+            if let Some((mut routing, proof)) = best {
+                if let Some(Diagnostic::Structure(structure)) = &stage.reason {
+                    routing.diagnostics.retain(|d| !structure.includes(d));
+                }
+                let diagnostics = stage.reason.into_iter().chain(compared);
+                routing.diagnostics.splice(0..0, diagnostics);
+                return Some((routing, proof));
+            }
+        }
+        None
+    }
+
     /// Verified routings of the engines of a stage, in the order of the stage.
     fn stage(&mut self, stage: &Stage<'_>) -> Vec<Verified> {
         match &stage.choice {
@@ -381,7 +417,7 @@ impl Attempts<'_, '_> {
         let request = stage
             .vls
             .map_or(request, |vls| request.with_vls(vls.min(request.vls)));
-        let (routing, proof) = self.route_and_verify(&*engine, &request)?;
+        let (routing, proof) = self.route_within_kept(&*engine, &request)?;
         if proof.reversible || !stage.reversible {
             return Ok((routing, proof));
         }
@@ -393,15 +429,40 @@ impl Attempts<'_, '_> {
         }
     }
 
+    /// As [`Self::route_and_verify`]. Switches that keep SLtoVL tables limit the VLs: first to those on which all of them map VL = SL,
+    /// at last to one.
+    fn route_within_kept(
+        &mut self,
+        engine: &dyn Engine,
+        request: &RoutingRequest<'_>,
+    ) -> Result<Verified, RejectReason> {
+        let (all_vls, identity) = (
+            request.usable_vls(),
+            request.kept.identity_vls(request.topo),
+        );
+        if identity >= all_vls {
+            return self.route_and_verify(engine, request);
+        }
+        if identity > 1
+            && let Ok(verified) = self.route_and_verify(engine, &request.with_vls(identity))
+        {
+            return Ok(verified);
+        }
+        self.route_and_verify(engine, request)
+            .or_else(|_| self.route_and_verify(engine, &request.with_vls(1)))
+    }
+
     fn route_and_verify(
         &mut self,
         engine: &dyn Engine,
         request: &RoutingRequest<'_>,
     ) -> Result<Verified, RejectReason> {
         (self.watch)(SelectionStep::Engine(engine.name()));
-        let routing = engine.route(request)?;
+        let mut routing = engine.route(request)?;
         (self.watch)(SelectionStep::Verification);
-        let proof = verify(request.topo, &routing.tables, &routing.vl_plan);
+        let topo = self.verified_topo;
+        request.kept.apply(topo, &mut routing);
+        let proof = verify_with_kept(topo, &routing.tables, &routing.vl_plan, request.kept);
         (self.watch)(SelectionStep::Comparison);
         Ok((routing, proof?))
     }

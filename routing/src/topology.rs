@@ -4,6 +4,7 @@
 //! omits links that must not carry traffic. Link rates are optional and affect quality figures only. Invalid input (a
 //! nonexistent port, a port with two links, a LID with two owners) never panics: the first entry is valid, later ones are ignored.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
@@ -434,6 +435,34 @@ impl Topology {
                 })
             })
             .collect()
+    }
+
+    /// A copy with some switches reduced to the link at one port.
+    #[must_use]
+    pub fn with_limited(&self, limited: &BTreeMap<SwitchIdx, Option<PortNum>>) -> Self {
+        let mut builder = TopologyBuilder {
+            switches: self.switches.to_vec(),
+            ..TopologyBuilder::default()
+        };
+        let keeps_link = |s: SwitchIdx, port: PortNum| {
+            let only = limited.get(&s);
+            only.is_none_or(|only| *only == Some(port))
+        };
+        for s in self.switches() {
+            for link in self.links(s) {
+                if keeps_link(s, link.port) && keeps_link(link.peer, link.peer_port) {
+                    builder.link((s, link.port), (link.peer, link.peer_port));
+                }
+            }
+            for end_port in self.end_ports(s) {
+                builder.end_port((s, end_port.port), end_port.lid, end_port.count);
+            }
+            for port in (1..=self.num_ports(s)).map(PortNum) {
+                builder.vls((s, port), self.vls(s, port));
+                builder.rate((s, port), self.rate(s, port).unwrap_or(0));
+            }
+        }
+        builder.build()
     }
 
     /// Number of directed switch-to-switch channels.

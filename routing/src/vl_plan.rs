@@ -92,6 +92,23 @@ impl SlToVlMaps {
     }
 }
 
+impl PathSl {
+    /// SLs that paths use, one bit each.
+    #[must_use]
+    pub fn used_sls(&self) -> u16 {
+        let bit = |sl: &u8| 1u16 << (usize::from(*sl) % SLS);
+        let sl_mask = |sls: &[u8]| sls.iter().map(bit).fold(0, |a, b| a | b);
+        match self {
+            Self::Uniform(sl) => bit(sl),
+            // Paths without an entry use SL 0.
+            Self::ByLid(sls) => 1 | sl_mask(sls),
+            Self::BySwitches(rows) | Self::BySwitchAndLid(rows) => {
+                rows.iter().map(|row| sl_mask(row)).fold(1, |a, b| a | b)
+            }
+        }
+    }
+}
+
 impl Default for VlPlan {
     fn default() -> Self {
         Self::single()

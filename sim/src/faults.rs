@@ -58,7 +58,9 @@ pub enum Garbage {
     Attribute,
     /// Wrong attribute modifier.
     Modifier,
-    /// One of the above, drawn per reply.
+    /// Other values in unused bits of the tables that Sets wrote. The tables have the written values.
+    UnusedBits,
+    /// One of the above except `UnusedBits`, drawn per reply.
     Any,
 }
 
@@ -229,6 +231,8 @@ pub enum AgentFault {
     Hung(bool),
     /// Status with which Sets are rejected; `None`: Sets are processed.
     Refuse(Option<Status>),
+    /// Sets of this attribute are rejected with this status; others are processed.
+    RefuseAttr(AttrId, Status),
     /// Corruption of replies and its probability; `None`: no corruption.
     Garbage(Option<Garbage>, f64),
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::ids::{AttrId, PortGuid};
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
@@ -13,7 +13,8 @@ use crate::outbox::Outbox;
 use crate::plan::messages::EngineMessage;
 use crate::report::ProblemKind;
 use crate::smp::Smps;
-use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::smp::outcome::{SetEcho, SmpOutcome};
+use crate::subnet::{DeviceTable, NodeIdx, PortRef, RejectionEffect, Subnet};
 
 /// The context in which a component handles an input.
 #[derive(Debug)]
@@ -24,6 +25,52 @@ pub(crate) struct Ctx<'a> {
     pub(crate) smps: &'a mut Smps,
     pub(crate) outbox: &'a mut Outbox,
     pub(crate) effects: &'a mut Effects,
+}
+
+impl Ctx<'_> {
+    /// The Set of a table failed.
+    pub(crate) fn record_rejection(
+        &mut self,
+        n: NodeIdx,
+        table: DeviceTable,
+        outcome: &SmpOutcome,
+    ) -> RejectionEffect {
+        let now = self.now;
+        let node = self.fabric.get_mut(n);
+        node.map_or(RejectionEffect::Unanswered, |node| {
+            node.rejections.record(table, outcome, now)
+        })
+    }
+
+    /// The Set of a table of a port failed. The port is read again, unless the device keeps the table: the end of the sweep reports that
+    /// ([`crate::sweep::kept::report_kept`]).
+    pub(crate) fn record_port_rejection(
+        &mut self,
+        p: PortRef,
+        table: DeviceTable,
+        outcome: &SmpOutcome,
+        kind: ProblemKind,
+    ) {
+        match self.record_rejection(p.node, table, outcome) {
+            RejectionEffect::Unanswered | RejectionEffect::WriteAgain => {
+                self.effects.port_problem(p, kind);
+            }
+            RejectionEffect::Keeps | RejectionEffect::KeptBefore => {}
+        }
+    }
+
+    /// The Set of a table was accepted. Returns whether the device kept the table until now.
+    pub(crate) fn record_acceptance(&mut self, n: NodeIdx, table: DeviceTable) -> bool {
+        let now = self.now;
+        let node = self.fabric.get_mut(n);
+        node.is_some_and(|node| node.rejections.accept(table, now))
+    }
+
+    /// Whether a table of a device may be written.
+    pub(crate) fn may_write(&self, n: NodeIdx, table: DeviceTable) -> bool {
+        let node = self.fabric.get(n);
+        node.is_some_and(|node| node.rejections.may_write(table, self.now))
+    }
 }
 
 /// Actions that a component requests.
@@ -119,10 +166,24 @@ impl Effects {
         !flags & (entries == 0) & blocking_port.is_none()
     }
 
+    /// A Set that took effect was answered.
+    pub(crate) fn set_echoed(&mut self, at: PortRef, attr: AttrId, echo: SetEcho) {
+        match echo {
+            SetEcho::Same => {}
+            SetEcho::Normalized => self.problem(at, ProblemKind::SetNormalized { attr }),
+        }
+    }
+
     /// Reports a problem at a port, and reads the port again after the next light sweep.
     pub(crate) fn port_problem(&mut self, at: PortRef, kind: ProblemKind) {
         self.reread_ports.insert(at);
         self.problems.push((Some(at), kind));
+    }
+
+    /// The tables that switches keep have changed: routes are computed with them at once.
+    pub(crate) const fn reroute_now(&mut self) {
+        self.routing_stale = true;
+        self.local_sweep = true;
     }
 
     /// Reports a problem.

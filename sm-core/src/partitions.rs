@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
+use ferrosm_mad::attr::{NodeType, PKEY_BLOCK_LEN, PKeyBlock, id};
 use ferrosm_mad::ids::{Lid, PKey, PortNum};
 
 use crate::config::SmConfig;
@@ -20,7 +20,7 @@ use crate::report::{PKeyTableUsage, ProblemKind};
 use crate::sa::pkey_set::PKeySet;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{Node, PortRef, Subnet};
+use crate::subnet::{DeviceTable, Node, PortRef, Subnet};
 use crate::sweep::SweepScope;
 use crate::tables::pkeys::{PKeyTable, num_blocks};
 
@@ -208,8 +208,7 @@ impl PartitionTables {
             return false;
         };
         let plan = assign_pkey_indices(&current, &accepted);
-        self.write_blocks(ctx, p, &current, plan.table);
-        true
+        self.write_blocks(ctx, p, &current, plan.table)
     }
 
     fn update_fullest(&mut self, ctx: &Ctx<'_>, p: PortRef, used: usize) {
@@ -234,9 +233,19 @@ impl PartitionTables {
         self.fullest
     }
 
-    fn write_blocks(&mut self, ctx: &mut Ctx<'_>, p: PortRef, current: &[PKey], table: Vec<PKey>) {
+    /// Writes the blocks that differ. Returns whether the table is in place or being written: a device may keep the one that it has.
+    fn write_blocks(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        current: &[PKey],
+        table: Vec<PKey>,
+    ) -> bool {
         if current == table {
-            return;
+            return true;
+        }
+        if !ctx.may_write(p.node, DeviceTable::PKeys(p.port)) {
+            return false;
         }
         let count = num_blocks(table_len(ctx.fabric, p));
         let differ: Vec<u16> = (0..count)
@@ -256,6 +265,7 @@ impl PartitionTables {
         for block in differ {
             ctx.smps.enqueue(SmpOp::SetPKeyTable(p, block));
         }
+        true
     }
 
     /// The data of a Set.
@@ -273,18 +283,41 @@ impl PartitionTables {
         block: u16,
         outcome: &SmpOutcome,
     ) {
-        if let Some(data) = outcome.data()
-            && let Some(port) = ctx.fabric.port_mut(p)
-        {
+        let room = usize::from(table_len(ctx.fabric, p))
+            .saturating_sub(usize::from(block) * PKEY_BLOCK_LEN);
+        let table = DeviceTable::PKeys(p.port);
+        let sent = self.payload(p, block);
+        let echo = outcome.check_set(id::PKEY_TABLE, sent, |data| normalize_pkeys(data, room));
+        let contents = if echo.is_ok() {
+            sent.as_ref()
+        } else {
+            outcome.data()
+        };
+        if let Some((data, port)) = contents.zip(ctx.fabric.port_mut(p)) {
             port.pkeys.set_block(block, PKeyBlock::decode(data).keys);
         }
         share_equal_table(ctx.fabric, p);
-        if let Err(kind) = outcome.check_set(id::PKEY_TABLE, self.payload(p, block)) {
-            // A switch port with an incomplete table must not check packets: it would drop valid ones.
-            if let Some(port) = ctx.fabric.port_mut(p) {
-                port.enforces_p_keys = false;
+        match echo {
+            Ok(echo) => {
+                let _ = ctx.record_acceptance(p.node, table);
+                ctx.effects.set_echoed(p, id::PKEY_TABLE, echo);
             }
-            ctx.effects.port_problem(p, kind);
+            Err(kind) => {
+                // A switch port with an incomplete table must not check packets: it would drop valid ones.
+                if let Some(port) = ctx.fabric.port_mut(p) {
+                    port.enforces_p_keys = false;
+                }
+                ctx.record_port_rejection(p, table, outcome, kind);
+            }
+        }
+    }
+}
+
+/// Clears the entries of a block that have no effect: invalid keys (base 0), and those beyond the `room` that the table has for the block.
+fn normalize_pkeys(data: &mut [u8; 64], room: usize) {
+    for (i, entry) in data.chunks_exact_mut(2).enumerate() {
+        if i >= room || (entry[0] & 0x7F, entry[1]) == (0, 0) {
+            entry.fill(0);
         }
     }
 }

@@ -44,6 +44,20 @@ pub enum ProblemKind {
         /// The status.
         status: ferrosm_mad::mad::Status,
     },
+    /// It rejected a table twice and keeps the one that it has, which the SM plans with.
+    TableKept {
+        /// The attribute of the table.
+        attr: AttrId,
+        /// The status of the last rejection.
+        status: ferrosm_mad::mad::Status,
+    },
+    /// Some end ports do not reach it, because switches keep LFT entries.
+    NotReached,
+    /// The device changed unused or reserved bits of what was written; the rest was accepted.
+    SetNormalized {
+        /// The attribute that was written.
+        attr: AttrId,
+    },
     /// No LID is available for it.
     NoLid,
     /// The link did not become active.
@@ -99,11 +113,14 @@ impl ProblemKind {
             | Self::NoResponse { .. }
             | Self::MKeyRejected
             | Self::SetRejected { .. }
+            | Self::TableKept { .. }
+            | Self::NotReached
             | Self::NoLid
             | Self::NotActive(_)
             | Self::NoLinearTable
             | Self::PKeyTableFull { .. } => true,
-            Self::LidConflict(_)
+            Self::SetNormalized { .. }
+            | Self::LidConflict(_)
             | Self::LinkMismatch
             | Self::LinkBounced
             | Self::Loopback
@@ -144,6 +161,9 @@ impl ProblemKind {
             Self::NoResponse { .. } => "no-response",
             Self::MKeyRejected => "m-key-rejected",
             Self::SetRejected { .. } => "set-rejected",
+            Self::TableKept { .. } => "table-kept",
+            Self::NotReached => "not-reached",
+            Self::SetNormalized { .. } => "set-normalized",
             Self::NoLid => "no-lid",
             Self::NotActive(_) => "not-active",
             Self::LidConflict(_) => "lid-conflict",
@@ -173,6 +193,19 @@ impl fmt::Display for ProblemKind {
             Self::SetRejected { attr, status } => {
                 write!(f, "Set({}) rejected: {status}", name(attr))
             }
+            Self::TableKept { attr, status } => write!(
+                f,
+                "Set({}) rejected repeatedly: {status}; the device keeps the table that it has (update its firmware; the SM repeats the Set at increasing intervals)",
+                name(attr)
+            ),
+            Self::NotReached => f.write_str(
+                "not reached from all end ports: switches that reject Set(LinearForwardingTable) keep other entries for it",
+            ),
+            Self::SetNormalized { attr } => write!(
+                f,
+                "Set({}) accepted with other values in unused or reserved bits",
+                name(attr)
+            ),
             Self::NoLid => f.write_str("no LID available"),
             Self::NotActive(state) => write!(f, "link not active: port state {state}"),
             Self::LidConflict(lid) => {

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::select::AUTO;
 use ferrosm_routing::{
@@ -37,6 +38,8 @@ pub(crate) struct NewRouting {
     pub(crate) vls: FabricVlPlan,
     pub(crate) messages: Vec<EngineMessage>,
     pub(crate) proof: Proof,
+    /// LIDs that some end ports do not reach.
+    pub(crate) unreachable: Vec<Lid>,
     /// The constraint of multicast trees if its LFT update stops between two stages; `None` if no tree is known to be deadlock-free then.
     pub(crate) trees_if_aborted: Option<TreeConstraint>,
 }
@@ -78,6 +81,8 @@ pub(crate) struct RoutingState {
     installed: Option<InstalledRouting>,
     desired: DesiredLfts,
     engine: EngineReport,
+    /// LIDs that some end ports do not reach with the routing in force.
+    unreachable: Vec<Lid>,
     /// The configuration that the routing in force was computed for, and its inputs.
     computed_for: Option<(u64, RoutingInputs)>,
     /// Something that routes depend on has changed since the last job began.
@@ -117,6 +122,7 @@ impl Default for RoutingState {
             installed: None,
             desired: DesiredLfts::default(),
             engine: EngineReport::default(),
+            unreachable: Vec::new(),
             computed_for: None,
             is_stale: true,
             trees: TreeRouting::InForce,
@@ -140,6 +146,11 @@ impl Default for RoutingState {
 impl RoutingState {
     pub(crate) const fn installed(&self) -> Option<&InstalledRouting> {
         self.installed.as_ref()
+    }
+
+    /// LIDs that some end ports do not reach with the routing in force, ascending.
+    pub(crate) fn unreachable(&self) -> &[Lid] {
+        &self.unreachable
     }
 
     /// The LFTs that switches should have.
@@ -363,6 +374,7 @@ impl RoutingState {
             proof: Some(new.proof),
         };
         self.installed = Some(new.routing);
+        self.unreachable = new.unreachable;
         self.trees = TreeRouting::InForce;
         self.trees_if_aborted = new.trees_if_aborted;
         self.is_aborted = false;

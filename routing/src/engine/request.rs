@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::routing::Routing;
 use crate::hints::Hints;
+use crate::kept::KeptTables;
 use crate::reroute_cache::RerouteCache;
 use crate::tables::Lft;
 use crate::topology::{DATA_VLS_MAX, Topology};
@@ -18,6 +19,8 @@ pub struct RoutingRequest<'a> {
     pub previous: &'a PreviousRouting,
     /// Routing hints of the operator.
     pub hints: &'a Hints,
+    /// Tables that switches keep.
+    pub kept: &'a KeptTables,
     /// Data VLs that routing may use, 1 to 15. The number that engines use is [`RoutingRequest::usable_vls`], which is also
     /// limited by [`Topology::common_vls`].
     pub vls: u8,
@@ -27,6 +30,7 @@ pub struct RoutingRequest<'a> {
 
 static UNLIMITED: WorkBudget = WorkBudget::unlimited();
 static NOTHING_INSTALLED: PreviousRouting = PreviousRouting::none();
+static NOTHING_KEPT: LazyLock<KeptTables> = LazyLock::new(KeptTables::default);
 static NO_HINTS: LazyLock<Hints> = LazyLock::new(Hints::default);
 
 impl<'a> RoutingRequest<'a> {
@@ -37,6 +41,7 @@ impl<'a> RoutingRequest<'a> {
             topo,
             previous: &NOTHING_INSTALLED,
             hints: &NO_HINTS,
+            kept: &NOTHING_KEPT,
             vls: DATA_VLS_MAX,
             budget: &UNLIMITED,
         }
@@ -52,6 +57,18 @@ impl<'a> RoutingRequest<'a> {
     #[must_use]
     pub const fn with_hints(self, hints: &'a Hints) -> Self {
         Self { hints, ..self }
+    }
+
+    /// Sets the tables that switches keep.
+    #[must_use]
+    pub const fn with_kept(self, kept: &'a KeptTables) -> Self {
+        Self { kept, ..self }
+    }
+
+    /// Sets the graph.
+    #[must_use]
+    pub const fn with_topology(self, topo: &'a Topology) -> Self {
+        Self { topo, ..self }
     }
 
     /// Limits the data VLs.

@@ -6,6 +6,7 @@ use ferrosm_mad::ids::PortNum;
 
 use super::channels::Channels;
 use super::inject::{self, SingleVlLid};
+use crate::kept::KeptTables;
 use crate::tables::{Lft, Tables};
 use crate::topology::{DATA_VLS_MAX, Topology};
 use crate::vl_plan::{SLS, SlToVl, VlPlan};
@@ -26,6 +27,8 @@ pub(super) struct WalkContext<'a> {
     pub(super) narrow_masks: Option<Vec<u16>>,
     /// `None` if packets never change their VL.
     pub(super) entries: Option<Entries>,
+    /// Tables that switches keep: losses due to them are permitted.
+    pub(super) kept: Option<&'a KeptTables>,
 }
 
 impl<'a> WalkContext<'a> {
@@ -48,6 +51,7 @@ impl<'a> WalkContext<'a> {
             channels,
             narrow_masks: has_narrow_links.then(|| (0..channels.len()).map(allowed).collect()),
             entries: changes_vl.then(|| Entries::new(topo, vl_plan, channels)),
+            kept: None,
         }
     }
 }

@@ -50,6 +50,7 @@ pub use error::{
 pub use incremental::IncrementalVerifier;
 pub use trees::TreePorts;
 
+use crate::kept::KeptTables;
 use crate::tables::Tables;
 use crate::topology::Topology;
 use crate::vl_plan::VlPlan;
@@ -67,6 +68,8 @@ pub struct Proof {
     pub pairs: u64,
     /// Number of unreachable pairs of a switch without end ports and the LID of another switch, which are permitted.
     pub idle_unreachable: u64,
+    /// Number of unreachable pairs because of entries that switches keep.
+    pub kept_unreachable: u64,
     /// Maximum number of switch-to-switch channels on a path between end ports.
     pub max_hops: u32,
     /// Number of ordered pairs (end port, LID of another end port), by number of switch-to-switch channels on the path.
@@ -121,7 +124,20 @@ impl fmt::Display for Proof {
 /// # Errors
 /// Unreachable pairs and loops; if there are none, packets dropped because of their VL; if there are none, a credit loop.
 pub fn verify(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> Result<Proof, VerifyError> {
-    verify_with_trees(topo, tables, vl_plan, &[])
+    verify_all(topo, tables, vl_plan, &[], None)
+}
+
+/// As [`verify()`]; packets may be lost because of the tables that switches keep.
+///
+/// # Errors
+/// As [`verify()`].
+pub fn verify_with_kept(
+    topo: &Topology,
+    tables: &Tables,
+    vl_plan: &VlPlan,
+    kept: &KeptTables,
+) -> Result<Proof, VerifyError> {
+    verify_all(topo, tables, vl_plan, &[], Some(kept))
 }
 
 /// Verifies tables together with multicast trees: each is a tree, and the dependencies of the tables and of all trees form no
@@ -135,8 +151,19 @@ pub fn verify_with_trees(
     vl_plan: &VlPlan,
     trees: &[TreePorts],
 ) -> Result<Proof, VerifyError> {
+    verify_all(topo, tables, vl_plan, trees, None)
+}
+
+fn verify_all(
+    topo: &Topology,
+    tables: &Tables,
+    vl_plan: &VlPlan,
+    trees: &[TreePorts],
+    kept: Option<&KeptTables>,
+) -> Result<Proof, VerifyError> {
     let channels = Channels::new(topo);
-    let context = WalkContext::new(topo, tables, vl_plan, &channels);
+    let mut context = WalkContext::new(topo, tables, vl_plan, &channels);
+    context.kept = kept;
     let source_sls = SourceSls::new(topo, vl_plan);
     let graph = ChannelDependencyGraph::new(&channels, vl_plan);
     let destinations = topo.destinations();
@@ -202,6 +229,7 @@ fn proof(
     Proof {
         pairs: walked.pairs,
         idle_unreachable: walked.idle_unreachable,
+        kept_unreachable: walked.kept_unreachable,
         max_hops: u32::try_from(hop_histogram.len().saturating_sub(1)).unwrap_or(u32::MAX),
         hop_histogram,
         max_load: walked.load.iter().copied().max().unwrap_or(0),

@@ -29,6 +29,7 @@ use crate::topology::{Destination, SwitchIdx};
 pub(super) struct WalkResult {
     pub(super) pairs: u64,
     pub(super) idle_unreachable: u64,
+    pub(super) kept_unreachable: u64,
     pub(super) unreachable: LostPairs,
     pub(super) loops: LostPairs,
     pub(super) hop_histogram: Vec<u64>,
@@ -46,6 +47,7 @@ impl WalkResult {
         Self {
             pairs: 0,
             idle_unreachable: 0,
+            kept_unreachable: 0,
             unreachable: LostPairs::default(),
             loops: LostPairs::default(),
             hop_histogram: Vec::new(),
@@ -98,6 +100,7 @@ impl WalkResult {
     pub(super) fn add(mut self, other: &Self) -> Self {
         self.pairs += other.pairs;
         self.idle_unreachable += other.idle_unreachable;
+        self.kept_unreachable += other.kept_unreachable;
         self.unreachable.add(&other.unreachable);
         self.loops.add(&other.loops);
         if self.hop_histogram.len() < other.hop_histogram.len() {
@@ -396,6 +399,12 @@ impl<'a, S: Sink> Walker<'a, S> {
                     Some(channel) => at = self.channels.heads[channel].switch as usize,
                     None => break,
                 }
+            }
+            let end = SwitchIdx::from_index(at);
+            let kept = self.context.kept.filter(|_| hops == LOST);
+            if kept.is_some_and(|kept| kept.excuses(end, PortNum(column[at]), dest.lid)) {
+                self.result.kept_unreachable += 1;
+                continue;
             }
             let packet = LostPacket {
                 lid: dest.lid,

@@ -185,7 +185,12 @@ impl FaultTable {
             AgentFault::Backlog(limit) => faults.backlog = limit,
             AgentFault::Delay(time) => faults.delay = time,
             AgentFault::Hung(hung) => faults.hung = hung,
-            AgentFault::Refuse(status) => faults.rejected_set_status = status,
+            AgentFault::Refuse(status) => {
+                (faults.rejected_set_status, faults.rejected_attr) = (status, None);
+            }
+            AgentFault::RefuseAttr(attr, status) => {
+                (faults.rejected_set_status, faults.rejected_attr) = (Some(status), Some(attr));
+            }
             AgentFault::Garbage(kind, chance) => {
                 faults.garbage = kind;
                 faults.garbage_probability = chance;

@@ -177,9 +177,10 @@ impl Net {
     /// Processes a packet at its node and sends the reply.
     pub(super) fn serve(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
         let faults = self.table.agent(packet.at.node);
+        let is_set = packet.mad.method() == Method::Set;
         if let Some(status) = faults.rejected_set_status
             && packet.is_for_agent()
-            && packet.mad.method() == Method::Set
+            && is_set
             && faults
                 .rejected_attr
                 .is_none_or(|attr| packet.mad.attr_id() == attr)
@@ -194,6 +195,9 @@ impl Net {
                     return self.trace_event(MadEvent::Dropped(reason), packet.at, &packet);
                 }
             }
+        }
+        if faults.garbage == Some(Garbage::UnusedBits) && is_set && packet.mad.status().is_ok() {
+            change_unused_bits(&mut packet.mad);
         }
         self.corrupt_reply(&faults, &mut packet.mad);
         if faults.delay.is_zero() {
@@ -227,7 +231,8 @@ impl Net {
 
     /// Corrupts a reply.
     fn corrupt_reply(&mut self, faults: &Faults, mad: &mut Mad) {
-        let Some(kind) = faults.garbage else { return };
+        let kind = faults.garbage.filter(|kind| *kind != Garbage::UnusedBits);
+        let Some(kind) = kind else { return };
         let rng = &mut self.rng;
         if !chance(rng, faults.garbage_probability) {
             return;
@@ -244,7 +249,8 @@ impl Net {
             | Garbage::Status
             | Garbage::Tid
             | Garbage::Attribute
-            | Garbage::Modifier => kind,
+            | Garbage::Modifier
+            | Garbage::UnusedBits => kind,
         };
         let mut header = mad.header();
         let random = rng.next_u64();
@@ -257,7 +263,9 @@ impl Net {
             Garbage::Status => header.status |= 1 << (random % 15),
             Garbage::Tid => header.tid.0 ^= random | 1,
             Garbage::Attribute => header.attr_id = AttrId(header.attr_id.0 ^ (random as u16 | 1)),
-            Garbage::Modifier | Garbage::Any => header.attr_mod.0 ^= random as u32 | 1,
+            Garbage::Modifier | Garbage::UnusedBits | Garbage::Any => {
+                header.attr_mod.0 ^= random as u32 | 1
+            }
         }
         mad.set_header(&header);
     }
@@ -280,5 +288,31 @@ impl Net {
         if let Some(observer) = &mut self.observer {
             observer(&event);
         }
+    }
+}
+
+/// Changes bits of a table that have no effect, as some agents do.
+fn change_unused_bits(mad: &mut Mad) {
+    let attr = mad.attr_id();
+    let data = &mut mad.as_bytes_mut()[DATA_OFFSET..DATA_OFFSET + DATA_LEN];
+    match attr {
+        // Entries that drop packets.
+        id::LFT => data
+            .iter_mut()
+            .filter(|port| **port == 0xFF)
+            .for_each(|port| *port = 0xFE),
+        // Invalid P_Keys.
+        id::PKEY_TABLE => {
+            let entries = data.chunks_exact_mut(2);
+            let invalid = entries.filter(|key| (key[0] & 0x7F, key[1]) == (0, 0));
+            invalid.for_each(|key| key[0] = 0x80);
+        }
+        // Entries without weight, and reserved bits.
+        id::VL_ARBITRATION => {
+            for entry in data.chunks_exact_mut(2) {
+                entry[0] = if entry[1] == 0 { 0xF0 } else { entry[0] | 0xF0 };
+            }
+        }
+        _ => {}
     }
 }

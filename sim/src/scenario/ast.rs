@@ -160,6 +160,7 @@ pub enum AgentSetting {
     Backlog(u32),
     Delay(Duration),
     Refuse(Option<Status>),
+    RefuseAttr(AttrId, Status),
     Garbage(Option<Garbage>, Percent),
 }
 

@@ -81,8 +81,12 @@ pub const HELP: &[(&str, &str)] = &[
     ("delay TIME [NODE]", "delay replies"),
     ("refuse STATUS|off [NODE]", "reject Sets with this status"),
     (
+        "refuse attr ATTRIBUTE STATUS [NODE]",
+        "reject Sets of one attribute with this status",
+    ),
+    (
         "garbage KIND|off [PERCENT] [NODE]",
-        "corrupt replies: data, status, tid, attribute, modifier, any",
+        "corrupt replies: data, status, tid, attribute, modifier, unused, any",
     ),
     ("heal [SCOPE]", "end the faults of a scope, or all faults"),
     ("count PORT COUNTER N", "add to a PMA counter"),

@@ -355,12 +355,17 @@ impl Parser {
             "backlog" => AgentSetting::Backlog(self.number("a queue length")?),
             "delay" => AgentSetting::Delay(self.time()?),
             "refuse" if self.keyword("off") => AgentSetting::Refuse(None),
+            "refuse" if self.keyword("attr") => {
+                let attr = self.word("an attribute such as 0x15 or PortInfo", attribute)?;
+                let status = self.number("a status such as 0x1c")?;
+                AgentSetting::RefuseAttr(attr, Status(status))
+            }
             "refuse" => AgentSetting::Refuse(Some(Status(
-                self.number("a status such as 0x1c, or `off`")?,
+                self.number("a status such as 0x1c, `attr` or `off`")?,
             ))),
             "garbage" if self.keyword("off") => AgentSetting::Garbage(None, Percent::ALL),
             "garbage" => {
-                let expected_tokens = "data, status, tid, attribute, modifier, any or off";
+                let expected_tokens = "data, status, tid, attribute, modifier, unused, any or off";
                 let kind = self.one_of(expected_tokens, &GARBAGE)?;
                 let has_chance = self.peek_word().is_some_and(|w| w.ends_with('%'));
                 let chance = if has_chance {

@@ -124,12 +124,13 @@ impl NodeVerb {
     ];
 }
 
-pub(super) const GARBAGE: [(Garbage, &str); 6] = [
+pub(super) const GARBAGE: [(Garbage, &str); 7] = [
     (Garbage::Data, "data"),
     (Garbage::Status, "status"),
     (Garbage::Tid, "tid"),
     (Garbage::Attribute, "attribute"),
     (Garbage::Modifier, "modifier"),
+    (Garbage::UnusedBits, "unused"),
     (Garbage::Any, "any"),
 ];
 
@@ -243,6 +244,9 @@ impl Display for AgentSetting {
             Self::Delay(time) => write!(f, "delay {}", Time(*time)),
             Self::Refuse(None) => f.write_str("refuse off"),
             Self::Refuse(Some(status)) => write!(f, "refuse {:#06x}", status.0),
+            Self::RefuseAttr(attr, status) => {
+                write!(f, "refuse attr {:#06x} {:#06x}", attr.0, status.0)
+            }
             Self::Garbage(None, _) => f.write_str("garbage off"),
             Self::Garbage(Some(kind), chance) => {
                 write!(f, "garbage {} {chance}", word(&GARBAGE, kind))

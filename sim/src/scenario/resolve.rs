@@ -304,6 +304,7 @@ pub(super) fn action(
                 AgentSetting::Backlog(limit) => AgentFault::Backlog(*limit),
                 AgentSetting::Delay(time) => AgentFault::Delay(*time),
                 AgentSetting::Refuse(status) => AgentFault::Refuse(*status),
+                AgentSetting::RefuseAttr(attr, status) => AgentFault::RefuseAttr(*attr, *status),
                 AgentSetting::Garbage(kind, chance) => {
                     AgentFault::Garbage(*kind, chance.probability())
                 }

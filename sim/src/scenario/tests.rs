@@ -80,6 +80,7 @@ fn setting() -> impl Strategy<Value = ScenarioCommand> {
         any::<u32>().prop_map(AgentSetting::Backlog),
         time().prop_map(AgentSetting::Delay),
         any::<Option<u16>>().prop_map(|s| AgentSetting::Refuse(s.map(Status))),
+        any::<(u16, u16)>().prop_map(|(attr, s)| AgentSetting::RefuseAttr(AttrId(attr), Status(s))),
         Just(AgentSetting::Garbage(None, Percent::ALL)),
         (kinds, percent()).prop_map(|(kind, chance)| AgentSetting::Garbage(Some(kind), chance)),
     ];

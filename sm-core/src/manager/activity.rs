@@ -338,6 +338,8 @@ pub(super) struct SweepHistory {
     pub(super) added_nodes: BTreeSet<NodeIdx>,
     /// The same for links; the lower port comes first.
     pub(super) added_links: BTreeSet<(PortRef, PortRef)>,
+    /// When a table that a device keeps is written again.
+    pub(super) next_table_retry: Option<Instant>,
     /// Links whose rates were checked at the end of sweeps.
     pub(super) link_rates: LinkRates,
     /// Partition members whose ports were absent from the subnet in the last sweep as master.

@@ -19,6 +19,7 @@ use crate::smp::queue::TimedOut;
 use crate::subnet::{NodeIdx, Port, PortRef};
 use crate::sweep::discovery;
 use crate::traps::Reread;
+use crate::vls;
 
 impl SubnetManager {
     pub(super) fn on_mad(&mut self, received: &MadIn) {
@@ -241,6 +242,9 @@ impl SubnetManager {
                     with_ctx!(self, |ctx| partitions
                         .on_block_written(ctx, p, block, outcome));
                 }
+            }
+            SmpOp::SlToVl(p, at) if self.activity.readback().is_some() => {
+                vls::on_kept_read(&mut self.subnet, p, at, outcome);
             }
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
                 self.deferred_reads

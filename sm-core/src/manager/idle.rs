@@ -4,6 +4,7 @@ use super::SubnetManager;
 use super::activity::Activity;
 use crate::io::LocalPortEvent;
 use crate::schedule::{Due, SweepKind};
+use crate::sweep::kept::due_ports;
 
 use ferrosm_mad::attr::SmState;
 
@@ -38,6 +39,13 @@ impl SubnetManager {
         }
         let may_sweep = self.activity.is_idle() && self.is_master();
         if may_sweep && self.routing.take_retry(self.now) {
+            self.request_local_sweep();
+        }
+        let retry = &mut self.last_sweep.next_table_retry;
+        if may_sweep && retry.take_if(|due| *due <= self.now).is_some() {
+            for p in due_ports(&self.subnet, self.now) {
+                self.schedule.reread_port(p);
+            }
             self.request_local_sweep();
         }
         match self.schedule.next(self.now, may_sweep) {

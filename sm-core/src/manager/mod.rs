@@ -301,6 +301,7 @@ impl SubnetManager {
         let may_reread = idle && self.activity.is_idle() && self.is_master();
         let storms = self.traps.due().filter(|_| may_reread);
         let retry = self.routing.retry_at().filter(|_| may_reread);
+        let table_retry = self.last_sweep.next_table_retry.filter(|_| may_reread);
         let deadlines = [
             self.out.poll_timeout(),
             self.smps.deadline(),
@@ -309,6 +310,7 @@ impl SubnetManager {
             mastership,
             storms,
             retry,
+            table_retry,
         ];
         deadlines.into_iter().chain([sa, groups]).flatten().min()
     }

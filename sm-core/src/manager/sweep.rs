@@ -28,10 +28,12 @@ use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::SweepScope;
 use crate::sweep::discovery::{Discovery, reread_uncleared};
+use crate::sweep::kept::report_kept;
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::{self, Arming};
 use crate::sweep::quarantine::report_quarantined;
+use crate::vls;
 
 impl SubnetManager {
     /// The request queue is idle: ends the current phase, or continues it.
@@ -133,6 +135,7 @@ impl SubnetManager {
         self.begin_phase(Phase::ReadTables);
         let lfts = with_ctx!(self, |ctx| LftReadback::start(ctx));
         self.find_vl_table_origins();
+        with_ctx!(self, |ctx| vls::read_kept(ctx));
         if let Some(scope) = self.activity.scope() {
             with_ctx!(self, |ctx| partitions::read(ctx, scope));
         }
@@ -252,6 +255,7 @@ impl SubnetManager {
                     vls,
                     messages: routes.messages,
                     proof: routes.proof,
+                    unreachable: routes.unreachable,
                     trees_if_aborted: writes.trees_if_aborted,
                 };
                 let (order, vls_first) = (writes.order, routes.sl_to_vl_first);
@@ -263,6 +267,15 @@ impl SubnetManager {
                     self.put_in_force(new);
                 }
                 Some(self.begin_tables(Box::new(TableUpdate::new(lfts)), conflicting))
+            }
+        }
+    }
+
+    /// Reports end ports that some others do not reach, because switches keep LFT entries.
+    fn report_unreached(&mut self) {
+        for lid in self.routing.unreachable().to_vec() {
+            if let Some(at) = self.subnet.port_by_lid(lid) {
+                self.problem(Some(at), ProblemKind::NotReached);
             }
         }
     }
@@ -338,6 +351,10 @@ impl SubnetManager {
             with_ctx!(self, |ctx| link_setup::report_inactive(ctx, scope));
         }
         with_ctx!(self, |ctx| report_quarantined(ctx));
+        if !self.read_only {
+            self.last_sweep.next_table_retry = with_ctx!(self, |ctx| report_kept(ctx));
+            self.report_unreached();
+        }
         let Activity::Sweep(mut sweep) = core::mem::replace(&mut self.activity, Activity::Idle)
         else {
             return;

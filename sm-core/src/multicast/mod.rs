@@ -36,10 +36,11 @@ use crate::plan::messages::EngineMessage;
 use crate::sa::View;
 use crate::sa::registry::Registry;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::subnet::{DeviceTable, NodeIdx, PortRef, RejectionEffect, Subnet};
 use crate::tables::mft::{MftBlockIdx, mft_index};
 use desired::DesiredMfts;
 pub(crate) use readback::MftReadback;
+use readback::normalize_masks;
 use trees::{ForestChange, Members, MulticastTrees};
 use update::fdb_top;
 pub(crate) use update::{MftUpdate, clear_entries};
@@ -224,18 +225,32 @@ impl MulticastTables {
             return;
         }
         let desired = sent.map(|masks| MftBlock { masks }.encode());
-        let Err(kind) = outcome.check_set(id::MFT, desired) else {
-            if let Some((node, sent)) = ctx.fabric.get_mut(n).zip(sent) {
-                node.mft.set_known(at, sent);
+        let num_ports = ctx.fabric.get(n).map_or(0, |node| node.info.num_ports);
+        let port0 = PortRef::new(n, PortNum::ZERO);
+        let kind = match outcome.check_set(id::MFT, desired, |data| {
+            normalize_masks(data, num_ports, at.position);
+        }) {
+            Ok(echo) => {
+                if let Some((node, sent)) = ctx.fabric.get_mut(n).zip(sent) {
+                    node.mft.set_known(at, sent);
+                }
+                let _ = ctx.record_acceptance(n, DeviceTable::Mft);
+                ctx.effects.set_echoed(port0, id::MFT, echo);
+                return;
             }
-            return;
+            Err(kind) => kind,
         };
         if let Some(update) = update {
             update.on_block_failed(at.block);
         }
         self.skipped.insert(n);
-        ctx.effects.reread_switches.insert(n);
-        ctx.effects.problem(PortRef::new(n, PortNum::ZERO), kind);
+        match ctx.record_rejection(n, DeviceTable::Mft, outcome) {
+            RejectionEffect::Unanswered | RejectionEffect::WriteAgain => {
+                ctx.effects.reread_switches.insert(n);
+                ctx.effects.problem(port0, kind);
+            }
+            RejectionEffect::Keeps | RejectionEffect::KeptBefore => {}
+        }
     }
 
     /// The MulticastFDBTop that a switch should have.

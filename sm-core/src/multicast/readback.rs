@@ -90,9 +90,23 @@ impl MftReadback {
 
 /// Whether a block has no port beyond the last one of its switch.
 fn has_only_ports_of(num_ports: u8, position: u8, masks: &PortMasks) -> bool {
+    let valid = valid_ports(num_ports, position);
+    masks.iter().all(|mask| mask & !valid == 0)
+}
+
+/// The bits of a mask that stand for ports of a switch.
+fn valid_ports(num_ports: u8, position: u8) -> u16 {
     let bits = (u32::from(num_ports) + 1).saturating_sub(16 * u32::from(position));
-    let valid = 1_u32.checked_shl(bits).map_or(u32::MAX, |bit| bit - 1);
-    masks.iter().all(|mask| u32::from(*mask) & !valid == 0)
+    1_u16.checked_shl(bits).map_or(u16::MAX, |bit| bit - 1)
+}
+
+/// Clears the bits of a block that stand for no port.
+pub(super) fn normalize_masks(data: &mut [u8; 64], num_ports: u8, position: u8) {
+    let [high, low] = valid_ports(num_ports, position).to_be_bytes();
+    for mask in data.chunks_exact_mut(2) {
+        mask[0] &= high;
+        mask[1] &= low;
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::MulticastTables;
 use super::steps::{self, MftEntryIdx, MftSteps, SwitchMft};
 use crate::ctx::Ctx;
 use crate::smp::op::SmpOp;
-use crate::subnet::{Node, NodeIdx, Subnet};
+use crate::subnet::{DeviceTable, Node, NodeIdx, Subnet};
 use crate::tables::mft::{
     EMPTY_BLOCK, MftBlockIdx, PortMasks, TOP_NONE, last_mlid, mft_index, num_positions,
 };
@@ -96,7 +96,12 @@ impl MulticastTables {
             update.next = match update.next {
                 Step::First => {
                     for w in core::mem::take(&mut update.steps.first) {
-                        send_block(ctx, w.node, w.at, w.masks);
+                        if ctx.may_write(w.node, DeviceTable::Mft) {
+                            send_block(ctx, w.node, w.at, w.masks);
+                        } else {
+                            update.on_block_failed(w.at.block);
+                            self.skipped.insert(w.node);
+                        }
                     }
                     if update.steps.is_removal_pass {
                         Step::CompareAgain
@@ -143,7 +148,9 @@ impl MulticastTables {
                     }
                 }
             }
-            if last_known != Some(w.masks) && !self.skipped.contains(&w.node) {
+            let may_write =
+                !self.skipped.contains(&w.node) && ctx.may_write(w.node, DeviceTable::Mft);
+            if last_known != Some(w.masks) && may_write {
                 send_block(ctx, w.node, w.at, w.masks);
             }
         }
@@ -168,7 +175,9 @@ pub(crate) fn clear_entries(ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) -> 
     }
     let any = !blocks.is_empty();
     for ((n, at), masks) in blocks {
-        send_block(ctx, n, at, masks);
+        if ctx.may_write(n, DeviceTable::Mft) {
+            send_block(ctx, n, at, masks);
+        }
     }
     any
 }

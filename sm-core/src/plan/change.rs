@@ -53,7 +53,7 @@ impl VlPlanPair<'_> {
         if before.is_single() && after.is_single() {
             return VlChange::None;
         }
-        if self.maps_differ(used_sls(&before.path_sl)) {
+        if self.maps_differ(before.path_sl.used_sls()) {
             return VlChange::UsedSlToVl;
         }
         let lids = self.lids_with_changed_sl();
@@ -111,20 +111,6 @@ impl VlPlanPair<'_> {
                 })
             })
         })
-    }
-}
-
-/// SLs that paths use, one bit each.
-fn used_sls(path_sl: &PathSl) -> u16 {
-    let bit = |sl: &u8| 1u16 << (usize::from(*sl) % SLS);
-    let sl_mask = |sls: &[u8]| sls.iter().map(bit).fold(0, |a, b| a | b);
-    match path_sl {
-        PathSl::Uniform(sl) => bit(sl),
-        // Paths without an entry use SL 0.
-        PathSl::ByLid(sls) => 1 | sl_mask(sls),
-        PathSl::BySwitches(rows) | PathSl::BySwitchAndLid(rows) => {
-            rows.iter().map(|row| sl_mask(row)).fold(1, |a, b| a | b)
-        }
     }
 }
 

@@ -3,12 +3,15 @@
 use core::fmt;
 
 use ferrosm_routing::transition::Conflict;
-use ferrosm_routing::{Diagnostic, EngineRejection};
+use ferrosm_routing::{Diagnostic, EngineRejection, KeptSwitchUse};
 
 use super::failure::{AdoptionRejection, RoutingFailure};
 use super::routing_hints::HintWarning;
 use super::switch_names::WithSwitchNames;
 use crate::location::PortName;
+
+/// Switches that a message names.
+const NAMES_MAX: usize = 8;
 
 /// A message about the routing, for logs and reports. `Display` is one line.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +52,13 @@ pub enum EngineMessage {
         /// MLIDs of these entries.
         mlids: usize,
     },
+    /// Routes are computed with the tables that switches keep because they reject writes.
+    TablesKept {
+        /// Names of these switches.
+        switches: Vec<String>,
+        /// How the routes use them.
+        kept_use: KeptSwitchUse,
+    },
     /// No multicast tree is free of deadlocks with the routes.
     MulticastDisabled,
     /// MFTs are not written in this sweep: after an aborted LFT update, no tree is known to be free of deadlocks with the routes.
@@ -86,6 +96,7 @@ impl EngineMessage {
             Self::DrainedForVls { .. } => "drained-for-vls",
             Self::PathSlsChange => "path-sls-change",
             Self::MulticastEntriesCleared { .. } => "multicast-entries-cleared",
+            Self::TablesKept { .. } => "tables-kept",
             Self::MulticastDisabled => "multicast-disabled",
             Self::MftsNotWritten => "mfts-not-written",
             Self::LftsNotWritten { .. } => "lfts-not-written",
@@ -127,6 +138,22 @@ impl fmt::Display for EngineMessage {
                 f,
                 "multicast entries of {mlids} MLIDs cleared before the LFT update: they conflict with the new routes"
             ),
+            Self::TablesKept { switches, kept_use } => {
+                let names = switches.iter().take(NAMES_MAX).cloned();
+                let names = names.collect::<Vec<_>>().join(", ");
+                let more = switches.len().saturating_sub(NAMES_MAX);
+                write!(f, "routes computed with the tables that {names}")?;
+                if more > 0 {
+                    write!(f, " and {more} other switches")?;
+                }
+                f.write_str(" did not accept other values for")?;
+                match kept_use {
+                    KeptSwitchUse::Transit => Ok(()),
+                    KeptSwitchUse::EndPortsOnly => f.write_str(
+                        "; no routes lead through these switches, and one link of each carries the traffic to its end ports",
+                    ),
+                }
+            }
             Self::MulticastDisabled => f.write_str(
                 "multicast disabled: no multicast tree is free of deadlocks with the routes",
             ),

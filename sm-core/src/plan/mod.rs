@@ -7,6 +7,7 @@ pub mod change;
 pub mod failure;
 pub mod graph;
 pub mod installed_groups;
+pub(crate) mod kept;
 pub mod lids;
 pub mod messages;
 pub mod partitions;

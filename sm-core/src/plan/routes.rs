@@ -8,8 +8,8 @@ use ferrosm_routing::multicast;
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    CancelToken, Hints, Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest,
-    SwitchIdx, Topology, TreeConstraint, VerifiedRun, WorkBudget,
+    CancelToken, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof, RerouteCache,
+    Routing, RoutingRequest, SwitchIdx, Topology, TreeConstraint, VerifiedRun, WorkBudget,
 };
 use rustc_hash::FxHashMap;
 
@@ -18,6 +18,7 @@ use super::change::VlChange;
 use super::failure::{AdoptionRejection, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::installed_groups::InstalledGroups;
+use super::kept::kept_tables;
 use super::lids::LidPlan;
 use super::messages::EngineMessage;
 use super::routing_hints::{self, HintWarning};
@@ -58,6 +59,8 @@ pub struct RoutingJob {
     pub hints: Hints,
     /// Warnings about hints that could not be resolved.
     pub hint_warnings: Vec<HintWarning>,
+    /// Tables that switches keep because they reject writes.
+    pub kept: KeptTables,
     /// Names of the switches, for messages.
     pub names: SwitchNames,
     /// Also determines [`LftWritePlan::trees_if_aborted`], which can take longer than the rest of an incremental reroute.
@@ -91,6 +94,8 @@ pub struct VerifiedRoutes {
     pub writes: LftWritePlan,
     /// SLtoVLMappingTables must be written before LFTs, because routes are in use and depend on VLs.
     pub sl_to_vl_first: bool,
+    /// LIDs that some end ports do not reach, because of LFT entries that switches keep.
+    pub unreachable: Vec<Lid>,
     /// Messages of the engine, and why engines tried before it were rejected.
     pub messages: Vec<EngineMessage>,
 }
@@ -223,6 +228,7 @@ impl RoutingJob {
         previous.pinned_engine = last
             .filter(|(run, run_nodes)| is_subgraph(&topology, &nodes, &run.topo, run_nodes))
             .map(|(run, _)| run.routing.engine);
+        let kept = kept_tables(subnet, &topology, &nodes);
         let (hints, hint_warnings) = routing_hints::resolve(&cfg.hints, &guid_index);
         let installed = previous.lfts.clone();
         match start {
@@ -248,6 +254,7 @@ impl RoutingJob {
             abandoned: CancelToken::default(),
             hints,
             hint_warnings,
+            kept,
             names: names.into_iter().collect(),
             finds_interim_trees: false,
             inherited: None,
@@ -282,6 +289,7 @@ impl RoutingJob {
         let request = RoutingRequest::new(&self.topology)
             .with_previous(&self.previous)
             .with_hints(&self.hints)
+            .with_kept(&self.kept)
             .with_vls(self.vls)
             .with_budget(&budget);
         let (adopted, refused) = self.adopt(&request);
@@ -289,11 +297,13 @@ impl RoutingJob {
             adoption: refused.map(|rejection| self.names.attach(rejection)),
             engines: Vec::new(),
         };
+        let mut kept_use = KeptSwitchUse::Transit;
         let chosen = adopted.or_else(|| {
             let selection = ferrosm_routing::route_with(&engines, &request);
             let rejected = selection.rejected.into_iter();
             failure.engines = rejected.map(|r| self.names.attach(r)).collect();
             let (routing, proof) = selection.chosen?;
+            kept_use = selection.kept_use;
             let before = self.previous.last_run.as_ref();
             let before = before.filter(|_| selection.rerouted);
             Some(AdoptedRouting {
@@ -324,6 +334,17 @@ impl RoutingJob {
                 messages.extend(self.hint_warnings.iter().cloned().map(EngineMessage::Hint));
                 let diagnostics = routing.diagnostics.iter().cloned();
                 messages.extend(diagnostics.map(|d| EngineMessage::Engine(self.names.attach(d))));
+                if !self.kept.is_empty() {
+                    let switches = self.kept.switches();
+                    messages.push(EngineMessage::TablesKept {
+                        switches: switches.map(|s| self.names.name(s)).collect(),
+                        kept_use,
+                    });
+                }
+                let unreachable = match proof.kept_unreachable {
+                    0 => Vec::new(),
+                    _ => self.kept.unreachable_lids(&self.topology, &routing.tables),
+                };
                 let live = self.is_live();
                 let writes = if live {
                     self.plan_writes(&routing, &cache, &mut messages)
@@ -344,6 +365,7 @@ impl RoutingJob {
                     proof,
                     writes,
                     sl_to_vl_first,
+                    unreachable,
                     messages,
                 })
             }
@@ -361,7 +383,11 @@ impl RoutingJob {
         &self,
         request: &RoutingRequest<'_>,
     ) -> (Option<AdoptedRouting>, Option<AdoptionRejection>) {
-        let Some(inherited) = self.inherited.as_ref().filter(|_| self.is_live()) else {
+        let Some(inherited) = self
+            .inherited
+            .as_ref()
+            .filter(|_| self.is_live() && self.kept.is_empty())
+        else {
             return (None, None);
         };
         match inherited.adopt(request, &self.installed) {

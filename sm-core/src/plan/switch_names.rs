@@ -24,7 +24,8 @@ impl fmt::Debug for SwitchNames {
 }
 
 impl SwitchNames {
-    fn name(&self, switch: SwitchIdx) -> String {
+    /// The name of a switch.
+    pub(crate) fn name(&self, switch: SwitchIdx) -> String {
         let name = self.0.get(switch.index());
         name.map(ToString::to_string).unwrap_or_default()
     }

@@ -198,7 +198,7 @@ fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
 }
 
 /// Whether a port can operate more than one data VL: a port with one VL has neither table.
-fn has_several_vls(node: &Node, port: PortNum) -> bool {
+pub(crate) fn has_several_vls(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())
         .is_some_and(|p| p.known && p.info().vl_cap > 1)

@@ -17,6 +17,15 @@ pub(crate) enum SmpOutcome {
     Unanswered,
 }
 
+/// The response to a Set that took effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetEcho {
+    /// It repeats what was sent.
+    Same,
+    /// It differs in bits without effect.
+    Normalized,
+}
+
 impl SmpOutcome {
     /// The data of a response without an error.
     pub(crate) fn data(&self) -> Option<&[u8; 64]> {
@@ -26,15 +35,28 @@ impl SmpOutcome {
         }
     }
 
-    /// Whether a Set of `attr` took effect: the response must repeat `sent_data`.
+    /// Whether a Set of `attr` took effect: the response must repeat `sent_data`. `normalize` sets bits to fixed values that an agent may
+    /// change because they have no effect.
     pub(crate) fn check_set(
         &self,
         attr: AttrId,
         sent_data: Option<[u8; 64]>,
-    ) -> Result<(), ProblemKind> {
-        match self.data() {
-            Some(data) if sent_data == Some(*data) => Ok(()),
-            _ => Err(self.failed_set(attr)),
+        normalize: impl Fn(&mut [u8; 64]),
+    ) -> Result<SetEcho, ProblemKind> {
+        let Some((received, sent)) = self.data().zip(sent_data) else {
+            return Err(self.failed_set(attr));
+        };
+        if *received == sent {
+            return Ok(SetEcho::Same);
+        }
+        let normalized = |mut data: [u8; 64]| {
+            normalize(&mut data);
+            data
+        };
+        if normalized(*received) == normalized(sent) {
+            Ok(SetEcho::Normalized)
+        } else {
+            Err(self.failed_set(attr))
         }
     }
 

@@ -7,6 +7,7 @@ mod mft;
 mod node;
 mod paths;
 pub mod plausible;
+mod rejections;
 
 use core::num::NonZeroU32;
 
@@ -20,6 +21,8 @@ use departed::DepartedNodes;
 pub use mft::Mft;
 pub use node::{Node, Port, VlTableOrigin};
 pub(crate) use paths::STABLE_AFTER;
+pub(crate) use rejections::RETRY_DELAYS;
+pub use rejections::{DeviceTable, RejectionEffect, Rejections};
 
 /// A node of the subnet. It becomes invalid when the node is removed, also if another node gets its index. So late responses never
 /// apply to another node.

@@ -15,6 +15,7 @@ use ferrosm_routing::Lft;
 
 use super::LinkIdx;
 use super::mft::Mft;
+use super::rejections::Rejections;
 use crate::location::NodeName;
 use crate::report::QuarantineReason;
 use crate::sa::vl_tables::NodeVlTables;
@@ -59,6 +60,8 @@ pub struct Node {
     pub vl_fingerprint: Option<u64>,
     /// It rejects SLtoVL tables for all inputs of an output.
     pub rejects_optimized_sl_to_vl: bool,
+    /// Tables that it rejected.
+    pub rejections: Rejections,
     /// The number of the last full sweep that reached it.
     pub seen: u32,
     /// Distinguishes nodes that successively have the same index in the graph.
@@ -226,6 +229,7 @@ impl Node {
             vl_origin: VlTableOrigin::Unknown,
             vl_fingerprint: None,
             rejects_optimized_sl_to_vl: false,
+            rejections: Rejections::default(),
             seen: 0,
             generation: NonZeroU32::MIN,
             revision: 0,
@@ -297,6 +301,7 @@ impl Node {
         self.observed_vl_tables = None;
         self.vl_origin = VlTableOrigin::Unknown;
         self.vl_fingerprint = None;
+        self.rejections.retry_soon();
         for port in &mut self.ports {
             port.vl_arbitration = VlArbitrationBlocks::default();
             port.pkeys.invalidate();

@@ -20,7 +20,7 @@ use crate::plan::routes::{LftWriteOrder, blocks_to_write};
 use crate::routing_state::NewRouting;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
+use crate::subnet::{DeviceTable, Node, NodeIdx, PortRef, RejectionEffect, Subnet};
 
 /// Longest pause between dropping routes and writing those that replace them: at least the default packet lifetime, 1.07 s.
 const DRAIN_MAX: Duration = Duration::from_millis(1100);
@@ -180,8 +180,20 @@ impl LftUpdate {
         let Some((node, wanted)) = ctx.fabric.get(n).zip(desired.get(n)) else {
             return;
         };
-        let blocks = blocks_to_write(node.installed.as_ref(), wanted);
+        let differing = blocks_to_write(node.installed.as_ref(), wanted);
+        let may_write = |block: u16| node.rejections.may_write(DeviceTable::Lft(block), ctx.now);
+        // Blocks that the switch keeps are written again from time to time, usually with the entries that they have.
+        let mut blocks = node.rejections.kept_lft_blocks().collect::<Vec<u16>>();
+        blocks.retain(|block| may_write(*block) && !differing.contains(block));
+        for block in differing {
+            if may_write(block) {
+                blocks.push(block);
+            } else {
+                self.rejected.insert((n, block));
+            }
+        }
         if blocks.is_empty() {
+            self.finish_table(ctx, n, desired);
             write_top(ctx, n, top);
             return;
         }
@@ -198,7 +210,7 @@ impl LftUpdate {
         while let Some(stage) = self.stages.pop_front() {
             let blocks = stage.into_iter();
             let differ: Vec<LftBlockRef> = blocks
-                .filter(|(n, _)| self.unfinished.contains_key(n))
+                .filter(|at| self.unfinished.contains_key(&at.0) && !self.rejected.contains(at))
                 .collect();
             if !differ.is_empty() {
                 for (n, block) in differ {
@@ -295,14 +307,37 @@ impl LftUpdate {
         (desired, top): (&DesiredLfts, Lid),
     ) {
         let desired_block = desired.get(n).map(|lft| lft.block(block));
-        if let Err(kind) = outcome.check_set(id::LFT, desired_block) {
-            let port0 = PortRef::new(n, PortNum::ZERO);
-            if self.drain.is_some() || self.staged.contains(&(n, block)) {
-                self.block_on(port0);
+        let (port0, table) = (PortRef::new(n, PortNum::ZERO), DeviceTable::Lft(block));
+        let num_ports = ctx.fabric.get(n).map_or(0, |node| node.info.num_ports);
+        match outcome.check_set(id::LFT, desired_block, |data| {
+            normalize_entries(data, num_ports)
+        }) {
+            Ok(echo) => {
+                if ctx.record_acceptance(n, table) {
+                    ctx.effects.reroute_now();
+                }
+                ctx.effects.set_echoed(port0, id::LFT, echo);
             }
-            self.rejected.insert((n, block));
-            ctx.effects.reread_switches.insert(n);
-            ctx.effects.problem(port0, kind);
+            Err(kind) => {
+                match ctx.record_rejection(n, table, outcome) {
+                    RejectionEffect::WriteAgain => {
+                        ctx.smps.enqueue(SmpOp::SetLft(n, block));
+                        return;
+                    }
+                    RejectionEffect::Unanswered => {
+                        ctx.effects.reread_switches.insert(n);
+                        ctx.effects.problem(port0, kind);
+                    }
+                    RejectionEffect::Keeps => ctx.effects.reroute_now(),
+                    RejectionEffect::KeptBefore => {}
+                }
+                if !has_block(ctx.fabric, n, block, desired_block) {
+                    if self.drain.is_some() || self.staged.contains(&(n, block)) {
+                        self.block_on(port0);
+                    }
+                    self.rejected.insert((n, block));
+                }
+            }
         }
         let Some(unfinished) = self.unfinished.get_mut(&n) else {
             return;
@@ -312,19 +347,38 @@ impl LftUpdate {
             return;
         }
         self.unfinished.remove(&n);
-        let rejected = blocks_of(&self.rejected, n);
-        if let Some(node) = ctx.fabric.get_mut(n) {
-            if rejected.is_empty() {
-                node.installed = desired.get(n).cloned();
-                node.last_known = None;
-            } else {
-                // The table is read back before routes are computed from it. The switch forwards meanwhile, so the SA replies from its last
-                // known table: rejected blocks hold their old entries, even if only the response was lost.
-                node.last_known = table_without(node, desired.get(n), &rejected);
-                node.installed = None;
-            }
-        }
+        self.finish_table(ctx, n, desired);
         write_top(ctx, n, top);
+    }
+
+    /// All blocks of a switch are written or rejected.
+    fn finish_table(&self, ctx: &mut Ctx<'_>, n: NodeIdx, desired: &DesiredLfts) {
+        let rejected = blocks_of(&self.rejected, n);
+        let Some(node) = ctx.fabric.get_mut(n) else {
+            return;
+        };
+        if rejected.is_empty() {
+            node.installed = desired.get(n).cloned();
+            node.last_known = None;
+        } else {
+            // The table is read back before routes are computed from it. The switch forwards meanwhile, so the SA replies from its last
+            // known table: rejected blocks hold their old entries, even if only the response was lost.
+            node.last_known = table_without(node, desired.get(n), &rejected);
+            node.installed = None;
+        }
+    }
+}
+
+/// Whether a switch has these entries in a block.
+fn has_block(fabric: &Subnet, n: NodeIdx, block: u16, entries: Option<[u8; 64]>) -> bool {
+    let installed = fabric.get(n).and_then(|node| node.installed.as_ref());
+    installed.map(|lft| lft.block(block)) == entries
+}
+
+/// Replaces entries for ports that the switch does not have: all of them drop packets.
+fn normalize_entries(data: &mut [u8; 64], num_ports: u8) {
+    for entry in data.iter_mut().filter(|entry| **entry > num_ports) {
+        *entry = PortNum::DROP.0;
     }
 }
 

@@ -14,12 +14,14 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, Sl};
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::plan::vls::FabricVlPlan;
+use crate::plan::vls::{FabricVlPlan, has_several_vls};
 use crate::records::{Record, RecordUpdate};
 use crate::routing_origin::SlToVlEpoch;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet, VlTableOrigin};
+use crate::subnet::{
+    DeviceTable, Node, NodeIdx, Port, PortRef, RejectionEffect, Subnet, VlTableOrigin,
+};
 use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::tables::vl_arbitration::VlArbitrationBlocks;
 
@@ -113,19 +115,38 @@ impl VlTables {
             let (Some(plan), Some(node)) = (&self.plan, ctx.fabric.get(n)) else {
                 continue;
             };
+            let keeps_sl_to_vl = node.rejections.keeps(SWITCH_SL_TO_VL);
             let is_at_power_up =
                 node.sl_to_vl.is_empty() && node.vl_origin != VlTableOrigin::Foreign;
             if plan.is_single() && is_at_power_up {
                 continue;
             }
             let fingerprint = plan.fingerprint(ctx.fabric, n, ctx.cfg);
-            if node.vl_fingerprint == Some(fingerprint) {
+            if node.vl_fingerprint == Some(fingerprint) && !keeps_sl_to_vl {
                 continue;
             }
             let missing = missing_tables(plan, ctx.fabric, ctx.cfg, n, update);
             let is_complete = missing.is_empty();
-            any |= !is_complete;
-            self.write_tables(ctx, update, missing);
+            let mut writable = missing;
+            writable.retain(|set| {
+                let table = set_table(ctx.fabric, *set);
+                table.is_none_or(|table| ctx.may_write(n, table))
+            });
+            if keeps_sl_to_vl && ctx.may_write(n, SWITCH_SL_TO_VL) {
+                // One Set shows whether the switch accepts them now.
+                let mut probe = node.sl_to_vl.keys().next().copied();
+                writable.retain(|set| {
+                    if let SmpOp::SetSlToVl(_, at) = *set {
+                        probe = Some(at);
+                        return false;
+                    }
+                    true
+                });
+                let port0 = PortRef::new(n, PortNum::ZERO);
+                writable.extend(probe.map(|at| SmpOp::SetSlToVl(port0, at)));
+            }
+            any |= !writable.is_empty();
+            self.write_tables(ctx, update, writable);
             if let Some(node) = ctx.fabric.get_mut(n) {
                 node.vl_fingerprint = is_complete.then_some(fingerprint);
             }
@@ -177,17 +198,12 @@ impl VlTables {
         (p, at): (PortRef, SlToVlSelector),
         outcome: &SmpOutcome,
     ) {
-        if matches!(outcome, SmpOutcome::Unanswered) {
-            on_sl_to_vl_failed(ctx, p, outcome);
-            return;
-        }
         let desired = self.sl_to_vl_payload(update, p, at);
         let is_for_all_inputs = matches!(at, SlToVlSelector::Output(_));
         let accepted = outcome.data().zip(desired);
         let accepted = accepted.filter(|(data, wanted)| data[..8] == wanted[..8]);
-        let node = ctx.fabric.get_mut(p.node);
         if let Some((data, _)) = accepted {
-            if let Some(node) = node {
+            if let Some(node) = ctx.fabric.get_mut(p.node) {
                 let mut map = [0; 8];
                 map.copy_from_slice(&data[..8]);
                 // A table for all inputs replaces those for one input, and the reverse.
@@ -198,19 +214,107 @@ impl VlTables {
                 });
                 node.sl_to_vl.insert(at, map);
             }
-        } else if !is_for_all_inputs {
-            on_sl_to_vl_failed(ctx, p, outcome);
-        } else if let Some(node) = node
-            && !node.rejects_optimized_sl_to_vl
-        {
+            let table = sl_to_vl_of(ctx.fabric, p);
+            if ctx.record_acceptance(p.node, table) && table == SWITCH_SL_TO_VL {
+                ctx.effects.reroute_now();
+            }
+            return;
+        }
+        let is_answered = !matches!(outcome, SmpOutcome::Unanswered);
+        if is_answered && is_for_all_inputs {
             // The switch reports that it accepts tables for all inputs, but does not: each pair of ports gets its own.
-            node.rejects_optimized_sl_to_vl = true;
-            if let Some(plan) = &self.plan {
-                let missing = missing_tables(plan, ctx.fabric, ctx.cfg, p.node, update);
+            let node = ctx.fabric.get_mut(p.node);
+            let was_known =
+                node.is_none_or(|n| core::mem::replace(&mut n.rejects_optimized_sl_to_vl, true));
+            if !was_known && let Some(plan) = &self.plan {
+                let mut missing = missing_tables(plan, ctx.fabric, ctx.cfg, p.node, update);
+                // VLArbitrationTables are in flight.
+                missing.retain(|set| matches!(set, SmpOp::SetSlToVl(..)));
                 self.write_tables(ctx, update, missing);
+            }
+            return;
+        }
+        self.on_sl_to_vl_failed(ctx, p, at, outcome);
+    }
+
+    /// The write of an SLtoVLMappingTable failed. Without the table of a CA, only packets of this CA are affected. A missing table of a
+    /// switch blocks the remaining stages of an update to several VLs. Routes on one VL cannot deadlock, whatever the tables are.
+    fn on_sl_to_vl_failed(
+        &self,
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        at: SlToVlSelector,
+        outcome: &SmpOutcome,
+    ) {
+        let table = sl_to_vl_of(ctx.fabric, p);
+        let is_switch = table == SWITCH_SL_TO_VL;
+        let is_blocking = match ctx.record_rejection(p.node, table, outcome) {
+            RejectionEffect::Unanswered => {
+                ctx.effects
+                    .port_problem(p, outcome.failed_set(id::SL_TO_VL));
+                is_switch
+            }
+            RejectionEffect::WriteAgain => {
+                ctx.smps.enqueue(SmpOp::SetSlToVl(p, at));
+                false
+            }
+            RejectionEffect::Keeps => {
+                if let Some(node) = ctx.fabric.get_mut(p.node).filter(|_| is_switch) {
+                    // Its tables are read before routes are computed.
+                    node.sl_to_vl.clear();
+                    ctx.effects.reroute_now();
+                }
+                is_switch
+            }
+            RejectionEffect::KeptBefore => false,
+        };
+        if is_blocking && self.plan.as_ref().is_some_and(|plan| !plan.is_single()) {
+            ctx.effects.blocking_port = Some(p);
+        }
+    }
+}
+
+/// Reads the SLtoVLMappingTables of switches that keep them, as far as they are unknown.
+pub(crate) fn read_kept(ctx: &mut Ctx<'_>) {
+    let fabric = &*ctx.fabric;
+    let keeps = |node: &&Node| node.rejections.keeps(SWITCH_SL_TO_VL);
+    let nodes = fabric.nodes().filter(|(_, node)| keeps(node));
+    for (n, node) in nodes {
+        let live = live_ports(fabric, n, node);
+        for &output in live.iter().filter(|port| has_several_vls(node, **port)) {
+            let other_ports = live.iter().copied().filter(|input| *input != output);
+            for input in core::iter::once(PortNum::ZERO).chain(other_ports) {
+                let at = SlToVlSelector::Pair(input, output);
+                if !node.sl_to_vl.contains_key(&at) {
+                    let port0 = PortRef::new(n, PortNum::ZERO);
+                    ctx.smps.enqueue(SmpOp::SlToVl(port0, at));
+                }
             }
         }
     }
+}
+
+/// A table of a switch was read. One that cannot be read stays unknown.
+pub(crate) fn on_kept_read(
+    fabric: &mut Subnet,
+    p: PortRef,
+    at: SlToVlSelector,
+    outcome: &SmpOutcome,
+) {
+    if let Some((data, node)) = outcome.data().zip(fabric.get_mut(p.node)) {
+        let mut map = [0; 8];
+        map.copy_from_slice(&data[..8]);
+        node.sl_to_vl.insert(at, map);
+    }
+}
+
+/// The SLtoVLMappingTables of a switch.
+const SWITCH_SL_TO_VL: DeviceTable = DeviceTable::SlToVl(PortNum::ZERO);
+
+/// The SLtoVLMappingTable that a Set at a port writes.
+fn sl_to_vl_of(fabric: &Subnet, p: PortRef) -> DeviceTable {
+    let is_switch = fabric.get(p.node).is_some_and(Node::is_switch);
+    DeviceTable::SlToVl(if is_switch { PortNum::ZERO } else { p.port })
 }
 
 impl VlUpdate {
@@ -228,25 +332,28 @@ impl VlUpdate {
         outcome: &SmpOutcome,
     ) {
         let sent = self.sent(ConfiguredTable::Arbitration(p, block));
-        match outcome.check_set(id::VL_ARBITRATION, sent) {
-            Ok(()) => {
+        let table = DeviceTable::VlArbitration(p.port);
+        match outcome.check_set(id::VL_ARBITRATION, sent, normalize_arbitration) {
+            Ok(echo) => {
                 if let Some((table, port)) = sent.zip(ctx.fabric.port_mut(p)) {
                     port.vl_arbitration.insert(block, table);
                 }
+                let _ = ctx.record_acceptance(p.node, table);
+                ctx.effects.set_echoed(p, id::VL_ARBITRATION, echo);
             }
-            Err(kind) => ctx.effects.port_problem(p, kind),
+            Err(kind) => ctx.record_port_rejection(p, table, outcome, kind),
         }
     }
 }
 
-/// The write of an SLtoVLMappingTable failed. Without the table of a CA, only packets of this CA are affected. A missing table of a switch
-/// blocks the remaining stages of the update.
-fn on_sl_to_vl_failed(ctx: &mut Ctx<'_>, p: PortRef, outcome: &SmpOutcome) {
-    if ctx.fabric.get(p.node).is_some_and(Node::is_switch) {
-        ctx.effects.blocking_port = Some(p);
+/// Clears what has no effect: entries without weight, and reserved bits.
+fn normalize_arbitration(data: &mut [u8; 64]) {
+    for entry in data.chunks_exact_mut(2) {
+        if entry[1] == 0 {
+            entry[0] = 0;
+        }
+        entry[0] &= 0x0F;
     }
-    ctx.effects
-        .port_problem(p, outcome.failed_set(id::SL_TO_VL));
 }
 
 /// Nodes for which [`set_origin`] has not been called since they were discovered or lost their tables.
@@ -306,6 +413,27 @@ pub(crate) fn nodes_with_uncertain_tables(fabric: &Subnet) -> Vec<NodeGuid> {
     without.map(|node| node.info.node_guid).collect()
 }
 
+/// Ports of a node with a link that is up.
+fn live_ports(fabric: &Subnet, n: NodeIdx, node: &Node) -> Vec<PortNum> {
+    let ports = node.physical_ports();
+    let live = ports.filter(|p| {
+        node.ports.get(p.index()).is_some_and(Port::is_up)
+            && fabric.peer(PortRef::new(n, *p)).is_some()
+    });
+    live.collect()
+}
+
+/// The table that a Set writes.
+fn set_table(fabric: &Subnet, set: SmpOp) -> Option<DeviceTable> {
+    if let SmpOp::SetSlToVl(p, _) = set {
+        Some(sl_to_vl_of(fabric, p))
+    } else if let SmpOp::SetVlArbitration(p, _) = set {
+        Some(DeviceTable::VlArbitration(p.port))
+    } else {
+        None
+    }
+}
+
 /// Sets of a node's tables that are not known to be in place. Adds their data to `update`.
 fn missing_tables(
     plan: &FabricVlPlan,
@@ -318,13 +446,7 @@ fn missing_tables(
         return Vec::new();
     };
     let mut missing = Vec::new();
-    let live: Vec<PortNum> = node
-        .physical_ports()
-        .filter(|p| {
-            node.ports.get(p.index()).is_some_and(Port::is_up)
-                && fabric.peer(PortRef::new(n, *p)).is_some()
-        })
-        .collect();
+    let live = live_ports(fabric, n, node);
     let is_missing = |at: &SlToVlSelector, table: &[u8; 64]| {
         let last_known = node.sl_to_vl.get(at);
         last_known.is_none_or(|known| *known != table[..8])

@@ -13,6 +13,7 @@ mod handover;
 mod ipoib;
 mod isolated_sm;
 mod joined_subnets;
+mod kept_tables;
 mod lids;
 mod m_keys;
 mod masters;

@@ -1,0 +1,473 @@
+//! Tables that switches keep because they reject writes. They are a constraint on the routing.
+//!
+//! A routing is computed as usual; then [`KeptTables::apply`] replaces what the switches keep, and the result is verified with it. If
+//! no engine passes in this way, no route leads through these switches any more ([`KeptTables::views`]): each has one link, which only
+//! its own end ports use. A channel that leaves such a switch depends on no other channel, whatever its tables are, so it is part of no
+//! credit loop.
+//!
+//! Packets that a kept LFT entry would lose do not travel: all switches whose routes lead through the entry drop them. Verification
+//! counts these pairs ([`crate::Proof::kept_unreachable`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ferrosm_mad::ids::{Lid, PortNum};
+
+use crate::engine::Routing;
+use crate::tables::{BLOCK_LIDS, Lft, Tables};
+use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
+use crate::vl_plan::{SLS, SlToVl, SlToVlMaps, VlPlan};
+
+/// The tables that one switch keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KeptSwitch {
+    /// Entries of the LFT blocks that it keeps, by number.
+    pub lft_blocks: BTreeMap<u16, [u8; BLOCK_LIDS]>,
+    /// Its SLtoVL tables, if it keeps them.
+    pub sl_to_vl: Option<SlToVlMaps>,
+}
+
+/// The tables that switches keep.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KeptTables(BTreeMap<SwitchIdx, KeptSwitch>);
+
+/// How routes use the switches that keep tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeptSwitchUse {
+    /// As other switches.
+    #[default]
+    Transit,
+    /// No route leads through them; one link of each leads to their own end ports.
+    EndPortsOnly,
+}
+
+impl KeptTables {
+    /// Adds a switch.
+    pub fn insert(&mut self, s: SwitchIdx, kept: KeptSwitch) {
+        self.0.insert(s, kept);
+    }
+
+    /// Whether no switch keeps a table.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The switches that keep tables.
+    pub fn switches(&self) -> impl Iterator<Item = SwitchIdx> + '_ {
+        self.0.keys().copied()
+    }
+
+    /// The graphs for which engines are tried, in this order. An LFT that is kept usually fits no routing that leads through its switch.
+    pub(crate) fn views(&self, topo: &Topology) -> Vec<(KeptSwitchUse, Topology)> {
+        let full = (KeptSwitchUse::Transit, topo.clone());
+        if self.is_empty() {
+            return vec![full];
+        }
+        let one_link = self
+            .0
+            .iter()
+            .map(|(&s, kept)| (s, self.home_port(topo, s, kept)));
+        let one_link = topo.with_limited(&one_link.collect());
+        let one_link = (KeptSwitchUse::EndPortsOnly, one_link);
+        if self.0.values().any(|kept| !kept.lft_blocks.is_empty()) {
+            vec![one_link, full]
+        } else {
+            vec![full, one_link]
+        }
+    }
+
+    /// The only link of a switch in [`KeptSwitchUse::EndPortsOnly`]: the one to which most kept entries lead, preferably not to another
+    /// switch that keeps tables.
+    fn home_port(&self, topo: &Topology, s: SwitchIdx, kept: &KeptSwitch) -> Option<PortNum> {
+        let entries = |port: PortNum| {
+            let entries = kept.lft_blocks.values().flatten();
+            entries.filter(|entry| **entry == port.raw()).count()
+        };
+        let is_passable = |port: PortNum| {
+            let maps = kept.sl_to_vl.as_ref();
+            maps.is_none_or(|maps| {
+                let mut hosts = topo.end_ports(s).iter();
+                hosts.all(|host| {
+                    maps.get(host.port, port)[0] < topo.vls(s, port)
+                        && maps.get(port, host.port)[0] < topo.vls(s, host.port)
+                })
+            })
+        };
+        let links = topo.links(s).iter();
+        let best = links.max_by_key(|link| {
+            let is_other = !self.0.contains_key(&link.peer);
+            let lowest_first = u8::MAX - link.port.raw();
+            (
+                is_passable(link.port),
+                is_other,
+                entries(link.port),
+                lowest_first,
+            )
+        });
+        best.map(|link| link.port)
+    }
+
+    /// Data VLs up to which every SLtoVL table that is kept has VL = SL, at least 1.
+    pub(crate) fn identity_vls(&self, topo: &Topology) -> u8 {
+        let mut vls = DATA_VLS_MAX;
+        for (&s, kept) in &self.0 {
+            let Some(maps) = &kept.sl_to_vl else {
+                continue;
+            };
+            for link in topo.links(s) {
+                for input in inputs(topo, s, link.port) {
+                    let map = maps.get(input, link.port);
+                    let prefix = (0u8..).zip(map).take_while(|(sl, vl)| sl == vl).count();
+                    vls = vls.min(u8::try_from(prefix).unwrap_or(DATA_VLS_MAX));
+                }
+            }
+        }
+        vls.max(1)
+    }
+
+    /// Replaces what the switches keep in a routing of this graph.
+    pub fn apply(&self, topo: &Topology, routing: &mut Routing) {
+        for (&s, kept) in &self.0 {
+            if !kept.lft_blocks.is_empty() {
+                apply_lft(topo, &mut routing.tables, s, &kept.lft_blocks);
+            }
+        }
+        self.apply_sl_to_vl(topo, &mut routing.vl_plan);
+    }
+
+    /// Whether a routing has what the switches keep.
+    #[must_use]
+    pub fn are_in(&self, topo: &Topology, routing: &Routing) -> bool {
+        let mut applied = routing.clone();
+        self.apply(topo, &mut applied);
+        applied.tables == routing.tables && applied.vl_plan == routing.vl_plan
+    }
+
+    /// Sets the SLtoVL tables of a plan to the kept ones, if they differ on an SL of the plan.
+    fn apply_sl_to_vl(&self, topo: &Topology, plan: &mut VlPlan) {
+        let used = plan.path_sl.used_sls() | ((1u32 << plan.vls.min(15)) - 1) as u16;
+        let mut differing: BTreeMap<SwitchIdx, SlToVlMaps> = BTreeMap::new();
+        let mut vls = plan.vls;
+        for (&s, kept) in &self.0 {
+            let Some(maps) = kept
+                .sl_to_vl
+                .as_ref()
+                .filter(|_| s.index() < topo.num_switches())
+            else {
+                continue;
+            };
+            let mut planned = SlToVlMaps::uniform(topo.num_ports(s), [DATA_VLS_MAX; SLS]);
+            let mut differs = false;
+            let links = topo.links(s).iter().map(|l| l.port);
+            for output in links.chain(topo.end_ports(s).iter().map(|e| e.port)) {
+                let is_link = topo.neighbor(s, output).is_some();
+                for input in inputs(topo, s, output) {
+                    let wanted = plan.map(topo, s, input, output);
+                    // A VL that the link does not operate drops packets.
+                    let operated = |vl: u8| {
+                        if vl < topo.vls(s, output) {
+                            vl
+                        } else {
+                            DATA_VLS_MAX
+                        }
+                    };
+                    let map = maps.get(input, output).map(operated);
+                    for sl in (0..SLS).filter(|sl| used >> sl & 1 == 1) {
+                        differs |= map[sl] != wanted[sl];
+                        if is_link && map[sl] < DATA_VLS_MAX {
+                            vls = vls.max(map[sl] + 1);
+                        }
+                    }
+                    planned.set(input, output, map);
+                }
+            }
+            if differs {
+                differing.insert(s, planned);
+            }
+        }
+        if differing.is_empty() {
+            return;
+        }
+        let planned = |s: SwitchIdx| {
+            if let Some(maps) = differing.remove(&s) {
+                return maps;
+            }
+            if let SlToVl::PerPorts(switches) = &plan.sl_to_vl
+                && let Some(maps) = switches.get(s.index())
+            {
+                return maps.clone();
+            }
+            let map = core::array::from_fn(|sl| {
+                let sl = u8::try_from(sl).unwrap_or(0);
+                plan.vl(s, PortNum::ZERO, PortNum::ZERO, sl)
+            });
+            SlToVlMaps::uniform(topo.num_ports(s), map)
+        };
+        let switches = topo.switches().map(planned).collect();
+        plan.sl_to_vl = SlToVl::PerPorts(switches);
+        plan.vls = vls;
+    }
+
+    /// Whether packets to a LID may be lost at a switch: it keeps the entry, or drops packets that another switch would lose.
+    pub(crate) fn excuses(&self, at: SwitchIdx, entry: PortNum, lid: Lid) -> bool {
+        let block = block_of(lid);
+        let keeps = |kept: &KeptSwitch| kept.lft_blocks.contains_key(&block);
+        self.0.get(&at).is_some_and(keeps) || (entry == PortNum::DROP && self.0.values().any(keeps))
+    }
+
+    /// LIDs that some switch with end ports does not reach because of kept entries, ascending.
+    #[must_use]
+    pub fn unreachable_lids(&self, topo: &Topology, tables: &Tables) -> Vec<Lid> {
+        let blocks: BTreeSet<u16> = self
+            .0
+            .values()
+            .flat_map(|k| k.lft_blocks.keys())
+            .copied()
+            .collect();
+        let of_blocks = topo.destinations().iter();
+        let of_blocks = of_blocks.filter(|d| blocks.contains(&block_of(d.lid)));
+        let is_lost = |d: &&Destination| {
+            topo.switches()
+                .any(|from| !topo.end_ports(from).is_empty() && !reaches(topo, tables, from, d))
+        };
+        of_blocks.filter(is_lost).map(|d| d.lid).collect()
+    }
+}
+
+/// Input ports of packets for an output of a switch.
+fn inputs(topo: &Topology, s: SwitchIdx, output: PortNum) -> impl Iterator<Item = PortNum> + '_ {
+    let links = topo.links(s).iter().map(|l| l.port);
+    let end_ports = topo.end_ports(s).iter().map(|e| e.port);
+    let inputs = core::iter::once(PortNum::ZERO)
+        .chain(links)
+        .chain(end_ports);
+    inputs.filter(move |input| *input != output)
+}
+
+fn block_of(lid: Lid) -> u16 {
+    lid.raw() / BLOCK_LIDS as u16
+}
+
+/// Whether packets from a switch reach a LID.
+fn reaches(topo: &Topology, tables: &Tables, from: SwitchIdx, d: &Destination) -> bool {
+    let mut at = from;
+    for _ in 0..=tables.len() {
+        let port = tables[at.index()].get(d.lid);
+        if at == d.switch {
+            return port == d.port;
+        }
+        let Some((next, _)) = topo.neighbor(at, port) else {
+            return false;
+        };
+        at = next;
+    }
+    false
+}
+
+/// Sets the kept entries of a switch. If one leads elsewhere than the planned one, and packets are lost or loop there, all switches whose
+/// routes lead through the switch drop packets to that LID.
+fn apply_lft(
+    topo: &Topology,
+    tables: &mut Tables,
+    s: SwitchIdx,
+    blocks: &BTreeMap<u16, [u8; BLOCK_LIDS]>,
+) {
+    let Some(planned) = tables.get(s.index()).cloned() else {
+        return;
+    };
+    let mut entries = planned.entries().to_vec();
+    for (&block, kept) in blocks {
+        let first = usize::from(block) * BLOCK_LIDS;
+        let used = kept.iter().rposition(|port| *port != PortNum::DROP.raw());
+        let end = used.map_or(0, |last| first + last + 1);
+        if entries.len() < end {
+            entries.resize(end, PortNum::DROP.raw());
+        }
+        for (entry, port) in entries.iter_mut().skip(first).zip(kept) {
+            *entry = *port;
+        }
+    }
+    let kept = Arc::new(Lft::from_entries(entries));
+    if kept == planned {
+        return;
+    }
+    tables[s.index()] = Arc::clone(&kept);
+    let changed = topo.destinations().iter();
+    for d in changed.filter(|d| kept.get(d.lid) != planned.get(d.lid)) {
+        if reaches(topo, tables, s, d) {
+            continue;
+        }
+        let passes = |tables: &Tables, from: SwitchIdx| {
+            let mut at = from;
+            for _ in 0..tables.len() {
+                if at == s {
+                    return true;
+                }
+                let Some((next, _)) = topo.neighbor(at, tables[at.index()].get(d.lid)) else {
+                    return false;
+                };
+                at = next;
+            }
+            true
+        };
+        let through: Vec<SwitchIdx> = topo
+            .switches()
+            .filter(|&from| from != s && from != d.switch && passes(tables, from))
+            .collect();
+        for from in through {
+            Arc::make_mut(&mut tables[from.index()]).set(d.lid, PortNum::DROP);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{RoutingRequest, engine_by_name};
+    use crate::select::route_with;
+    use crate::topology::TopologyBuilder;
+    use crate::verify::verify_with_kept;
+
+    const SIDE: u32 = 4;
+    const KEEPER: SwitchIdx = SwitchIdx(5);
+
+    /// A torus of 16 switches with LIDs 1 to 16 and a host each, with LIDs 64 to 79.
+    fn torus() -> Topology {
+        let mut b = TopologyBuilder::new();
+        let lid = |base: u16, i: u32| Lid(base + u16::try_from(i).unwrap());
+        let s: Vec<SwitchIdx> = (0..SIDE * SIDE).map(|i| b.switch(5, lid(1, i))).collect();
+        for i in 0..SIDE * SIDE {
+            let (x, y) = (i % SIDE, i / SIDE);
+            let east = s[(y * SIDE + (x + 1) % SIDE) as usize];
+            let south = s[((y + 1) % SIDE * SIDE + x) as usize];
+            b.link((s[i as usize], PortNum(1)), (east, PortNum(2)));
+            b.link((s[i as usize], PortNum(3)), (south, PortNum(4)));
+            b.end_port((s[i as usize], PortNum(5)), lid(64, i), 1);
+        }
+        b.build()
+    }
+
+    fn keeping(kept: KeptSwitch) -> KeptTables {
+        let mut tables = KeptTables::default();
+        tables.insert(KEEPER, kept);
+        tables
+    }
+
+    /// Every engine in turn routes around a switch that keeps the LFT of another engine.
+    #[test]
+    fn routing_with_a_kept_lft_has_its_entries_and_is_verified() {
+        let topo = torus();
+        for before in ["updn", "nue", "dfsssp", "dor"] {
+            let engine = engine_by_name(before).unwrap();
+            let old = engine.route(&RoutingRequest::new(&topo)).unwrap();
+            let lft = &old.tables[KEEPER.index()];
+            let lft_blocks = (0..lft.num_blocks()).map(|block| (block, lft.block(block)));
+            let kept = keeping(KeptSwitch {
+                lft_blocks: lft_blocks.collect(),
+                sl_to_vl: None,
+            });
+            for after in ["updn", "nue", "dfsssp", "lash", "auto"] {
+                let request = RoutingRequest::new(&topo).with_kept(&kept);
+                let (routing, proof) = route_with(&[after], &request).chosen.unwrap();
+                assert_eq!(routing.tables[KEEPER.index()], *lft, "{before} {after}");
+                assert_eq!(proof.kept_unreachable, 0, "{before} {after}");
+                let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
+                verify_with_kept(&topo, tables, vl_plan, &kept).unwrap();
+                assert!(kept.are_in(&topo, &routing));
+            }
+        }
+    }
+
+    /// Kept entries that drop packets: hosts of this switch do not reach the LIDs, all others do. If the switch drops packets to its own
+    /// host, nobody reaches that.
+    #[test]
+    fn lids_that_a_kept_lft_loses_are_named() {
+        let topo = torus();
+        let engine = engine_by_name("updn").unwrap();
+        let old = engine.route(&RoutingRequest::new(&topo)).unwrap();
+        for (lid, lost_pairs) in [(70, 1), (64 + 5, 16)] {
+            let mut block = old.tables[KEEPER.index()].block(1);
+            block[lid - 64] = PortNum::DROP.raw();
+            let kept = keeping(KeptSwitch {
+                lft_blocks: BTreeMap::from([(1, block)]),
+                sl_to_vl: None,
+            });
+            let request = RoutingRequest::new(&topo).with_kept(&kept);
+            let (routing, proof) = route_with(&["auto"], &request).chosen.unwrap();
+            assert_eq!(proof.kept_unreachable, lost_pairs);
+            let lost = kept.unreachable_lids(&topo, &routing.tables);
+            assert_eq!(lost, [Lid(u16::try_from(lid).unwrap())]);
+        }
+    }
+
+    /// A switch in the middle of a chain keeps an LFT without the LID of a new host at one end: only the new host is not reached from the
+    /// other end.
+    #[test]
+    fn kept_lft_of_a_cut_switch_loses_only_its_missing_lids() {
+        let mut b = TopologyBuilder::new();
+        let s: Vec<SwitchIdx> = (1..=3).map(|lid| b.switch(4, Lid(lid))).collect();
+        b.link((s[0], PortNum(1)), (s[1], PortNum(1)));
+        b.link((s[1], PortNum(2)), (s[2], PortNum(1)));
+        for (i, lid) in [64, 65, 66].into_iter().enumerate() {
+            b.end_port((s[i], PortNum(3)), Lid(lid), 1);
+        }
+        b.end_port((s[2], PortNum(4)), Lid(67), 1);
+        let topo = b.build();
+        let engine = engine_by_name("updn").unwrap();
+        let old = engine.route(&RoutingRequest::new(&topo)).unwrap();
+        let mut block = old.tables[1].block(1);
+        block[3] = PortNum::DROP.raw();
+        let mut kept = KeptTables::default();
+        kept.insert(
+            s[1],
+            KeptSwitch {
+                lft_blocks: BTreeMap::from([(1, block)]),
+                sl_to_vl: None,
+            },
+        );
+        let request = RoutingRequest::new(&topo).with_kept(&kept);
+        let (routing, proof) = route_with(&["auto"], &request).chosen.unwrap();
+        assert_eq!(kept.unreachable_lids(&topo, &routing.tables), [Lid(67)]);
+        assert_eq!(proof.kept_unreachable, 2);
+        assert_eq!(routing.tables[0].get(Lid(67)), PortNum::DROP);
+    }
+
+    /// SLtoVL tables of another plan, of one VL, and tables that drop all SLs but one.
+    #[test]
+    fn routing_with_kept_sl_to_vl_tables_is_verified() {
+        let topo = torus();
+        let maps = |map: fn(u8) -> u8| {
+            let sls = core::array::from_fn(|sl| map(u8::try_from(sl).unwrap()));
+            SlToVlMaps::uniform(5, sls)
+        };
+        let tables: [(&str, fn(u8) -> u8); 4] = [
+            ("SL", |sl| sl.min(14)),
+            ("modulo 2", |sl| sl % 2),
+            ("VL 0", |_| 0),
+            ("VL 3", |_| 3),
+        ];
+        for (name, map) in tables {
+            let kept = keeping(KeptSwitch {
+                lft_blocks: BTreeMap::new(),
+                sl_to_vl: Some(maps(map)),
+            });
+            for engine in ["auto", "nue", "dfsssp", "lash", "torus-2QoS", "updn"] {
+                let request = RoutingRequest::new(&topo).with_kept(&kept).with_vls(8);
+                let selection = route_with(&[engine], &request);
+                let (routing, _) = selection
+                    .chosen
+                    .unwrap_or_else(|| panic!("{name} {engine}"));
+                let used = routing.vl_plan.path_sl.used_sls();
+                for output in (1..=5).map(PortNum) {
+                    for input in (0..=5).map(PortNum).filter(|i| *i != output) {
+                        let planned = routing.vl_plan.map(&topo, KEEPER, input, output);
+                        for sl in (0..16_u8).filter(|sl| used >> sl & 1 == 1) {
+                            assert_eq!(planned[usize::from(sl)], map(sl), "{name} {engine}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

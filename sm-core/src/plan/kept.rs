@@ -1,0 +1,58 @@
+//! The tables that switches keep because they reject writes, as a constraint on the routing. Pure.
+
+use std::collections::BTreeMap;
+
+use ferrosm_mad::attr::{LFT_BLOCK_LEN, SlToVl};
+use ferrosm_mad::ids::PortNum;
+use ferrosm_routing::{KeptSwitch, KeptTables, SlToVlMaps, Topology};
+
+use crate::subnet::{DeviceTable, Node, NodeIdx, Subnet};
+use crate::tables::sl_to_vl::SlToVlSelector;
+
+/// The tables that the switches of a graph keep. `nodes` are its switches.
+pub(crate) fn kept_tables(subnet: &Subnet, topo: &Topology, nodes: &[NodeIdx]) -> KeptTables {
+    let mut kept = KeptTables::default();
+    for (n, switch) in nodes.iter().zip(topo.switches()) {
+        let Some(node) = subnet.get(*n) else {
+            continue;
+        };
+        let installed = node.installed.as_ref().or(node.last_known.as_ref());
+        let entries =
+            |block| installed.map_or([PortNum::DROP.0; LFT_BLOCK_LEN], |lft| lft.block(block));
+        let blocks = node.rejections.kept_lft_blocks();
+        let lft_blocks: BTreeMap<_, _> = blocks.map(|block| (block, entries(block))).collect();
+        let keeps_sl_to_vl = node.rejections.keeps(DeviceTable::SlToVl(PortNum::ZERO));
+        let sl_to_vl = keeps_sl_to_vl.then(|| sl_to_vl_maps(node));
+        if keeps_sl_to_vl || !lft_blocks.is_empty() {
+            kept.insert(
+                switch,
+                KeptSwitch {
+                    lft_blocks,
+                    sl_to_vl,
+                },
+            );
+        }
+    }
+    kept
+}
+
+/// The known SLtoVLMappingTables of a switch. It maps all SLs to VL 0 for ports that operate one VL, which have no table. That is also
+/// assumed for a table that cannot be read: with a routing on one VL, packets cannot deadlock whatever the table has.
+fn sl_to_vl_maps(node: &Node) -> SlToVlMaps {
+    let mut maps = SlToVlMaps::uniform(node.info.num_ports, [0; 16]);
+    for (selector, bytes) in &node.sl_to_vl {
+        let mut data = [0; 64];
+        data[..8].copy_from_slice(bytes);
+        let map = SlToVl::decode(&data).vls.map(|vl| vl.0);
+        match *selector {
+            SlToVlSelector::Pair(input, output) => maps.set(input, output, map),
+            SlToVlSelector::Output(output) => {
+                for input in (0..=node.info.num_ports).map(PortNum) {
+                    maps.set(input, output, map);
+                }
+            }
+            SlToVlSelector::EndPort(_) => {}
+        }
+    }
+    maps
+}

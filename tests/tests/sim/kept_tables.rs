@@ -1,0 +1,265 @@
+//! Switches and hosts that keep rejecting the Set of a table. The SM plans with the table that such a device has; all other devices get
+//! their tables, and every host stays reachable. The oracle follows packets through the tables that the devices have.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::time::Duration;
+
+use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::{Command, Input, Location, ProblemKind, SmConfig};
+use ferrosm_mad::attr::id;
+use ferrosm_mad::ids::AttrId;
+use ferrosm_mad::mad::Status;
+use ferrosm_sim::faults::{Faults, Garbage};
+use ferrosm_sim::oracle::{SettingFault, Violation, judge_fabric};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::simulated::Lab;
+
+fn config_for(engine: &str, vls: u8) -> SmConfig {
+    SmConfig {
+        engines: vec![engine.to_owned()],
+        routing_vls: vls,
+        ..SmConfig::default()
+    }
+}
+
+fn reject(lab: &mut Lab, node: usize, attr: AttrId) {
+    let fault = Faults::rejecting_sets_of(attr, Status::BAD_FIELD);
+    lab.world.set_node_faults(node, Some(fault));
+}
+
+/// Links between switches other than `excluded`, of which the fabric can lose all together.
+fn links_of_others(lab: &Lab, excluded: usize, count: usize) -> Vec<PortAt> {
+    let mut remaining = lab.spec.clone();
+    let mut links = Vec::new();
+    for link in lab.spec.links.iter().rev() {
+        let ends = [link.a.node, link.b.node];
+        let is_between_others = ends
+            .iter()
+            .all(|n| lab.world.fabric().is_switch(*n) && *n != excluded);
+        if !is_between_others || links.len() == count {
+            continue;
+        }
+        let mut without = remaining.clone();
+        without.links.retain(|l| l.a != link.a);
+        if ferrosm_sim::spec::connected_components(&without).len() == 1 {
+            remaining = without;
+            links.push(link.a);
+        }
+    }
+    assert_eq!(links.len(), count);
+    links
+}
+
+/// Whether packets between all hosts arrive and cannot deadlock. Settings of the device itself may be wrong.
+fn delivery_errors(lab: &Lab) -> Vec<String> {
+    let verdict = judge_fabric(lab.world.fabric(), &lab.expect());
+    let is_of_packets =
+        |v: &&Violation| !matches!(v, Violation::Setting(SettingFault::SlToVlInactiveVl { .. }));
+    let violations = verdict.violations.iter();
+    violations
+        .filter(is_of_packets)
+        .map(ToString::to_string)
+        .collect()
+}
+
+fn run_until_delivered(lab: &mut Lab, max_s: u64, context: &str) {
+    let deadline = lab.world.now() + Duration::from_secs(max_s);
+    loop {
+        lab.world.run_for(Duration::from_millis(250));
+        let errors = delivery_errors(lab);
+        if errors.is_empty() {
+            return;
+        }
+        assert!(
+            lab.world.now() < deadline,
+            "{context}: {} errors: {:#?}\nproblems: {:#?}\n{:#?}",
+            errors.len(),
+            errors.iter().take(5).collect::<Vec<_>>(),
+            lab.last_report().problems,
+            lab.last_report().engine_messages
+        );
+    }
+}
+
+fn keeps(lab: &Lab, node: usize, attr: AttrId) -> bool {
+    let guid = lab.world.fabric().node_guid(node);
+    lab.last_report().problems.iter().any(|problem| {
+        let at = match &problem.location {
+            Location::Port(port) => port.node,
+            Location::LocalNode | Location::Lid(_) => None,
+        };
+        at.is_some_and(|at| at.guid == guid)
+            && matches!(problem.kind, ProblemKind::TableKept { attr: kept, .. } if kept == attr)
+    })
+}
+
+fn reroute(lab: &mut Lab, number: u64) {
+    let (sm, command) = (lab.sm, Command::Reroute.with_id(number));
+    lab.world
+        .with_sm(sm, |m, now| m.command(command, now))
+        .expect("ferrosm SM");
+}
+
+fn configure(lab: &mut Lab, cfg: SmConfig) {
+    let (sm, input) = (lab.sm, Input::Config(Box::new(cfg)));
+    lab.world
+        .with_sm(sm, |m, now| m.command(input, now))
+        .expect("ferrosm SM");
+}
+
+/// One switch rejects SLtoVL tables. Links between other switches are cut, one after the other: every host is reached after each.
+#[test]
+fn rejected_sl_to_vl_tables_delay_no_other_switch() {
+    let mut lab = Lab::new("slim-fly:5", 3);
+    assert!(lab.next_sweep(600).is_clean());
+    assert!(
+        lab.manager()
+            .core()
+            .vl_plan()
+            .is_some_and(|plan| !plan.is_single())
+    );
+    let switch = lab.node("switch-1-4-4");
+    reject(&mut lab, switch, id::SL_TO_VL);
+    for (i, link) in links_of_others(&lab, switch, 3).into_iter().enumerate() {
+        lab.world.fabric_mut().cut(link).expect("link");
+        run_until_delivered(&mut lab, 8, &format!("cut {i}"));
+    }
+    // Another plan of VLs than the one that the switch has.
+    for (i, vls) in [2, 3, 5].into_iter().enumerate() {
+        configure(&mut lab, config_for("dfsssp", vls));
+        lab.next_sweep(60);
+        run_until_delivered(&mut lab, 20, &format!("dfsssp with {vls} VLs, change {i}"));
+    }
+    assert!(
+        keeps(&lab, switch, id::SL_TO_VL),
+        "{:#?}",
+        lab.last_report().problems
+    );
+    lab.world.set_node_faults(switch, None);
+    lab.until("the switch accepts tables", 700, |lab| {
+        lab.last_report().is_clean()
+    });
+    lab.assert_correct();
+}
+
+/// A switch rejects a table while the SM changes the engine, and later when links are cut.
+#[test]
+fn switch_that_keeps_a_table_delays_no_other_device() {
+    for (spec, before, after) in [
+        ("torus:4,4,1,2", ("dfsssp", 8), ("torus-2QoS", 8)),
+        ("torus:4,4,1,2", ("torus-2QoS", 8), ("lash", 8)),
+        ("torus:4,4,1,2", ("updn", 1), ("dnup", 1)),
+        ("torus:4,4,1,2", ("updn", 1), ("dfsssp", 8)),
+        ("fat-tree:4", ("sssp", 1), ("updn", 1)),
+    ] {
+        for attr in [
+            id::SL_TO_VL,
+            id::LFT,
+            id::MFT,
+            id::VL_ARBITRATION,
+            id::PKEY_TABLE,
+        ] {
+            let context = format!("{spec} from {before:?} to {after:?}, {attr}");
+            let mut lab = Lab::with(spec, 7, config_for(before.0, before.1));
+            assert!(lab.next_sweep(600).is_clean(), "{context}");
+            let switches = (0..lab.spec.nodes.len()).filter(|n| lab.world.fabric().is_switch(*n));
+            let switch = switches.skip(3).next().expect("switch");
+            reject(&mut lab, switch, attr);
+            configure(&mut lab, config_for(after.0, after.1));
+            lab.next_sweep(600);
+            run_until_delivered(&mut lab, 20, &format!("{context}: change of the engine"));
+            for (i, link) in links_of_others(&lab, switch, 3).into_iter().enumerate() {
+                lab.world.fabric_mut().cut(link).expect("link");
+                run_until_delivered(&mut lab, 8, &format!("{context}: cut {i}"));
+                lab.world.run_for(Duration::from_secs(2));
+            }
+            let is_blocked = |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { .. });
+            let last = lab.last_report();
+            assert!(
+                !last.engine_messages.iter().any(is_blocked),
+                "{context}: {last:#?}"
+            );
+            lab.world.set_node_faults(switch, None);
+            lab.until(&context, 700, |lab| lab.last_report().is_clean());
+            lab.run_until_correct(10);
+        }
+    }
+}
+
+/// A switch rejects a table from the first sweep on.
+#[test]
+fn switch_that_rejects_a_table_at_bring_up_delays_no_other_device() {
+    for (spec, engine, vls) in [
+        ("torus:4,4,1,2", "dfsssp", 8),
+        ("torus:4,4,1,2", "torus-2QoS", 8),
+        ("fat-tree:4", "auto", 1),
+    ] {
+        for attr in [id::SL_TO_VL, id::VL_ARBITRATION, id::MFT, id::PKEY_TABLE] {
+            let context = format!("{spec} {engine} {attr}");
+            let mut lab = Lab::with(spec, 7, config_for(engine, vls));
+            let switches = (0..lab.spec.nodes.len()).filter(|n| lab.world.fabric().is_switch(*n));
+            let switch = switches.skip(3).next().expect("switch");
+            reject(&mut lab, switch, attr);
+            lab.next_sweep(600);
+            run_until_delivered(&mut lab, 20, &context);
+            reroute(&mut lab, 1);
+            lab.next_sweep(600);
+            run_until_delivered(&mut lab, 20, &context);
+        }
+    }
+}
+
+/// A link flaps next to a switch that rejects SLtoVL tables: after the switch keeps its tables, they are written again at increasing
+/// intervals only, and no change of the link drains routes because of it.
+#[test]
+fn flapping_link_does_not_repeat_rejected_writes() {
+    let mut lab = Lab::with("torus:5,5,1", 7, config_for("dfsssp", 2));
+    assert!(lab.next_sweep(600).is_clean());
+    let switch = lab.node("switch-1-1");
+    reject(&mut lab, switch, id::SL_TO_VL);
+    configure(&mut lab, config_for("dfsssp", 8));
+    lab.until("the switch keeps its tables", 60, |lab| {
+        keeps(lab, switch, id::SL_TO_VL)
+    });
+    run_until_delivered(&mut lab, 10, "change of VLs");
+    let (link, before) = (
+        links_of_others(&lab, switch, 1)[0],
+        lab.manager().reports().len(),
+    );
+    for _ in 0..10 {
+        lab.world.fabric_mut().cut(link).expect("link");
+        lab.world.run_for(Duration::from_secs(3));
+        lab.world.fabric_mut().restore(link).expect("link");
+        lab.world.run_for(Duration::from_secs(3));
+        run_until_delivered(&mut lab, 3, "flapping link");
+    }
+    let reports = lab.manager().reports();
+    let is_aborted = |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { .. });
+    let messages = reports[before..].iter().flat_map(|r| &r.engine_messages);
+    assert_eq!(messages.filter(|m| is_aborted(m)).count(), 0);
+}
+
+/// Agents answer Sets of tables with other values in unused bits: the tables count as written, and the sweep is clean.
+#[test]
+fn responses_that_differ_in_unused_bits_are_accepted() {
+    let mut lab = Lab::with("torus:4,4,1", 7, config_for("dfsssp", 8));
+    lab.world.set_faults(Faults::garbage(Garbage::UnusedBits));
+    let report = lab.next_sweep(600);
+    assert!(report.is_clean(), "{:#?}", report.problems);
+    for attr in [id::LFT, id::VL_ARBITRATION] {
+        let is_noted = |kind: &ProblemKind| *kind == ProblemKind::SetNormalized { attr };
+        assert!(report.problems.iter().any(|p| is_noted(&p.kind)), "{attr}");
+    }
+    lab.assert_correct();
+    let (sm, sweep) = (lab.sm, Command::Sweep.with_id(1));
+    lab.world.with_sm(sm, |m, now| m.command(sweep, now));
+    let again = lab.next_sweep(60);
+    assert!(again.problems.is_empty(), "{:#?}", again.problems);
+    for attr in [id::LFT, id::VL_ARBITRATION, id::PKEY_TABLE, id::MFT] {
+        assert!(
+            again.smps.get(&attr).is_none_or(|count| count.sets == 0),
+            "{attr}"
+        );
+    }
+}
