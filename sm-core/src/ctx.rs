@@ -47,6 +47,8 @@ pub(crate) struct Effects {
     pub(crate) added_links: Vec<(PortRef, PortRef)>,
     /// Ports with another width or speed than before, except in full sweeps.
     pub(crate) changed_rates: Vec<PortRef>,
+    /// Switch ports whose state fell.
+    pub(crate) lost_links: Vec<PortRef>,
     /// Nodes that were removed from the fabric.
     pub(crate) removed_nodes: Vec<NodeIdx>,
     /// Something that routes depend on has changed.
@@ -82,6 +84,7 @@ impl Effects {
             added_nodes,
             added_links,
             changed_rates,
+            lost_links,
             removed_nodes,
             routing_stale,
             local_sweep,
@@ -109,6 +112,7 @@ impl Effects {
             | added_nodes.len()
             | added_links.len()
             | changed_rates.len()
+            | lost_links.len()
             | removed_nodes.len()
             | reregister_sent.len()
             | reregister_failed.len();
