@@ -2,7 +2,7 @@
 //!
 //! Plain data without state.
 
-use ferrosm_mad::attr::{CapMask, LinkSpeed, LinkWidth, NodeType};
+use ferrosm_mad::attr::{CapMask, LinkSpeed, LinkWidth, NodeType, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
 use crate::generate::hardware::{self, HardwareCaps};
@@ -68,6 +68,10 @@ pub enum AgentModel {
     IgnoresExtendedSpeeds,
     /// No extended speeds; interprets the bit as part of the port number and rejects the request.
     RejectsExtendedSpeeds,
+    /// No extended speeds; rejects requests with the bit as unsupported (status 0x0C).
+    UnsupportedExtendedSpeeds,
+    /// No extended speeds; does not reply to requests with the bit.
+    SilentOnExtendedSpeeds,
 }
 
 impl AgentModel {
@@ -76,7 +80,10 @@ impl AgentModel {
     pub const fn predates_extended_speeds(self) -> bool {
         matches!(
             self,
-            Self::IgnoresExtendedSpeeds | Self::RejectsExtendedSpeeds
+            Self::IgnoresExtendedSpeeds
+                | Self::RejectsExtendedSpeeds
+                | Self::UnsupportedExtendedSpeeds
+                | Self::SilentOnExtendedSpeeds
         )
     }
 }
@@ -103,6 +110,10 @@ pub struct NodeOptions {
     pub ignores_operational_vls: bool,
     /// Its host has two RDMA devices for it, one with QP0 and one with QP1.
     pub separate_smi: bool,
+    /// The next Gets of PortInfo that are rejected with status 0x1C.
+    pub port_info_rejections: u8,
+    /// At this port, Sets of PortState above this state succeed without a change: it hangs in it.
+    pub max_port_state: Option<(u8, PortState)>,
 }
 
 impl NodeSpec {

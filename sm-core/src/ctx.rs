@@ -96,6 +96,8 @@ pub(crate) struct Effects {
     pub(crate) changed_rates: Vec<PortRef>,
     /// End ports that were discovered, or whose device may have been reset: it may have lost its alias GUIDs.
     pub(crate) reset_ports: Vec<PortGuid>,
+    /// Switch ports whose state fell.
+    pub(crate) lost_links: Vec<PortRef>,
     /// Nodes that were removed from the fabric.
     pub(crate) removed_nodes: Vec<NodeIdx>,
     /// Something that routes depend on has changed.
@@ -132,6 +134,7 @@ impl Effects {
             added_links,
             changed_rates,
             reset_ports,
+            lost_links,
             removed_nodes,
             routing_stale,
             local_sweep,
@@ -160,6 +163,7 @@ impl Effects {
             | added_links.len()
             | changed_rates.len()
             | reset_ports.len()
+            | lost_links.len()
             | removed_nodes.len()
             | reregister_sent.len()
             | reregister_failed.len();

@@ -241,7 +241,7 @@ impl DeferredReads {
         let key = (port.guid, block);
         let failure = match outcome {
             SmpOutcome::Unanswered => WriteFailure::NoResponse,
-            SmpOutcome::Response { status, data, .. } => {
+            SmpOutcome::Response { status, data } => {
                 let desired = alias_guid_block(ctx.fabric, aliases, p, block);
                 let has_wanted = |wanted| has_aliases(block, data, &wanted);
                 if status.is_ok() && desired.is_some_and(has_wanted) {

@@ -36,6 +36,7 @@ mod keys;
 pub mod lid_map;
 mod lids;
 mod link_rates;
+mod link_stability;
 pub mod location;
 mod manager;
 mod mastership;

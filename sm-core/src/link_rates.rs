@@ -5,18 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_mad::attr::{LinkRate, PortInfo};
-use ferrosm_mad::ids::{NodeGuid, PortNum};
-
 use crate::ctx::Ctx;
 use crate::event::{Event, LinkRateChange};
-use crate::subnet::{PortRef, Subnet};
+use crate::subnet::{LinkKey, PortRef, Subnet};
+use ferrosm_mad::attr::{LinkRate, PortInfo};
 
 /// Most links that are reported after one sweep; further ones are counted.
 const REPORTED_MAX: usize = 20;
-
-/// A link by its ends, the lower one first. It is the same after a node was removed and has returned.
-type LinkKey = [(NodeGuid, PortNum); 2];
 
 /// The degraded links that were reported, and the links to check.
 #[derive(Debug, Default)]
@@ -80,7 +75,7 @@ impl LinkRates {
         let mut events = Vec::new();
         let mut degraded = 0;
         for (a, b) in ends {
-            let Some((key, rates)) = key(fabric, a, b).zip(rates(fabric, a, b)) else {
+            let Some((key, rates)) = fabric.link_key(a, b).zip(rates(fabric, a, b)) else {
                 continue;
             };
             let last = before
@@ -116,13 +111,6 @@ impl LinkRates {
 
 fn ordered(a: PortRef, b: PortRef) -> (PortRef, PortRef) {
     (a.min(b), a.max(b))
-}
-
-fn key(fabric: &Subnet, a: PortRef, b: PortRef) -> Option<LinkKey> {
-    let end = |p: PortRef| Some((fabric.get(p.node)?.info.node_guid, p.port));
-    let mut ends = [end(a)?, end(b)?];
-    ends.sort_unstable();
-    Some(ends)
 }
 
 /// The rates of a link that is up, as its ports were read last.

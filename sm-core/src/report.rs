@@ -62,6 +62,8 @@ pub enum ProblemKind {
     NoLid,
     /// The link did not become active.
     NotActive(ferrosm_mad::attr::PortState),
+    /// As [`Self::NotActive`], repeatedly: the routes avoid the link.
+    LinkNotRouted(ferrosm_mad::attr::PortState),
     /// Two ports had the same LID; this one was assigned another.
     LidConflict(Lid),
     /// The ends of a link that is up differ in NeighborMTU or OperationalVLs; the values are rewritten.
@@ -117,6 +119,7 @@ impl ProblemKind {
             | Self::NotReached
             | Self::NoLid
             | Self::NotActive(_)
+            | Self::LinkNotRouted(_)
             | Self::NoLinearTable
             | Self::PKeyTableFull { .. } => true,
             Self::SetNormalized { .. }
@@ -141,6 +144,7 @@ impl ProblemKind {
             | Self::SetRejected { .. }
             | Self::NoLid
             | Self::NotActive(_)
+            | Self::LinkNotRouted(_)
             | Self::LidConflict(_)
             | Self::LinkMismatch
             | Self::LinkBounced
@@ -166,6 +170,7 @@ impl ProblemKind {
             Self::SetNormalized { .. } => "set-normalized",
             Self::NoLid => "no-lid",
             Self::NotActive(_) => "not-active",
+            Self::LinkNotRouted(_) => "link-not-routed",
             Self::LidConflict(_) => "lid-conflict",
             Self::LinkMismatch => "link-mismatch",
             Self::LinkBounced => "link-bounced",
@@ -208,6 +213,10 @@ impl fmt::Display for ProblemKind {
             ),
             Self::NoLid => f.write_str("no LID available"),
             Self::NotActive(state) => write!(f, "link not active: port state {state}"),
+            Self::LinkNotRouted(state) => write!(
+                f,
+                "link not active: port state {state}; not used by routes until it is active (check the cable and both ports)"
+            ),
             Self::LidConflict(lid) => {
                 write!(f, "LID {lid} belongs to another port; new LID assigned")
             }

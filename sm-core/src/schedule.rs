@@ -14,8 +14,11 @@ use crate::subnet::{NodeIdx, PortRef};
 /// Minimum time between light sweeps that traps cause, and between re-reads on behalf of trap storm sources.
 pub(crate) const LIGHT_SPACING: Duration = Duration::from_secs(1);
 
-/// Time until a local sweep reads what was postponed until after a light sweep, if no light sweep is due.
-const REREAD_DELAY: Duration = Duration::from_secs(10);
+/// Time between checks of what was postponed until after a light sweep, of inconsistencies and of silent ports, without light sweeps.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Interval of light sweeps if the configuration has none: they find changes whose traps were lost.
+const SLOW_INTERVAL: Duration = Duration::from_mins(5);
 
 /// Kinds of sweep, the most thorough last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +102,8 @@ impl ConsistencyCheck {
 pub(crate) enum Due {
     Nothing,
     Light,
+    /// Without light sweeps: what a light sweep does after its reads.
+    Check,
     Local,
     Full,
 }
@@ -115,8 +120,12 @@ pub(crate) struct SweepSchedule {
     /// When the next light sweep is due; without a link, when the port is read again.
     timer: Option<Instant>,
     last_light: Instant,
-    /// When a local sweep reads `after_light`, if no light sweep is due.
-    reread_due: Option<Instant>,
+    /// The configuration has no light sweeps.
+    is_slow: bool,
+    /// There are ports whose neighbour does not respond.
+    has_silent_ports: bool,
+    /// Without light sweeps: when `after_light`, inconsistencies and silent ports are checked.
+    check_due: Option<Instant>,
     consistency: ConsistencyCheck,
 }
 
@@ -213,6 +222,7 @@ impl SweepSchedule {
         self.light_requested = false;
         self.next.clear();
         self.after_light.clear();
+        let interval = check_interval(interval);
         self.consistency.begin_full_sweep(now, interval);
     }
 
@@ -226,7 +236,7 @@ impl SweepSchedule {
     const fn begin_sweep(&mut self) {
         self.requested = None;
         self.timer = None;
-        self.reread_due = None;
+        self.check_due = None;
     }
 
     /// A full or local sweep is complete; `interval` is that of light sweeps, zero for none. `light_due` is when the next one was due
@@ -246,10 +256,23 @@ impl SweepSchedule {
         self.last_light = now;
     }
 
-    /// A light sweep is complete: what was postponed until then is due. Returns whether the fabric has to be checked by a full sweep.
-    pub(crate) fn finish_light_sweep(&mut self, now: Instant, interval: Duration) -> bool {
+    /// What was postponed until after a light sweep is due. Returns whether the fabric has to be checked by a full sweep.
+    pub(crate) fn take_postponed(&mut self, now: Instant, interval: Duration) -> bool {
         self.next.append(&mut self.after_light);
-        self.consistency.is_due(now, interval)
+        self.consistency.is_due(now, check_interval(interval))
+    }
+
+    /// Whether there are ports whose neighbour does not respond.
+    pub(crate) const fn set_silent_ports(&mut self, has_any: bool) {
+        self.has_silent_ports = has_any;
+    }
+
+    /// Whether something is to be checked although no light sweep is due.
+    fn needs_check(&self) -> bool {
+        self.is_slow
+            && (self.has_silent_ports
+                || self.consistency.is_pending
+                || !self.after_light.is_empty())
     }
 
     /// Whether the next local sweep has nothing to read.
@@ -257,18 +280,20 @@ impl SweepSchedule {
         self.next.is_empty()
     }
 
-    /// Arms the timer; not at all if `after` is zero.
+    /// Arms the timer. `after` is zero if the configuration has no light sweeps.
     pub(crate) fn arm_timer(&mut self, now: Instant, after: Duration) {
-        self.timer = (!after.is_zero()).then(|| now + after);
+        self.is_slow = after.is_zero();
+        let after = if self.is_slow { SLOW_INTERVAL } else { after };
+        self.timer = Some(now + after);
     }
 
     pub(crate) const fn stop_timer(&mut self) {
         self.timer = None;
-        self.reread_due = None;
+        self.check_due = None;
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        [self.timer, self.reread_due].into_iter().flatten().min()
+        [self.timer, self.check_due].into_iter().flatten().min()
     }
 
     /// What an idle SM does next. `may_sweep` is whether it is the master and has a link; otherwise only full sweeps begin, which
@@ -285,12 +310,11 @@ impl SweepSchedule {
             Some(SweepKind::Local) if may_sweep && !overdue => return Due::Local,
             Some(SweepKind::Local) | None => {}
         }
-        if self.timer.is_none() && may_sweep && !self.after_light.is_empty() {
-            // Light sweeps are disabled.
-            let due = *self.reread_due.get_or_insert(now + REREAD_DELAY);
+        if may_sweep && self.needs_check() {
+            let due = *self.check_due.get_or_insert(now + CHECK_INTERVAL);
             if due <= now {
-                self.next.append(&mut self.after_light);
-                return Due::Local;
+                self.check_due = Some(now + CHECK_INTERVAL);
+                return Due::Check;
             }
         }
         if self.timer.is_none_or(|due| due > now) {
@@ -298,6 +322,15 @@ impl SweepSchedule {
         }
         self.timer = None;
         Due::Light
+    }
+}
+
+/// The interval that delays of consistency checks are multiples of.
+const fn check_interval(light: Duration) -> Duration {
+    if light.is_zero() {
+        CHECK_INTERVAL
+    } else {
+        light
     }
 }
 
@@ -323,9 +356,10 @@ mod tests {
     #[test]
     fn stopped_schedule_has_no_timer() {
         let mut schedule = SweepSchedule::new(at(0));
+        schedule.arm_timer(at(0), Duration::ZERO);
         schedule.reread_port_later(port());
         assert_eq!(schedule.next(at(0), true), Due::Nothing);
-        assert_eq!(schedule.poll_timeout(), Some(at(0) + REREAD_DELAY));
+        assert_eq!(schedule.poll_timeout(), Some(at(0) + CHECK_INTERVAL));
         schedule.stop_timer();
         assert_eq!(schedule.poll_timeout(), None);
     }

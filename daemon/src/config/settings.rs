@@ -242,6 +242,13 @@ pub(super) fn ineffective_keys(raw: &RawConfig) -> Vec<(&'static str, &'static s
             "no effect, because it is lower than sm.priority",
         ));
     }
+    if raw.sweep.interval.0.is_zero() {
+        found.push((
+            "sweep.interval",
+            "no light sweeps at \"0s\": a lost trap, a restart without a trap, an own cable without an event and other SMs are found by a check \
+             every 5 minutes only",
+        ));
+    }
     if sm.peer_poll_interval.0 > sm.poll_interval.0 {
         found.push((
             "sm.peer-poll-interval",

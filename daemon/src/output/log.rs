@@ -326,6 +326,17 @@ fn observation(observation: &Observation) {
             failure,
         } => warn!(%port, block, reason = failure.to_string(), "alias GUIDs rejected"),
         Observation::LinkMoved(port) => info!(%port, "link moved"),
+        Observation::LinkFlapping(link) => {
+            let ([a, b], flaps, window_s) = (link.ends, link.flaps, link.window.as_secs());
+            let effect = link.hold.map_or_else(
+                || "still used by routes: something is reached over it only".to_owned(),
+                |hold| format!("not used by routes until it is up for {} s", hold.as_secs()),
+            );
+            warn!(link = %format_args!("{a} - {b}"), flaps, window_s, effect, "link flapping");
+        }
+        Observation::LinkStable([a, b]) => {
+            info!(link = %format_args!("{a} - {b}"), "link stable again");
+        }
         Observation::InconsistencyFound => {
             let effect = "full sweep follows";
             info!(effect, "inconsistency found");

@@ -22,7 +22,7 @@ use ferrosm_mad::smp::{DATA_LEN, DATA_OFFSET};
 use ferrosm_mad::time::Instant;
 
 use crate::fabric::{Fabric, Packet};
-use crate::spec::PortAt;
+use crate::spec::{AgentModel, PortAt};
 
 /// A request without its data.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ pub(crate) struct SmaRequest {
 type AttributeData = [u8; DATA_LEN];
 
 impl Fabric {
-    /// Processes a request in place; `None` drops it because of its M_Key.
+    /// Processes a request in place; `None` drops it because of its M_Key, or because the agent does not know its modifier.
     pub(crate) fn sma(
         &mut self,
         end_port: PortAt,
@@ -76,6 +76,13 @@ impl Fabric {
                 return None;
             }
             key_matches = self.m_key_matches(sibling, packet);
+        }
+        let agent = self.nodes[end_port.node].options.agent;
+        if attr == id::PORT_INFO
+            && agent == AgentModel::SilentOnExtendedSpeeds
+            && request.modifier & PortInfo::EXTENDED_SPEEDS_MOD != 0
+        {
+            return None;
         }
         let bytes = packet.mad.as_bytes_mut();
         let data: &mut AttributeData = bytes[DATA_OFFSET..].first_chunk_mut()?;

@@ -8,7 +8,7 @@ use ferrosm_mad::mad::Status;
 
 use super::{AttributeData, SmaRequest};
 use crate::fabric::Fabric;
-use crate::spec::{AgentModel, NodeIdx};
+use crate::spec::{AgentModel, NodeIdx, NodeOptions};
 
 /// LinkRoundTripLatency of a trained link, and of one that has not been measured.
 const ROUND_TRIP: u32 = 4;
@@ -56,6 +56,14 @@ impl Fabric {
     ) -> Status {
         let agent = self.nodes[r.node].options.agent;
         let has_extended_bit = r.modifier & PortInfo::EXTENDED_SPEEDS_MOD != 0;
+        if has_extended_bit && agent == AgentModel::UnsupportedExtendedSpeeds {
+            return Status::BAD_METHOD_ATTR;
+        }
+        let rejections = &mut self.nodes[r.node].options.port_info_rejections;
+        if !r.set && *rejections > 0 {
+            *rejections -= 1;
+            return Status::BAD_FIELD;
+        }
         let number = if agent == AgentModel::RejectsExtendedSpeeds {
             r.modifier
         } else {
@@ -109,6 +117,11 @@ impl Fabric {
             return Some(r.end_slot);
         }
         (number <= node.num_ports.into()).then_some(node.base + number as usize)
+    }
+
+    /// The deviations of a node from its hardware model.
+    pub fn node_options_mut(&mut self, node: NodeIdx) -> Option<&mut NodeOptions> {
+        Some(&mut self.nodes.get_mut(node)?.options)
     }
 
     /// Makes Sets of PortInfo ignore OperationalVLs on all ports of a node.
@@ -172,7 +185,15 @@ impl Fabric {
         }
         next.encode_onto(&mut port.info);
         match (requested.port_state, requested.port_physical_state) {
-            (PortState::Armed | PortState::Active, _) => port.set_state(requested.port_state),
+            (PortState::Armed | PortState::Active, _) => {
+                let node = &self.nodes[r.node];
+                let hangs = |(port, max): (u8, PortState)| {
+                    node.base + usize::from(port) == slot && requested.port_state > max
+                };
+                if !node.options.max_port_state.is_some_and(hangs) {
+                    port.set_state(requested.port_state);
+                }
+            }
             (_, phys @ (PhysState::Sleep | PhysState::Polling | PhysState::Disabled)) => {
                 self.port_down(slot, phys);
             }

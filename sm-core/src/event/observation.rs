@@ -68,10 +68,42 @@ pub enum Observation {
     },
     /// A link between switches leads to another port than before.
     LinkMoved(PortName),
+    /// A link was lost repeatedly. It is reported once, until [`Self::LinkStable`].
+    LinkFlapping(LinkFlaps),
+    /// A link that flapped, or that did not become active, is stable.
+    LinkStable([PortName; 2]),
     /// An inconsistency was found, or a Set reached another device; a full sweep follows.
     InconsistencyFound,
     /// A light sweep found changes; a local sweep follows.
     ChangesFound(LocalSweepReasons),
+}
+
+/// The losses of a link that flaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkFlaps {
+    /// Its ports.
+    pub ends: [PortName; 2],
+    /// How often it was lost.
+    pub flaps: u32,
+    /// In which time.
+    pub window: Duration,
+    /// The routes avoid it until it was up for this time; `None` if something cannot be reached without it.
+    pub hold: Option<Duration>,
+}
+
+impl fmt::Display for LinkFlaps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([a, b], window) = (self.ends, self.window.as_secs());
+        write!(f, "{a} - {b}, lost {} times in {window} s", self.flaps)?;
+        match self.hold {
+            Some(hold) => write!(
+                f,
+                "; not used by routes until it is up for {} s",
+                hold.as_secs()
+            ),
+            None => f.write_str("; still used, because something is reached over it only"),
+        }
+    }
 }
 
 /// Why a light sweep requests a local sweep. `Display` is a part of a line.
@@ -178,6 +210,8 @@ impl fmt::Display for Observation {
             Self::LinkMoved(port) => {
                 write!(f, "link moved: {port} is linked to another port")
             }
+            Self::LinkFlapping(flaps) => write!(f, "link flapping: {flaps}"),
+            Self::LinkStable([a, b]) => write!(f, "link stable again: {a} - {b}"),
             Self::InconsistencyFound => f.write_str(
                 "inconsistency found (timeouts, invalid responses, contradictory links, or a Set that reached another device): full sweep follows",
             ),

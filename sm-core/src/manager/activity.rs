@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
+use super::light_sweep::LightSweep;
 use crate::event::NoLinkReason;
 use crate::io::Event;
 use crate::link_rates::LinkRates;
@@ -30,7 +31,7 @@ pub(super) enum Activity {
     NoLink,
     /// Polls of the master only.
     Standby,
-    LightSweep,
+    LightSweep(LightSweep),
     /// A full or local sweep.
     Sweep(Box<Sweep>),
     /// An SMInfo scan outside of a sweep.
@@ -167,7 +168,7 @@ impl Activity {
             Self::Idle
             | Self::NoLink
             | Self::Standby
-            | Self::LightSweep
+            | Self::LightSweep(_)
             | Self::SmScan
             | Self::AwaitMastership
             | Self::AwaitReplica => false,
@@ -192,11 +193,20 @@ impl Activity {
             Self::Idle
             | Self::NoLink
             | Self::Standby
-            | Self::LightSweep
+            | Self::LightSweep(_)
             | Self::SmScan
             | Self::SmpsForSaClients
             | Self::AwaitMastership
             | Self::AwaitReplica => false,
+        }
+    }
+
+    /// The light sweep, if one runs.
+    pub(super) const fn light_sweep(&mut self) -> Option<&mut LightSweep> {
+        if let Self::LightSweep(sweep) = self {
+            Some(sweep)
+        } else {
+            None
         }
     }
 
@@ -289,7 +299,7 @@ impl Activity {
     /// What discovery does with responses.
     pub(super) const fn read_phase(&self) -> ReadPhase {
         match self {
-            Self::LightSweep => ReadPhase::LightSweep,
+            Self::LightSweep(_) => ReadPhase::LightSweep,
             Self::Sweep(sweep) => match sweep.phase {
                 SweepPhase::Discovery(_) => ReadPhase::Discovery(sweep.scope.kind()),
                 SweepPhase::Routing(_) => ReadPhase::Routing(sweep.scope.kind()),

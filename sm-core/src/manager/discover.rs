@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use ferrosm_mad::attr::PortState;
-use ferrosm_mad::ids::AttrMod;
 use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
@@ -133,20 +132,10 @@ impl SubnetManager {
     }
 
     /// A PortInfo response: stored in the fabric, then handed to the components that depend on it.
-    pub(super) fn on_port_info(
-        &mut self,
-        at: PortRef,
-        modifier: AttrMod,
-        status: Status,
-        data: &[u8; 64],
-    ) {
+    pub(super) fn on_port_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
         let mode = self.read_mode();
         let Some(change) = with_ctx!(self, |ctx| discovery::check_port_info(
-            ctx,
-            at,
-            (modifier, status),
-            data,
-            mode
+            ctx, at, status, data, mode
         )) else {
             return;
         };
@@ -159,13 +148,15 @@ impl SubnetManager {
         if let Some(sweep) = self.activity.sweep_mut() {
             sweep.scope.on_port_read(at);
         }
+        with_ctx!(self, |ctx| discovery::update_speed_query(ctx, at));
         self.correct_restored_view(at);
         self.write_sm_lid_early(at);
         with_ctx!(self, |ctx| discovery::read_fdr10(ctx, &change, mode));
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
         let is_own = self.subnet.local() == Some(at) && !is_switch;
         if mode.phase == ReadPhase::LightSweep && is_own && new.port_state < PortState::Active {
-            self.request_full_sweep();
+            self.abandon_light_sweep();
+            return;
         }
         port_intents!(self, intents);
         if let Some(arming) = self.activity.arming() {
@@ -176,7 +167,10 @@ impl SubnetManager {
         }
         if change.is_external() {
             if let Some(discovery) = self.activity.discovery() {
-                with_ctx!(self, |ctx| discovery.follow_external_port(ctx, at));
+                with_ctx!(self, |ctx| {
+                    discovery.note_port_state(ctx, &change);
+                    discovery.follow_external_port(ctx, at);
+                });
             }
         } else if is_own {
             if new.port_state == PortState::Down {
@@ -196,7 +190,7 @@ impl SubnetManager {
 
     pub(super) fn no_link(&mut self, reason: NoLinkReason) {
         self.abandon_for(Activity::NoLink);
-        // Also if light sweeps are disabled: nothing else reports that the link is up.
+        // Also if light sweeps are disabled: nothing else may report that the link is up.
         let interval = self.cfg.sweep_interval;
         let retry = if interval.is_zero() {
             NO_LINK_RETRY

@@ -58,7 +58,6 @@ impl SubnetManager {
         }
         self.smps.complete(tid);
         let outcome = SmpOutcome::Response {
-            modifier: mad.attr_mod(),
             status: mad.status(),
             data: *smp::data(mad),
         };
@@ -100,6 +99,7 @@ impl SubnetManager {
         if let Some(report) = self.activity.report() {
             report.smps.entry(op.attr()).or_default().timeouts += 1;
         }
+        self.on_timeout_in_light_sweep(op);
         if matches!(outcome, TimedOut::Failed(_)) {
             self.on_unanswered(op);
             // Queued requests to a dead device fail together instead of timing out one by one. Handling a failure may clear or add
@@ -121,6 +121,16 @@ impl SubnetManager {
     }
 
     fn on_unanswered(&mut self, op: SmpOp) {
+        if let SmpOp::PortInfo(p) = op
+            && with_ctx!(self, |ctx| discovery::retry_unanswered_port_info(ctx, p))
+        {
+            return;
+        }
+        if let SmpOp::SwitchInfo(n) = op
+            && self.on_silent_in_light_sweep(n)
+        {
+            return;
+        }
         if !op.spec().is_optional {
             self.schedule.record_inconsistency(self.now);
         }
@@ -128,10 +138,10 @@ impl SubnetManager {
     }
 
     /// A transaction has ended.
-    fn on_outcome(&mut self, op: SmpOp, outcome: &SmpOutcome) {
+    pub(super) fn on_outcome(&mut self, op: SmpOp, outcome: &SmpOutcome) {
         match op {
             SmpOp::NodeInfo(from) => match outcome {
-                SmpOutcome::Response { status, data, .. } => self.on_node_info(from, *status, data),
+                SmpOutcome::Response { status, data } => self.on_node_info(from, *status, data),
                 SmpOutcome::Unanswered => self.on_node_info_failed(from),
             },
             SmpOp::NodeDescription(n) => {
@@ -145,6 +155,9 @@ impl SubnetManager {
                 self.note_uncleared(n, stays_set);
             }
             SmpOp::ClearPortStateChange(n) => {
+                if let Some(discovery) = self.activity.discovery() {
+                    discovery.on_port_state_change(n);
+                }
                 let mode = self.read_mode();
                 let stays_set = with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
                     ctx, n, outcome, mode
@@ -152,11 +165,7 @@ impl SubnetManager {
                 self.note_uncleared(n, stays_set);
             }
             SmpOp::PortInfo(p) => match outcome {
-                SmpOutcome::Response {
-                    modifier,
-                    status,
-                    data,
-                } => self.on_port_info(p, *modifier, *status, data),
+                SmpOutcome::Response { status, data } => self.on_port_info(p, *status, data),
                 SmpOutcome::Unanswered => {
                     let attr = op.attr();
                     self.on_port_info_failed(p, ProblemKind::NoResponse { attr });
@@ -166,11 +175,11 @@ impl SubnetManager {
                 with_ctx!(self, |ctx| discovery::on_ext_port_info(ctx, p, outcome));
             }
             SmpOp::SmInfo(p) => match outcome {
-                SmpOutcome::Response { status, data, .. } => self.on_sm_info(p, *status, data),
+                SmpOutcome::Response { status, data } => self.on_sm_info(p, *status, data),
                 SmpOutcome::Unanswered => self.mastership.on_sm_unanswered(p),
             },
             SmpOp::SmInfoPoll(p) => match outcome {
-                SmpOutcome::Response { status, data, .. } => {
+                SmpOutcome::Response { status, data } => {
                     self.on_poll_response(p, *status, data);
                 }
                 SmpOutcome::Unanswered => self.on_poll_unanswered(p),

@@ -42,6 +42,10 @@ impl SubnetManager {
             let links = links.map(|(a, b)| (a.min(b), a.max(b)));
             self.last_sweep.added_links.extend(links);
         }
+        let sweep = self.last_sweep.number;
+        for p in effects.lost_links {
+            with_ctx!(self, |ctx| self.link_stability.on_link_lost(ctx, p, sweep));
+        }
         if effects.local_sweep {
             self.request_local_sweep();
         }

@@ -47,10 +47,23 @@ impl SubnetManager {
                 self.schedule.reread_port(p);
             }
             self.request_local_sweep();
+        if may_sweep {
+            let due = with_ctx!(self, |ctx| self.link_stability.take_due(ctx));
+            if due.has_released || !due.retries.is_empty() {
+                for p in due.retries {
+                    self.schedule.reread_port(p);
+                }
+                self.request_local_sweep();
+            }
         }
         match self.schedule.next(self.now, may_sweep) {
             Due::Full => self.begin_full_sweep(),
             Due::Local => self.begin_local_sweep(),
+            Due::Check => {
+                self.check_fabric();
+                // What it requested begins now.
+                self.transitions += 1;
+            }
             Due::Light if matches!(self.activity, Activity::NoLink) => self.begin_full_sweep(),
             Due::Light if may_sweep => self.begin_light_sweep(),
             Due::Light | Due::Nothing => {}

@@ -1,4 +1,9 @@
 //! Light sweeps read SwitchInfo.PortStateChange of every switch and SMInfo of every other SM (IBA vol. 1, 14.2.5.4).
+//!
+//! The SM's own port is read first, and again when a switch does not respond: without its link no switch can, and none is at fault.
+
+use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
 use super::activity::Activity;
@@ -6,22 +11,91 @@ use crate::event::{Event, LocalSweepReasons, Observation};
 use crate::mastership;
 use crate::report::QuarantineReason;
 use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, NodeIdx, PortRef};
+
+/// A light sweep, while it runs.
+#[derive(Debug, Default)]
+pub(super) struct LightSweep {
+    /// The requests to other devices are enqueued.
+    has_read_fabric: bool,
+    /// Switches that did not respond.
+    silent_switches: Vec<NodeIdx>,
+    /// The own port is not read again before.
+    own_port_due: Instant,
+}
 
 impl SubnetManager {
     pub(super) fn begin_light_sweep(&mut self) {
-        self.set_activity(Activity::LightSweep);
+        self.set_activity(Activity::LightSweep(LightSweep::default()));
         self.schedule.begin_light_sweep(self.now);
+        // No switch reports that this port lost its link.
+        if let Some(local) = self.own_link_port() {
+            self.enqueue(SmpOp::PortInfo(local));
+        } else {
+            self.step_light_sweep();
+        }
+    }
+
+    /// The SM's own port, if it has a link of its own: not port 0 of a switch.
+    pub(super) fn own_link_port(&self) -> Option<PortRef> {
+        self.subnet.local().filter(|p| p.port != PortNum::ZERO)
+    }
+
+    /// No request is outstanding: reads the fabric after the own port, then ends the light sweep.
+    pub(super) fn step_light_sweep(&mut self) {
+        let Some(sweep) = self.activity.light_sweep() else {
+            return;
+        };
+        if !core::mem::replace(&mut sweep.has_read_fabric, true) {
+            self.read_fabric_lightly();
+            if !self.smps.is_idle() {
+                return;
+            }
+        }
+        self.finish_light_sweep();
+    }
+
+    /// The own port is not active: without its link no device can respond, so nothing is recorded of those that did not.
+    pub(super) fn abandon_light_sweep(&mut self) {
+        if self.activity.light_sweep().is_some() {
+            self.begin_full_sweep();
+        }
+    }
+
+    /// SwitchInfo has no response. In a light sweep the switch is accused at the end only, if the own port is still active then. Returns
+    /// whether a light sweep runs.
+    pub(super) fn on_silent_in_light_sweep(&mut self, n: NodeIdx) -> bool {
+        let Some(sweep) = self.activity.light_sweep() else {
+            return false;
+        };
+        sweep.silent_switches.push(n);
+        true
+    }
+
+    /// A request timed out. In a light sweep the own port is read again, at most once in the time of a timeout: its link may be lost.
+    pub(super) fn on_timeout_in_light_sweep(&mut self, op: SmpOp) {
+        let Some(own_port) = self.own_link_port() else {
+            return;
+        };
+        let (now, timeout) = (self.now, self.cfg.smp_timeout);
+        let Some(sweep) = self.activity.light_sweep() else {
+            return;
+        };
+        let read = SmpOp::PortInfo(own_port);
+        if op != read && sweep.own_port_due <= now {
+            sweep.own_port_due = now + timeout;
+            self.smps.enqueue_first(read);
+        }
+    }
+
+    fn read_fabric_lightly(&mut self) {
         let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
         for n in switches {
             self.enqueue(SmpOp::SwitchInfo(n));
         }
         for p in mastership::sm_ports(&self.subnet) {
             self.enqueue(SmpOp::SmInfo(p));
-        }
-        // No switch reports that this port lost its link.
-        if let Some(local) = self.subnet.local() {
-            self.enqueue(SmpOp::PortInfo(local));
         }
         let undescribed: Vec<NodeIdx> = self
             .subnet
@@ -32,12 +106,14 @@ impl SubnetManager {
         for n in undescribed {
             self.enqueue(SmpOp::NodeDescription(n));
         }
-        if self.smps.is_idle() {
-            self.finish_light_sweep();
-        }
     }
 
-    pub(super) fn finish_light_sweep(&mut self) {
+    fn finish_light_sweep(&mut self) {
+        let silent_switches = self.activity.light_sweep().map(core::mem::take);
+        for n in silent_switches.unwrap_or_default().silent_switches {
+            self.schedule.record_inconsistency(self.now);
+            self.on_outcome(SmpOp::SwitchInfo(n), &SmpOutcome::Unanswered);
+        }
         self.set_activity(Activity::Idle);
         self.schedule.arm_timer(self.now, self.cfg.sweep_interval);
         self.compare_sms();
@@ -45,9 +121,14 @@ impl SubnetManager {
             // A handover began, or another SM is master.
             return;
         }
+        self.check_fabric();
+    }
+
+    /// Reads again what may have changed or did not respond, and the whole fabric after an inconsistency.
+    pub(super) fn check_fabric(&mut self) {
         let interval = self.cfg.sweep_interval;
         let changed_switches = self.schedule.rereads().switches.len();
-        let check_all = self.schedule.finish_light_sweep(self.now, interval);
+        let check_all = self.schedule.take_postponed(self.now, interval);
         let rereads = self.schedule.rereads();
         let silent_ports = self.silent_ports();
         let reasons = LocalSweepReasons {
@@ -80,7 +161,7 @@ impl SubnetManager {
     }
 
     /// Ports with a link and an unknown or quarantined neighbour, which may respond by now.
-    fn silent_ports(&self) -> Vec<PortRef> {
+    pub(super) fn silent_ports(&self) -> Vec<PortRef> {
         let mut ports = Vec::new();
         let local = self.subnet.local();
         for (n, node) in self.subnet.nodes() {

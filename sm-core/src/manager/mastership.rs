@@ -62,7 +62,7 @@ impl SubnetManager {
             Activity::Idle => WorkInProgress::None,
             Activity::SmScan => WorkInProgress::SmScan,
             Activity::NoLink => WorkInProgress::NoLink,
-            Activity::LightSweep
+            Activity::LightSweep(_)
             | Activity::Sweep(_)
             | Activity::MulticastUpdate(_)
             | Activity::SmpsForSaClients

@@ -83,6 +83,7 @@ use crate::io::{Event, Input, Output};
 use crate::keys::MKeyRing;
 use crate::lid_map::LidMap;
 use crate::lids::LidTable;
+use crate::link_stability::LinkStability;
 use crate::mastership::Mastership;
 use crate::multicast::MulticastTables;
 use crate::outbox::Outbox;
@@ -125,6 +126,7 @@ pub struct SubnetManager {
     routing: RoutingState,
     vls: VlTables,
     schedule: SweepSchedule,
+    link_stability: LinkStability,
     keys: MKeyRing,
     effects: Effects,
     traps: TrapMonitor,
@@ -170,6 +172,7 @@ impl SubnetManager {
             routing: RoutingState::default(),
             vls,
             schedule: SweepSchedule::new(now),
+            link_stability: LinkStability::default(),
             keys,
             effects: Effects::default(),
             traps: TrapMonitor::default(),
@@ -302,6 +305,7 @@ impl SubnetManager {
         let storms = self.traps.due().filter(|_| may_reread);
         let retry = self.routing.retry_at().filter(|_| may_reread);
         let table_retry = self.last_sweep.next_table_retry.filter(|_| may_reread);
+        let links = self.link_stability.due().filter(|_| may_reread);
         let deadlines = [
             self.out.poll_timeout(),
             self.smps.deadline(),
@@ -311,6 +315,7 @@ impl SubnetManager {
             storms,
             retry,
             table_retry,
+            links,
         ];
         deadlines.into_iter().chain([sa, groups]).flatten().min()
     }
@@ -368,7 +373,7 @@ impl SubnetManager {
         }
         match self.activity {
             Activity::Sweep(_) => self.step_sweep(),
-            Activity::LightSweep => self.finish_light_sweep(),
+            Activity::LightSweep(_) => self.step_light_sweep(),
             Activity::MulticastUpdate(_) => self.continue_multicast_update(),
             Activity::SmpsForSaClients => self.finish_deferred_reads(),
             Activity::Idle => {

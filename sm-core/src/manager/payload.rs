@@ -51,9 +51,12 @@ impl SubnetManager {
     /// The attribute modifier as the target's agent understands it.
     fn modifier_of(&self, spec: &SmpSpec) -> AttrMod {
         let modifier = spec.modifier;
-        let node = spec.target.port().and_then(|p| self.subnet.get(p.node));
+        let port = spec.target.port();
+        let node = port.and_then(|p| self.subnet.get(p.node));
         match (spec.attr, node) {
-            (id::PORT_INFO, Some(node)) if node.rejects_extended_speeds => {
+            (id::PORT_INFO, Some(node))
+                if !port.is_some_and(|p| node.asks_extended_speeds(p.port, spec.is_set)) =>
+            {
                 AttrMod(modifier.0 & !PortInfo::EXTENDED_SPEEDS_MOD)
             }
             // For a CA or router port the port number is 0.

@@ -24,7 +24,7 @@ impl SubnetManager {
             Activity::Idle
             | Activity::NoLink
             | Activity::Standby
-            | Activity::LightSweep
+            | Activity::LightSweep(_)
             | Activity::SmScan
             | Activity::AwaitMastership
             | Activity::AwaitReplica

@@ -22,6 +22,7 @@ use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
 use crate::report::{Phase, ProblemKind};
 use crate::routing_state::NewRouting;
+use crate::schedule::SweepKind;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::Limits;
@@ -180,6 +181,7 @@ impl SubnetManager {
         if plan_changed {
             self.routing.mark_stale();
         }
+        with_ctx!(self, |ctx| self.link_stability.choose_avoided(ctx));
         if !self.routing.take_due(&self.subnet) {
             return self.begin_tables(Box::default(), Vec::new());
         }
@@ -299,6 +301,9 @@ impl SubnetManager {
         }
         self.emit(Event::RoutingFailed(failure));
         self.routing.mark_stale();
+        if with_ctx!(self, |ctx| self.link_stability.use_avoided(ctx)) {
+            self.schedule.request(SweepKind::Local);
+        }
         self.finish_sweep();
     }
 
@@ -348,7 +353,10 @@ impl SubnetManager {
         };
         let configured = !self.read_only && !sweep.report.failed;
         if configured && let Some(scope) = self.activity.scope() {
-            with_ctx!(self, |ctx| link_setup::report_inactive(ctx, scope));
+            let inactive = link_setup::inactive_ports(&self.subnet, scope);
+            with_ctx!(self, |ctx| self
+                .link_stability
+                .on_sweep_completed(ctx, &inactive));
         }
         with_ctx!(self, |ctx| report_quarantined(ctx));
         if !self.read_only {
@@ -404,6 +412,9 @@ impl SubnetManager {
         self.last_sweep.report = Some(report.clone());
         with_ctx!(self, |ctx| reread_uncleared(ctx, &sweep.uncleared_switches));
         if !self.read_only {
+            let has_silent_ports =
+                self.cfg.sweep_interval.is_zero() && !self.silent_ports().is_empty();
+            self.schedule.set_silent_ports(has_silent_ports);
             self.schedule
                 .finish_sweep(self.now, self.cfg.sweep_interval, light_due);
         }

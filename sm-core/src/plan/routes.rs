@@ -197,7 +197,8 @@ impl RoutingJob {
             previous.order.push(desired.order(idx));
         }
         let end_of = |p: PortRef, s| link_end(subnet, p, s, cfg);
-        for link in subnet.links() {
+        let is_avoided = |p: PortRef| subnet.port(p).is_some_and(|port| port.is_avoided);
+        for link in subnet.links().filter(|link| !is_avoided(link.a)) {
             let a = graph.switch(link.a.node.index());
             if let Some((a, b)) = a.zip(graph.switch(link.b.node.index())) {
                 graph.add_link(end_of(link.a, a), end_of(link.b, b));

@@ -69,6 +69,12 @@ impl Smps {
         self.enqueue_over(op, self.paths);
     }
 
+    /// Enqueues a transaction that is sent before all others, outside of the windows.
+    pub(crate) fn enqueue_first(&mut self, op: SmpOp) {
+        let paths = self.paths;
+        self.queue.enqueue_first(SmpTransaction { op, paths });
+    }
+
     /// Enqueues a transaction with paths of its own.
     pub(crate) fn enqueue_over(&mut self, op: SmpOp, paths: PathPolicy) {
         let device = op.spec().target.device();

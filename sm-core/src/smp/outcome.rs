@@ -1,6 +1,6 @@
 //! How a transaction ended: by a response, or by the timeout of all its attempts.
 
-use ferrosm_mad::ids::{AttrId, AttrMod};
+use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Status;
 
 use crate::report::ProblemKind;
@@ -9,7 +9,6 @@ use crate::report::ProblemKind;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SmpOutcome {
     Response {
-        modifier: AttrMod,
         status: Status,
         data: [u8; 64],
     },

@@ -156,6 +156,8 @@ pub(crate) struct SmpQueue<I> {
     devices: Vec<DeviceQueue<I>>,
     ready: VecDeque<u32>,
     without_device: VecDeque<I>,
+    /// Requests that are sent before all others, outside of the windows.
+    first: VecDeque<I>,
     /// Requests due for a retry, by their latest transaction ID. Entries of requests that completed meanwhile are skipped.
     retries_due: VecDeque<Tid>,
     /// In order of time.
@@ -189,6 +191,7 @@ impl<I: Copy> SmpQueue<I> {
             devices: Vec::new(),
             ready: VecDeque::new(),
             without_device: VecDeque::new(),
+            first: VecDeque::new(),
             retries_due: VecDeque::new(),
             deadlines: VecDeque::new(),
         }
@@ -209,6 +212,13 @@ impl<I: Copy> SmpQueue<I> {
         }
         self.device(device).waiting.push_back(item);
         self.mark_ready(device);
+    }
+
+    /// Enqueues a request that is sent before all others, outside of the windows. Only for single requests, such as to the own node.
+    pub(crate) fn enqueue_first(&mut self, item: I) {
+        self.unfinished += 1;
+        self.enqueued_total += 1;
+        self.first.push_back(item);
     }
 
     /// Whether no request is in flight or waiting.
@@ -252,6 +262,10 @@ impl<I: Copy> SmpQueue<I> {
         now: Instant,
         allowed: impl Fn(&I) -> bool,
     ) -> Option<Dispatch<I>> {
+        let has_slot = !self.free_slots.is_empty() || self.slots.len() < MAX_SLOTS;
+        if has_slot && let Some(item) = self.first.pop_front() {
+            return self.dispatch(DeviceId::NONE, item, now);
+        }
         if self.in_flight >= self.common.size.min(self.limits.window) {
             return None;
         }
@@ -266,7 +280,7 @@ impl<I: Copy> SmpQueue<I> {
             }
             self.retries_due.push_back(tid);
         }
-        if self.free_slots.is_empty() && self.slots.len() >= MAX_SLOTS {
+        if !has_slot {
             return None;
         }
         if let Some(item) = self.without_device.pop_front() {

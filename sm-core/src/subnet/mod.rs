@@ -19,7 +19,7 @@ use crate::location::{NodeName, PortName};
 use departed::DepartedNodes;
 
 pub use mft::Mft;
-pub use node::{Node, Port, VlTableOrigin};
+pub use node::{Node, Port, SpeedQuery, VlTableOrigin};
 pub(crate) use paths::STABLE_AFTER;
 pub(crate) use rejections::RETRY_DELAYS;
 pub use rejections::{DeviceTable, RejectionEffect, Rejections};
@@ -43,6 +43,9 @@ impl NodeIdx {
         NodeIndex::new(self.index as usize)
     }
 }
+
+/// A link by its ends, the lower one first. It is the same after a node was removed and has returned.
+pub(crate) type LinkKey = [(NodeGuid, PortNum); 2];
 
 /// A link of the subnet.
 pub type LinkIdx = EdgeIndex<u32>;
@@ -122,9 +125,15 @@ impl Subnet {
         self.full_sweep_number
     }
 
-    /// Numbers the full sweep that starts: nodes and ports that it does not reach retain an earlier number.
-    pub const fn begin_full_sweep(&mut self) {
+    /// Numbers the full sweep that starts: nodes and ports that it does not reach retain an earlier number. It tries again what devices
+    /// did not accept before, which no reader of [`Node::revision`] depends on.
+    pub fn begin_full_sweep(&mut self) {
         self.full_sweep_number += 1;
+        let ports = self
+            .graph
+            .node_weights_mut()
+            .flat_map(|node| &mut node.ports);
+        ports.for_each(Port::forget_refusals);
     }
 
     /// Changes whenever a node is added or removed, or a port GUID or the SM port may have changed.
@@ -253,6 +262,14 @@ impl Subnet {
     #[must_use]
     pub fn peer(&self, p: PortRef) -> Option<PortRef> {
         Some(self.link_at(p)?.other(p))
+    }
+
+    /// Identifies the link between two ports.
+    pub(crate) fn link_key(&self, a: PortRef, b: PortRef) -> Option<LinkKey> {
+        let end = |p: PortRef| Some((self.get(p.node)?.info.node_guid, p.port));
+        let mut ends = [end(a)?, end(b)?];
+        ends.sort_unstable();
+        Some(ends)
     }
 
     /// The LID of a port; for an external switch port, that of port 0.

@@ -40,10 +40,6 @@ pub struct Node {
     pub ports: Vec<Port>,
     /// The DR path to it.
     pub path: DrPath,
-    /// Its agent rejects the attribute modifier of extended speeds.
-    pub rejects_extended_speeds: bool,
-    /// Rejections of that modifier: at most one for each port read before the first rejection arrived.
-    pub(crate) port_info_refusals: u16,
     /// The LFT in the switch; `None` if unknown.
     pub installed: Option<Arc<Lft>>,
     /// The last known LFT while `installed` is `None` because the switch rejected blocks, which have their old entries.
@@ -70,6 +66,20 @@ pub struct Node {
     pub(super) revision: u64,
     /// Whether `description` is current.
     pub is_description_current: bool,
+}
+
+/// Whether PortInfo of a port is requested with the modifier bit of extended speeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SpeedQuery {
+    /// Yes, unless CapabilityMask says that extended speeds are not supported.
+    #[default]
+    Extended,
+    /// A request with the bit failed: the next one is without.
+    PlainOnce,
+    /// The last Get was without the bit, the next one is with it. Sets are without it.
+    ExtendedAgain,
+    /// Requests with the bit failed repeatedly: none has it until the next full sweep.
+    Plain,
 }
 
 /// Where a node's VL tables come from.
@@ -109,6 +119,10 @@ pub struct Port {
     /// The port was armed after its peer was queried. After a change of state the peer is queried again, because a cable that was exchanged
     /// in between leaves no trace.
     pub peer_unverified: bool,
+    /// The routes avoid its link ([`crate::link_stability`]).
+    pub is_avoided: bool,
+    /// How PortInfo is requested.
+    pub speed_query: SpeedQuery,
     /// The link runs at FDR10, which PortInfo shows as QDR.
     pub fdr10: bool,
     /// Bounces of its link since its ends last agreed.
@@ -139,6 +153,8 @@ impl Default for Port {
             written_fingerprint: None,
             params_rejected: false,
             peer_unverified: false,
+            is_avoided: false,
+            speed_query: SpeedQuery::default(),
             fdr10: false,
             bounces: 0,
             pkeys: PKeyTable::default(),
@@ -200,6 +216,14 @@ impl Port {
         (MtuCode(self.raw[36] >> 4), self.raw[43] >> 4)
     }
 
+    /// Forgets what the device did not accept: it may do so now.
+    pub(crate) const fn forget_refusals(&mut self) {
+        self.written_fingerprint = None;
+        if matches!(self.speed_query, SpeedQuery::Plain) {
+            self.speed_query = SpeedQuery::ExtendedAgain;
+        }
+    }
+
     /// Whether the link is up: Initialize, Armed or Active.
     #[must_use]
     pub fn is_up(&self) -> bool {
@@ -219,8 +243,6 @@ impl Node {
             had_lft_top: false,
             ports,
             path,
-            rejects_extended_speeds: false,
-            port_info_refusals: 0,
             installed: None,
             last_known: None,
             mft: Mft::default(),
@@ -298,14 +320,49 @@ impl Node {
         self.last_known = None;
         self.mft.forget();
         self.sl_to_vl.clear();
-        self.observed_vl_tables = None;
         self.vl_origin = VlTableOrigin::Unknown;
+        // Another firmware may accept them.
+        self.rejects_optimized_sl_to_vl = false;
+        for port in (0..=self.info.num_ports).map(PortNum) {
+            self.forget_port_tables(port);
+        }
+    }
+
+    /// Discards what is known of the tables of one port: an end port that may have been reset, alone or with its device.
+    pub fn forget_port_tables(&mut self, num: PortNum) {
+        self.sl_to_vl.remove(&SlToVlSelector::EndPort(num));
+        self.observed_vl_tables = None;
         self.vl_fingerprint = None;
         self.rejections.retry_soon();
-        for port in &mut self.ports {
+        if let Some(port) = self.ports.get_mut(num.index()) {
             port.vl_arbitration = VlArbitrationBlocks::default();
             port.pkeys.invalidate();
+            port.forget_refusals();
         }
+    }
+
+    /// Whether a request of PortInfo has the modifier bit of extended speeds: only where CapabilityMask does not exclude it. Switch port 0,
+    /// whose CapabilityMask counts for all ports of its switch, has no link and is read without, so that no agent fails to reply.
+    #[must_use]
+    pub fn asks_extended_speeds(&self, num: PortNum, is_set: bool) -> bool {
+        if self.is_switch() && num == PortNum::ZERO {
+            return false;
+        }
+        let query = self.ports.get(num.index()).map(|port| port.speed_query);
+        let is_asked = match query.unwrap_or_default() {
+            SpeedQuery::Extended => true,
+            SpeedQuery::ExtendedAgain => !is_set,
+            SpeedQuery::PlainOnce | SpeedQuery::Plain => false,
+        };
+        is_asked && self.supports_extended_speeds(num) != Some(false)
+    }
+
+    /// Whether CapabilityMask says that a port supports extended speeds; `None` before it is read.
+    #[must_use]
+    pub fn supports_extended_speeds(&self, num: PortNum) -> Option<bool> {
+        let of_mask = if self.is_switch() { PortNum::ZERO } else { num };
+        let port = self.ports.get(of_mask.index()).filter(|port| port.known)?;
+        Some(port.info().capability_mask.has(CapMask::EXTENDED_SPEEDS))
     }
 
     /// Changes whenever the node may have changed; unique among all nodes of the subnet.

@@ -229,16 +229,13 @@ impl Arming {
     }
 }
 
-/// Reports links that did not become active, and reads both ends again after the next light sweep.
-pub(crate) fn report_inactive(ctx: &mut Ctx<'_>, scope: &SweepScope) {
-    for p in live_ports(ctx.fabric, scope) {
-        let state = state(ctx.fabric, p);
-        if state < PortState::Active {
-            let peer = ctx.fabric.peer(p);
-            ctx.effects.reread_ports.extend(peer);
-            ctx.effects.port_problem(p, ProblemKind::NotActive(state));
-        }
-    }
+/// Ports with a link that did not become active, and their states.
+pub(crate) fn inactive_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<(PortRef, PortState)> {
+    let ports = live_ports(fabric, scope).into_iter();
+    ports
+        .map(|p| (p, state(fabric, p)))
+        .filter(|(_, state)| *state < PortState::Active)
+        .collect()
 }
 
 /// A Set(PortInfo) failed: ClientReregister has to be sent again.

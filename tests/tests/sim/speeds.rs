@@ -42,6 +42,8 @@ fn devices_without_extended_port_info_are_brought_up() {
         AgentModel::OnRequest,
         AgentModel::IgnoresExtendedSpeeds,
         AgentModel::RejectsExtendedSpeeds,
+        AgentModel::UnsupportedExtendedSpeeds,
+        AgentModel::SilentOnExtendedSpeeds,
     ];
     for agent in old {
         let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();

@@ -30,7 +30,8 @@ use crate::subnet::{Node, NodeIdx, PortRef, plausible};
 
 use owners::{has_unreached_owner, index_port, set_port_guid};
 pub(crate) use port_info::{
-    check_port_info, on_ext_port_info, on_port_info_failed, read_fdr10, store_port_info,
+    check_port_info, on_ext_port_info, on_port_info_failed, read_fdr10, retry_unanswered_port_info,
+    store_port_info, update_speed_query,
 };
 
 /// What the SM does while a response arrives, as far as discovery depends on it.
@@ -92,6 +93,11 @@ pub(crate) struct Discovery {
     unverified: BTreeSet<PortRef>,
     /// Switches that were read because they are at the far end of a changed link.
     far_ends: BTreeSet<NodeIdx>,
+    /// Switches with PortStateChange, and those of which a port has another state than before.
+    changed_switches: BTreeSet<NodeIdx>,
+    explained_changes: BTreeSet<NodeIdx>,
+    /// End ports whose links were armed since they were last read, with their switches.
+    armed_end_ports: BTreeSet<(NodeIdx, PortRef)>,
 }
 
 /// Whether two NodeInfos can be of the same node.
@@ -112,6 +118,9 @@ impl Discovery {
             has_unscanned_nodes: false,
             unverified: BTreeSet::new(),
             far_ends: BTreeSet::new(),
+            changed_switches: BTreeSet::new(),
+            explained_changes: BTreeSet::new(),
+            armed_end_ports: BTreeSet::new(),
         }
     }
 
@@ -224,6 +233,7 @@ impl Discovery {
     /// Removes what a sweep did not find, after link conflicts are resolved, and recomputes DR paths. Call it when all responses of
     /// discovery are in.
     pub(crate) fn remove_absent(&mut self, ctx: &mut Ctx<'_>) {
+        self.forget_unexplained(ctx);
         self.resolve_conflicts(ctx);
         self.prefer_active_ports(ctx);
         if !self.is_local() {
@@ -383,11 +393,13 @@ pub(crate) fn on_switch_info(
     };
     node.switch_raw = Some(*data);
     let has_lft_top = info.linear_fdb_top != 0;
-    if core::mem::replace(&mut node.had_lft_top, has_lft_top) && !has_lft_top {
+    let had_lft_top = core::mem::replace(&mut node.had_lft_top, has_lft_top);
+    let has_restarted = had_lft_top && !has_lft_top;
+    if has_restarted {
         ctx.outbox.emit(Event::SwitchRestarted(node.name()));
     }
-    // A switch that lost LinearFDBTop rebooted and lost its tables.
-    if node.installed.is_some() && info.linear_fdb_top != top.0 {
+    // A switch that lost LinearFDBTop rebooted and lost its tables, also those that it rejected in part before.
+    if has_restarted || (node.installed.is_some() && info.linear_fdb_top != top.0) {
         node.forget_tables();
         ctx.effects.routing_stale = true;
     }
@@ -510,9 +522,13 @@ fn remove_unlinked_end_ports(ctx: &mut Ctx<'_>) {
     let unlinked: Vec<PortRef> = fabric.end_ports().filter(is_unlinked).collect();
     for p in unlinked {
         ctx.effects.routing_stale = true;
-        if let Some(port) = fabric.port_mut(p) {
-            port.known = false;
-            port.guid = PortGuid(0);
+        if let Some(node) = fabric.get_mut(p.node) {
+            // It may be reset before its link is back.
+            node.forget_port_tables(p.port);
+            if let Some(port) = node.ports.get_mut(p.port.index()) {
+                port.known = false;
+                port.guid = PortGuid(0);
+            }
         }
     }
 }

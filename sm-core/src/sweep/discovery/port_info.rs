@@ -1,7 +1,7 @@
 //! PortInfo responses: the state of a port, its link, and tables and keys that its device may have lost.
 
 use ferrosm_mad::attr::{ExtendedPortInfo, LinkSpeed, PortInfo, PortState, id};
-use ferrosm_mad::ids::{AttrMod, PortNum};
+use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 
 use super::{Discovery, ReadMode, ReadPhase};
@@ -12,7 +12,7 @@ use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
-use crate::subnet::{Node, PortRef, STABLE_AFTER, plausible};
+use crate::subnet::{Node, NodeIdx, Port, PortRef, STABLE_AFTER, SpeedQuery, plausible};
 use crate::sweep::ScopeKind;
 use crate::sweep::quarantine::{exclude_node, quarantine};
 
@@ -21,6 +21,8 @@ use crate::sweep::quarantine::{exclude_node, quarantine};
 pub(crate) struct PortChange {
     pub(crate) at: PortRef,
     pub(crate) new: PortInfo,
+    /// The state before, if it was known.
+    old_state: Option<PortState>,
     raw: [u8; 64],
     is_switch: bool,
 }
@@ -32,6 +34,42 @@ impl PortChange {
 }
 
 impl Discovery {
+    /// PortStateChange of a switch was set.
+    pub(crate) fn on_port_state_change(&mut self, n: NodeIdx) {
+        self.changed_switches.insert(n);
+    }
+
+    /// A port of a switch was read. An end port that was reset after its tables were written and before its link was armed shows it by
+    /// PortStateChange of the switch only: no port of the switch has another state than before.
+    pub(crate) fn note_port_state(&mut self, ctx: &Ctx<'_>, change: &PortChange) {
+        let PortChange { at, new, .. } = change;
+        if change.old_state.is_some_and(|old| old != new.port_state) {
+            self.explained_changes.insert(at.node);
+            return;
+        }
+        let is_armed_since = ctx
+            .fabric
+            .port(*at)
+            .is_some_and(|port| port.peer_unverified);
+        if let Some(behind) = ctx.fabric.peer(*at).filter(|_| is_armed_since)
+            && ctx.fabric.get(behind.node).is_some_and(|n| !n.is_switch())
+        {
+            self.armed_end_ports.insert((at.node, behind));
+        }
+    }
+
+    /// All ports are read: forgets the tables of end ports that may have been reset while they were configured.
+    pub(super) fn forget_unexplained(&mut self, ctx: &mut Ctx<'_>) {
+        for (switch, behind) in core::mem::take(&mut self.armed_end_ports) {
+            if self.changed_switches.contains(&switch)
+                && !self.explained_changes.contains(&switch)
+                && let Some(node) = ctx.fabric.get_mut(behind.node)
+            {
+                node.forget_port_tables(behind.port);
+            }
+        }
+    }
+
     /// Queries the node behind an external switch port, where that is needed.
     pub(crate) fn follow_external_port(&mut self, ctx: &mut Ctx<'_>, at: PortRef) {
         let is_unverified = self.unverified.contains(&at);
@@ -95,32 +133,25 @@ impl Discovery {
     }
 }
 
-/// A PortInfo response: `None` if it cannot be used. A failed read is retried in another form if the agent may not know the modifier.
+/// A PortInfo response: `None` if it cannot be used. A failed read is repeated without the modifier bit of extended speeds.
 pub(crate) fn check_port_info(
     ctx: &mut Ctx<'_>,
     at: PortRef,
-    (modifier, status): (AttrMod, Status),
+    status: Status,
     data: &[u8; 64],
     mode: ReadMode,
 ) -> Option<PortChange> {
     let node = ctx.fabric.get(at.node)?;
+    let known_port = node.ports.get(at.port.index()).filter(|port| port.known);
     let change = PortChange {
         at,
         new: PortInfo::decode(data),
+        old_state: known_port.map(Port::state),
         raw: *data,
         is_switch: node.is_switch(),
     };
     if !status.is_ok() {
-        let extended = modifier.0 & PortInfo::EXTENDED_SPEEDS_MOD != 0;
-        let retries_left = node.port_info_refusals <= u16::from(node.info.num_ports);
-        if status.is_bad_field() && extended && retries_left {
-            // An agent without extended speeds takes the top bit of the modifier for a part of the port number. All ports of a switch
-            // are read before the first rejection arrives, so each may be rejected once.
-            if let Some(node) = ctx.fabric.get_mut(at.node) {
-                node.rejects_extended_speeds = true;
-                node.port_info_refusals += 1;
-            }
-            ctx.smps.enqueue(SmpOp::PortInfo(at));
+        if retry_without_extended_speeds(ctx, at) {
             return None;
         }
         let attr = id::PORT_INFO;
@@ -137,6 +168,61 @@ pub(crate) fn check_port_info(
     Some(change)
 }
 
+/// A Get of PortInfo was rejected: repeats it without the modifier bit of extended speeds, once. An agent that predates the bit takes it for
+/// a part of the port number. Returns whether it is repeated.
+fn retry_without_extended_speeds(ctx: &mut Ctx<'_>, at: PortRef) -> bool {
+    let Some(port) = ctx.fabric.port_mut(at) else {
+        return false;
+    };
+    port.speed_query = match port.speed_query {
+        SpeedQuery::Extended => SpeedQuery::PlainOnce,
+        SpeedQuery::ExtendedAgain => SpeedQuery::Plain,
+        SpeedQuery::PlainOnce | SpeedQuery::Plain => return false,
+    };
+    ctx.smps.enqueue(SmpOp::PortInfo(at));
+    true
+}
+
+/// A Get of PortInfo has no response. Repeats it without the modifier bit of extended speeds, if the agent never replied to a request with
+/// it. Returns whether it is repeated.
+pub(crate) fn retry_unanswered_port_info(ctx: &mut Ctx<'_>, at: PortRef) -> bool {
+    let Some(node) = ctx.fabric.get(at.node) else {
+        return false;
+    };
+    let is_unknown = node
+        .ports
+        .get(at.port.index())
+        .is_some_and(|port| !port.known || port.speed_query == SpeedQuery::ExtendedAgain);
+    is_unknown
+        && node.asks_extended_speeds(at.port, false)
+        && retry_without_extended_speeds(ctx, at)
+}
+
+/// PortInfo was read: the next request is with the modifier bit of extended speeds, except after repeated failures. A port whose speeds
+/// may be hidden, because it was read without the bit, is read again.
+pub(crate) fn update_speed_query(ctx: &mut Ctx<'_>, at: PortRef) {
+    let Some(node) = ctx.fabric.get_mut(at.node) else {
+        return;
+    };
+    let has_speeds = node.asks_extended_speeds(at.port, false);
+    let supports_speeds = node.supports_extended_speeds(at.port) == Some(true);
+    let is_port0 = node.is_switch() && at.port == PortNum::ZERO;
+    let Some(port) = node.ports.get_mut(at.port.index()) else {
+        return;
+    };
+    match port.speed_query {
+        SpeedQuery::PlainOnce if is_port0 => port.speed_query = SpeedQuery::Extended,
+        SpeedQuery::PlainOnce => {
+            port.speed_query = SpeedQuery::ExtendedAgain;
+            if supports_speeds {
+                ctx.effects.reread_ports.insert(at);
+            }
+        }
+        SpeedQuery::ExtendedAgain if has_speeds => port.speed_query = SpeedQuery::Extended,
+        SpeedQuery::Extended | SpeedQuery::ExtendedAgain | SpeedQuery::Plain => {}
+    }
+}
+
 /// Stores a PortInfo. Tables and keys that the device may have lost are unknown from now on. Returns whether the port is present.
 pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: ReadMode) -> bool {
     let PortChange { at, new, raw, .. } = change;
@@ -145,31 +231,48 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         return false;
     };
     let known_port0 = node.ports.first().filter(|p| p.known);
-    // A switch that lost its LID rebooted and lost its tables.
+    // A switch that lost its LID rebooted and lost its tables. Its SwitchInfo may have been read before.
     if change.is_switch
         && at.port == PortNum::ZERO
-        && node.installed.is_some()
-        && known_port0.is_some_and(|port0| port0.info().lid != new.lid)
+        && known_port0.is_some_and(|port0| {
+            let known_lid = port0.info().lid;
+            known_lid != new.lid && (known_lid != Lid::NONE || node.installed.is_some())
+        })
     {
         node.forget_tables();
         ctx.effects.routing_stale = true;
+        if mode.phase.is_discovering() {
+            ctx.smps.enqueue(SmpOp::SwitchInfo(at.node));
+        } else {
+            ctx.effects.next_switches.insert(at.node);
+            ctx.effects.local_sweep = true;
+        }
     }
     let has_own_keys = !change.is_switch || at.port == PortNum::ZERO;
     let is_down = !change.is_switch
         && new.port_state < PortState::Armed
         && mode.phase != ReadPhase::LightSweep;
+    let is_reset = |port: &Port| is_down || port.info().lid != new.lid;
+    if has_own_keys
+        && let Some(port) = node.ports.get(at.port.index())
+        && (!port.known || is_reset(port))
+    {
+        ctx.effects.reset_ports.push(port.guid);
+    }
+    // An end port whose link was down, or that lost its LID, may have lost its tables.
+    if has_own_keys
+        && node
+            .ports
+            .get(at.port.index())
+            .is_some_and(|port| port.known && is_reset(port))
+    {
+        node.forget_port_tables(at.port);
+    }
     let Some(port) = node.ports.get_mut(at.port.index()) else {
         return false;
     };
-    // An end port whose link was down, or that lost its LID, may have lost its P_Keys.
-    let may_be_reset = is_down || port.info().lid != new.lid;
-    if has_own_keys && (!port.known || may_be_reset) {
-        ctx.effects.reset_ports.push(port.guid);
-    }
-    if port.known && has_own_keys && may_be_reset {
-        port.pkeys.invalidate();
-    }
-    if port.known && new.port_state < port.state() {
+    let has_fallen = port.known && new.port_state < port.state();
+    if has_fallen {
         port.stable_from = ctx.now + STABLE_AFTER;
     }
     port.known = true;
@@ -192,7 +295,24 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     } else {
         node.store_port_info(at.port, raw);
     }
+    if has_fallen && change.is_external() {
+        on_link_lost(ctx, *at);
+    }
     true
+}
+
+/// The state of a switch port fell: the end port behind it may have been reset, and its link may be active again before the end port is
+/// read.
+fn on_link_lost(ctx: &mut Ctx<'_>, at: PortRef) {
+    ctx.effects.lost_links.push(at);
+    let Some(behind) = ctx.fabric.peer(at) else {
+        return;
+    };
+    if let Some(node) = ctx.fabric.get_mut(behind.node)
+        && !node.is_switch()
+    {
+        node.forget_port_tables(behind.port);
+    }
 }
 
 /// FDR10 is a vendor's speed that PortInfo reports as QDR: ExtendedPortInfo distinguishes them.
@@ -231,5 +351,82 @@ pub(crate) fn on_ext_port_info(ctx: &mut Ctx<'_>, at: PortRef, outcome: &SmpOutc
     if let Some(port) = ctx.fabric.port_mut(at) {
         let info = outcome.data().map(ExtendedPortInfo::decode);
         port.fdr10 = info.is_some_and(|info| info.link_speed_active & 1 != 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ferrosm_mad::attr::{NodeInfo, NodeType, SwitchInfo};
+    use ferrosm_mad::smp::DrPath;
+    use ferrosm_mad::time::Instant;
+    use ferrosm_routing::Lft;
+
+    use super::*;
+    use crate::config::SmConfig;
+    use crate::ctx::Effects;
+    use crate::outbox::Outbox;
+    use crate::smp::Smps;
+    use crate::smp::queue::Limits;
+    use crate::subnet::Subnet;
+
+    /// A switch rebooted after its SwitchInfo was read, which its port 0 shows by its LID: LinearFDBTop is read again.
+    #[test]
+    fn switch_that_lost_its_lid_is_read_again() {
+        let mut node = Node::new(
+            NodeInfo {
+                node_type: NodeType::Switch,
+                num_ports: 2,
+                ..NodeInfo::default()
+            },
+            DrPath::LOCAL,
+        );
+        let info = SwitchInfo {
+            linear_fdb_top: 10,
+            ..SwitchInfo::default()
+        };
+        node.switch_raw = Some(info.encode());
+        node.installed = Some(Arc::new(Lft::from_entries(vec![1; 64])));
+        let with_lid = |lid| PortInfo {
+            lid: Lid(lid),
+            port_state: PortState::Active,
+            ..PortInfo::default()
+        };
+        node.ports[0].known = true;
+        node.ports[0].raw = with_lid(5).encode().into();
+        let mut fabric = Subnet::default();
+        let n = fabric.add_node(node);
+        let cfg = SmConfig::default();
+        let (mut smps, mut outbox) = (Smps::new(Limits::new(&cfg)), Outbox::default());
+        let ctx = &mut Ctx {
+            now: Instant::START,
+            cfg: &cfg,
+            fabric: &mut fabric,
+            smps: &mut smps,
+            outbox: &mut outbox,
+            effects: &mut Effects::default(),
+        };
+        let mode = ReadMode {
+            phase: ReadPhase::Discovery(ScopeKind::Full),
+            is_master: true,
+        };
+        for (lid, reads) in [(5, 0), (0, 1), (0, 1)] {
+            let new = with_lid(lid);
+            let change = PortChange {
+                at: PortRef::new(n, PortNum::ZERO),
+                new,
+                old_state: None,
+                raw: new.encode(),
+                is_switch: true,
+            };
+            assert!(store_port_info(ctx, &change, mode));
+            assert_eq!(ctx.smps.pending(), reads, "LID {lid}");
+            let is_known = ctx
+                .fabric
+                .get(n)
+                .is_some_and(|node| node.installed.is_some());
+            assert_eq!(is_known, reads == 0, "LID {lid}");
+        }
     }
 }
