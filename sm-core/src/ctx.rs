@@ -11,7 +11,7 @@ use ferrosm_mad::time::Instant;
 use crate::config::SmConfig;
 use crate::outbox::Outbox;
 use crate::plan::messages::EngineMessage;
-use crate::report::ProblemKind;
+use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::Smps;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
@@ -49,6 +49,8 @@ pub(crate) struct Effects {
     pub(crate) changed_rates: Vec<PortRef>,
     /// Nodes that were removed from the fabric.
     pub(crate) removed_nodes: Vec<NodeIdx>,
+    /// Ports behind which new switches were excluded until they are counted, and why.
+    pub(crate) uncounted_ports: Vec<(PortRef, QuarantineReason)>,
     /// Something that routes depend on has changed.
     pub(crate) routing_stale: bool,
     /// Request a local sweep of `next_switches` and `next_ports`.
@@ -83,6 +85,7 @@ impl Effects {
             added_links,
             changed_rates,
             removed_nodes,
+            uncounted_ports,
             routing_stale,
             local_sweep,
             reregister_sent,
@@ -110,6 +113,7 @@ impl Effects {
             | added_links.len()
             | changed_rates.len()
             | removed_nodes.len()
+            | uncounted_ports.len()
             | reregister_sent.len()
             | reregister_failed.len();
         !flags & (entries == 0) & blocking_port.is_none()

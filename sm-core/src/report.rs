@@ -55,6 +55,11 @@ pub enum ProblemKind {
     LinkBounced,
     /// A link between two ports of the same switch.
     Loopback,
+    /// A host's port has a link that does not lead to this subnet.
+    LinkToOtherSubnet {
+        /// Further ports of hosts with such a link.
+        others: usize,
+    },
     /// A switch without a linear forwarding table.
     NoLinearTable,
     /// Its P_Key table is too small for its partitions.
@@ -104,6 +109,7 @@ impl ProblemKind {
             | Self::LinkMismatch
             | Self::LinkBounced
             | Self::Loopback
+            | Self::LinkToOtherSubnet { .. }
             | Self::PKeysNotEnforced { .. }
             | Self::EngineNotUsed { .. } => false,
         }
@@ -124,6 +130,7 @@ impl ProblemKind {
             | Self::LinkMismatch
             | Self::LinkBounced
             | Self::Loopback
+            | Self::LinkToOtherSubnet { .. }
             | Self::NoLinearTable
             | Self::PKeyTableFull { .. } => false,
         }
@@ -145,6 +152,7 @@ impl ProblemKind {
             Self::LinkMismatch => "link-mismatch",
             Self::LinkBounced => "link-bounced",
             Self::Loopback => "loopback",
+            Self::LinkToOtherSubnet { .. } => "link-to-other-subnet",
             Self::NoLinearTable => "no-linear-table",
             Self::PKeyTableFull { .. } => "p-key-table-full",
             Self::PKeysNotEnforced { .. } => "p-keys-not-enforced",
@@ -179,6 +187,13 @@ impl fmt::Display for ProblemKind {
                 "NeighborMTU or OperationalVLs differ between the ends of the link; link bounced",
             ),
             Self::Loopback => f.write_str("loopback link; not routed"),
+            Self::LinkToOtherSubnet { others } => {
+                match others {
+                    0 => f.write_str("this port has"),
+                    n => write!(f, "this port and {n} more ports of hosts have"),
+                }?;
+                f.write_str(" a link that leads to another subnet, which needs an SM at one of its ports")
+            }
             Self::NoLinearTable => f.write_str("no linear forwarding table; not routed"),
             Self::PKeyTableFull { count, capacity } => write!(
                 f,

@@ -42,6 +42,8 @@ pub(super) enum Activity {
     MulticastUpdate(MftUpdate),
     /// Reads of VL tables and writes of alias GUIDs on behalf of SA clients.
     SmpsForSaClients,
+    /// A batch of a survey.
+    Survey,
 }
 
 /// The phase of a sweep, with the state that only it needs.
@@ -117,11 +119,11 @@ pub(super) struct Sweep {
 
 impl Sweep {
     /// A sweep in discovery.
-    pub(super) fn new(number: u32, scope: SweepScope, now: Instant) -> Self {
+    pub(super) fn new(number: u32, scope: SweepScope, discovery: Discovery, now: Instant) -> Self {
         let kind = scope.kind();
         Self {
             scope,
-            phase: SweepPhase::Discovery(Discovery::new(kind)),
+            phase: SweepPhase::Discovery(discovery),
             started: now,
             phase_began: now,
             uncleared_switches: BTreeSet::new(),
@@ -170,7 +172,8 @@ impl Activity {
             | Self::LightSweep
             | Self::SmScan
             | Self::AwaitMastership
-            | Self::AwaitReplica => false,
+            | Self::AwaitReplica
+            | Self::Survey => false,
         }
     }
 
@@ -282,7 +285,8 @@ impl Activity {
             | Self::AwaitMastership
             | Self::AwaitReplica
             | Self::MulticastUpdate(_)
-            | Self::SmpsForSaClients => ReadPhase::Other,
+            | Self::SmpsForSaClients
+            | Self::Survey => ReadPhase::Other,
         }
     }
 

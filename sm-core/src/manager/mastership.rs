@@ -65,6 +65,7 @@ impl SubnetManager {
             | Activity::Sweep(_)
             | Activity::MulticastUpdate(_)
             | Activity::SmpsForSaClients
+            | Activity::Survey
             | Activity::Standby
             | Activity::AwaitMastership
             | Activity::AwaitReplica => WorkInProgress::Other,

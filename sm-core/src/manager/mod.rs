@@ -1,8 +1,8 @@
 //! The subnet manager as one value: composition of its components, and dispatch of inputs.
 //!
 //! This file holds the components, the contract with the driver, and the order of activities. The calls of the components are in the files
-//! of their activity: [`discover`], [`sweep`], [`table_update`], [`idle`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`] and
-//! [`sa`].
+//! of their activity: [`discover`], [`sweep`], [`table_update`], [`idle`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`],
+//! [`survey`] and [`sa`].
 
 /// Runs `$body` with the context of a component, then applies its effects on other components.
 macro_rules! with_ctx {
@@ -62,6 +62,7 @@ mod payload;
 mod problems;
 mod progress;
 mod sa;
+mod survey;
 mod sweep;
 mod table_update;
 
@@ -98,6 +99,7 @@ use crate::smp::Smps;
 use crate::smp::op::SmpOp;
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, Subnet};
+use crate::survey::Surveys;
 use crate::traps::TrapMonitor;
 use crate::vls::VlTables;
 use activity::{Activity, SweepHistory};
@@ -132,6 +134,7 @@ pub struct SubnetManager {
     multicast: MulticastTables,
     adoption: Adoption,
     deferred_reads: DeferredReads,
+    surveys: Surveys,
     commands: CommandTracker,
 }
 
@@ -175,6 +178,7 @@ impl SubnetManager {
             multicast: MulticastTables::default(),
             adoption,
             deferred_reads: DeferredReads::default(),
+            surveys: Surveys::default(),
             commands: CommandTracker::default(),
         };
         sm.begin_full_sweep();
@@ -335,6 +339,9 @@ impl SubnetManager {
                 self.emit(Event::Observation(observation));
             }
         }
+        if cfg.new_port_budget != self.cfg.new_port_budget {
+            self.surveys.end_delays();
+        }
         let priority = cfg.priority;
         self.cfg = cfg;
         self.mastership.update_settings(&self.cfg);
@@ -358,6 +365,7 @@ impl SubnetManager {
     }
 
     fn step(&mut self) {
+        self.abandon_stalled_survey();
         if !self.smps.is_idle() {
             return;
         }
@@ -366,6 +374,7 @@ impl SubnetManager {
             Activity::LightSweep => self.finish_light_sweep(),
             Activity::MulticastUpdate(_) => self.continue_multicast_update(),
             Activity::SmpsForSaClients => self.finish_deferred_reads(),
+            Activity::Survey => self.finish_survey_batch(),
             Activity::Idle => {
                 self.reread_after_storms();
                 let idle = self.smps.is_idle();
@@ -373,6 +382,7 @@ impl SubnetManager {
                     && !self.begin_sm_scan()
                     && !self.begin_multicast_update()
                     && !self.begin_deferred_reads()
+                    && !self.begin_survey()
                 {
                     self.on_idle();
                 }
