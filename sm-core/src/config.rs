@@ -91,6 +91,8 @@ pub struct SmConfig {
     pub prefix_routes: Arc<[PrefixRoute]>,
     /// Interval of light sweeps; zero for none.
     pub sweep_interval: Duration,
+    /// Ports of new switches that are accepted behind one port.
+    pub new_port_budget: u32,
     /// Response timeout of an SMP.
     pub smp_timeout: Duration,
     /// Retries of an SMP.
@@ -191,6 +193,7 @@ impl Default for SmConfig {
             consolidate_solicited_node: false,
             prefix_routes: Arc::default(),
             sweep_interval: Duration::from_secs(10),
+            new_port_budget: 327_680,
             smp_timeout: Duration::from_millis(200),
             smp_retries: 3,
             max_outstanding: 64,

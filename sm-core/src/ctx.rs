@@ -11,7 +11,7 @@ use ferrosm_mad::time::Instant;
 use crate::config::SmConfig;
 use crate::outbox::Outbox;
 use crate::plan::messages::EngineMessage;
-use crate::report::ProblemKind;
+use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::Smps;
 use crate::smp::outcome::{SetEcho, SmpOutcome};
 use crate::subnet::{DeviceTable, NodeIdx, PortRef, RejectionEffect, Subnet};
@@ -100,6 +100,8 @@ pub(crate) struct Effects {
     pub(crate) lost_links: Vec<PortRef>,
     /// Nodes that were removed from the fabric.
     pub(crate) removed_nodes: Vec<NodeIdx>,
+    /// Ports behind which new switches were excluded until they are counted, and why.
+    pub(crate) uncounted_ports: Vec<(PortRef, QuarantineReason)>,
     /// Something that routes depend on has changed.
     pub(crate) routing_stale: bool,
     /// Request a local sweep of `next_switches` and `next_ports`.
@@ -136,6 +138,7 @@ impl Effects {
             reset_ports,
             lost_links,
             removed_nodes,
+            uncounted_ports,
             routing_stale,
             local_sweep,
             reregister_sent,
@@ -165,6 +168,7 @@ impl Effects {
             | reset_ports.len()
             | lost_links.len()
             | removed_nodes.len()
+            | uncounted_ports.len()
             | reregister_sent.len()
             | reregister_failed.len();
         !flags & (entries == 0) & blocking_port.is_none()

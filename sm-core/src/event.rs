@@ -23,8 +23,8 @@ pub use about_sm::{AboutSm, SmLocation};
 pub use key_violation::KeyViolation;
 pub use local_change::LocalChangeReport;
 pub(crate) use local_change::flags_of;
-pub use refused_request::RefusedRequest;
 pub use observation::{LinkFlaps, LocalSweepReasons, Observation, ViewMismatch, WriteFailure};
+pub use refused_request::RefusedRequest;
 pub use removal::NodeRemovalReason;
 
 /// Whether outputs wait for durable state.

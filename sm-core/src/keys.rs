@@ -242,7 +242,7 @@ const fn put_m_key(port: PortGuid, m_key: MKey) -> RecordUpdate {
 /// The port that a request reaches, if it is in the fabric.
 fn known_port(fabric: &Subnet, target: Target) -> Option<PortRef> {
     match target {
-        Target::LocalNode => None,
+        Target::LocalNode | Target::Surveyed => None,
         Target::BeyondPort(from) => fabric.peer(from),
         Target::Node(_) | Target::Port(_) => target.port(),
     }

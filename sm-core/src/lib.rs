@@ -51,6 +51,7 @@ mod sa_owner;
 mod schedule;
 mod smp;
 pub mod subnet;
+mod survey;
 mod sweep;
 mod traps;
 mod vls;

@@ -72,6 +72,11 @@ pub enum ProblemKind {
     LinkBounced,
     /// A link between two ports of the same switch.
     Loopback,
+    /// A host's port has a link that does not lead to this subnet.
+    LinkToOtherSubnet {
+        /// Further ports of hosts with such a link.
+        others: usize,
+    },
     /// A switch without a linear forwarding table.
     NoLinearTable,
     /// Its P_Key table is too small for its partitions.
@@ -128,6 +133,7 @@ impl ProblemKind {
             | Self::LinkBounced
             | Self::Loopback
             | Self::CannotJoinBroadcastGroup(..)
+            | Self::LinkToOtherSubnet { .. }
             | Self::PKeysNotEnforced { .. }
             | Self::EngineNotUsed { .. } => false,
         }
@@ -136,23 +142,10 @@ impl ProblemKind {
     /// Whether a setting of the operator is not in force because of it, although every port is up, addressed and routed.
     #[must_use]
     pub const fn breaks_setting(&self) -> bool {
-        match self {
-            Self::PKeysNotEnforced { .. } | Self::EngineNotUsed { .. } => true,
-            Self::Quarantined(..)
-            | Self::NoResponse { .. }
-            | Self::MKeyRejected
-            | Self::SetRejected { .. }
-            | Self::NoLid
-            | Self::NotActive(_)
-            | Self::LinkNotRouted(_)
-            | Self::LidConflict(_)
-            | Self::LinkMismatch
-            | Self::LinkBounced
-            | Self::Loopback
-            | Self::NoLinearTable
-            | Self::CannotJoinBroadcastGroup(..)
-            | Self::PKeyTableFull { .. } => false,
-        }
+        matches!(
+            self,
+            Self::PKeysNotEnforced { .. } | Self::EngineNotUsed { .. }
+        )
     }
 }
 
@@ -175,6 +168,7 @@ impl ProblemKind {
             Self::LinkMismatch => "link-mismatch",
             Self::LinkBounced => "link-bounced",
             Self::Loopback => "loopback",
+            Self::LinkToOtherSubnet { .. } => "link-to-other-subnet",
             Self::NoLinearTable => "no-linear-table",
             Self::PKeyTableFull { .. } => "p-key-table-full",
             Self::CannotJoinBroadcastGroup(..) => "cannot-join-broadcast-group",
@@ -227,6 +221,13 @@ impl fmt::Display for ProblemKind {
                 "NeighborMTU or OperationalVLs differ between the ends of the link; link bounced",
             ),
             Self::Loopback => f.write_str("loopback link; not routed"),
+            Self::LinkToOtherSubnet { others } => {
+                match others {
+                    0 => f.write_str("this port has"),
+                    n => write!(f, "this port and {n} more ports of hosts have"),
+                }?;
+                f.write_str(" a link that leads to another subnet, which needs an SM at one of its ports")
+            }
             Self::NoLinearTable => f.write_str("no linear forwarding table; not routed"),
             Self::PKeyTableFull { count, capacity } => write!(
                 f,

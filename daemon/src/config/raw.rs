@@ -206,6 +206,8 @@ pub struct SweepKeys {
     pub max_outstanding: Bounded<1, 4096>,
     /// Outstanding SMPs to one node.
     pub max_outstanding_per_node: Bounded<1, 1024>,
+    /// Ports of new switches that are accepted behind one port.
+    pub new_port_budget: Bounded<1, 10_000_000>,
 }
 
 /// `[sa]`.
@@ -383,6 +385,7 @@ impl Default for SweepKeys {
                 u64::try_from(core.max_outstanding).unwrap_or(u64::MAX),
             ),
             max_outstanding_per_node: Bounded::clamped(core.max_outstanding_per_node.into()),
+            new_port_budget: Bounded::clamped(core.new_port_budget.into()),
         }
     }
 }

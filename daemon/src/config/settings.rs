@@ -319,6 +319,7 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         smp_timeout: raw.sweep.smp_timeout.0,
         smp_retries: raw.sweep.smp_retries.to(),
         max_outstanding: raw.sweep.max_outstanding.to(),
+        new_port_budget: raw.sweep.new_port_budget.to(),
         max_outstanding_per_node: raw.sweep.max_outstanding_per_node.to(),
         sm_poll_interval: raw.sm.poll_interval.0,
         sm_poll_retries: raw.sm.poll_retries.to(),

@@ -65,11 +65,21 @@ impl Fabric {
         }
         packet.slid = Lid::PERMISSIVE;
         packet.dlid = Lid::PERMISSIVE;
+        let mut is_first = true;
         for step in 1..=count {
             let hop = if returning { count + 1 - step } else { step };
             let egress = packet.mad.as_bytes()[path + hop];
             let node = &self.nodes[packet.at.node];
-            let is_originator = step == 1 && !by_lid_first && egress == packet.at.port;
+            if node.emulator.is_some() && returning && egress == 0 {
+                continue;
+            }
+            if node.emulator.is_some() && !returning && step > 1 {
+                // The rest of the route is emulated.
+                packet.mad.as_bytes_mut()[RETURN_PATH + hop..=RETURN_PATH + count].fill(0);
+                break;
+            }
+            let is_originator = is_first && !by_lid_first && egress == packet.at.port;
+            is_first = false;
             if !is_originator && !node.is_switch() {
                 return Err(DropReason::NotASwitch);
             }

@@ -12,6 +12,7 @@ mod admit;
 mod cables;
 mod counters;
 mod directed;
+mod emulation;
 mod forwarding;
 mod links;
 mod local;
@@ -31,6 +32,7 @@ use ferrosm_mad::time::Instant;
 
 pub use accept::AcceptOutcome;
 pub use counters::{DropReason, NodeCounters, Totals};
+pub use emulation::Emulation;
 pub(crate) use links::CableEnd;
 use links::{ModelLink, NO_LINK};
 pub use local::LocalChange;
@@ -213,6 +215,7 @@ impl Fabric {
             switch: is_switch.then(|| Box::new(Switch::new(spec))),
             max_speed,
             counters: NodeCounters::default(),
+            emulator: None,
             trap_tid: 0,
         });
         self.switches += u32::from(is_switch);

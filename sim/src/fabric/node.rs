@@ -11,6 +11,7 @@ use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemI
 use ferrosm_mad::time::Instant;
 
 use super::counters::NodeCounters;
+use super::emulation::Emulator;
 use crate::generate::hardware::HardwareCaps;
 use crate::spec::{NodeOptions, NodeSpec};
 
@@ -38,6 +39,7 @@ pub(crate) struct ModelNode {
     pub(crate) switch: Option<Box<Switch>>,
     pub(crate) max_speed: LinkSpeed,
     pub(crate) counters: NodeCounters,
+    pub(crate) emulator: Option<Box<Emulator>>,
     pub(crate) trap_tid: u64,
 }
 

@@ -161,6 +161,13 @@ impl Fabric {
         }
     }
 
+    /// Changes NodeInfo.NumPorts, as if ports were split or joined. Ports beyond those that the node was created with do not exist.
+    pub fn set_num_ports(&mut self, node: NodeIdx, num_ports: u8) {
+        if let Some(n) = self.nodes.get_mut(node) {
+            n.num_ports = num_ports.min(n.num_ports);
+        }
+    }
+
     /// Changes a port GUID, for example to a duplicate.
     ///
     /// # Errors

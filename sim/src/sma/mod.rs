@@ -55,6 +55,9 @@ impl Fabric {
             return Some(self.reject(end_port.node, Status::BAD_METHOD));
         }
         let set = method == Method::Set;
+        if let Some(status) = self.emulate(packet) {
+            return Some(status);
+        }
         self.nodes[end_port.node].counters.count(attr, set);
         if !self.check_m_key(end_port, packet, now) {
             return None;

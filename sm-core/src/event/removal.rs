@@ -25,6 +25,12 @@ impl fmt::Display for NodeRemovalReason {
             Self::Replaced => "another device with its node GUID took its place",
             Self::Excluded(QuarantineReason::NoResponse) => "it does not respond",
             Self::Excluded(QuarantineReason::PathTooLong) => "more than 63 hops from the SM",
+            Self::Excluded(
+                QuarantineReason::Uncounted(_)
+                | QuarantineReason::TooManySwitchPorts(_)
+                | QuarantineReason::EndlessSwitches(_),
+            ) => "too many new switches are behind the same port",
+            Self::Excluded(QuarantineReason::SubnetFull) => "the subnet has no LID for it",
             Self::Excluded(QuarantineReason::Implausible(what)) => {
                 return write!(f, "excluded: invalid response: {what}");
             }

@@ -43,6 +43,8 @@ pub(super) enum Activity {
     MulticastUpdate(MftUpdate),
     /// Reads of VL tables and writes of alias GUIDs on behalf of SA clients.
     SmpsForSaClients,
+    /// A batch of a survey.
+    Survey,
 }
 
 /// The phase of a sweep, with the state that only it needs.
@@ -118,11 +120,11 @@ pub(super) struct Sweep {
 
 impl Sweep {
     /// A sweep in discovery.
-    pub(super) fn new(number: u32, scope: SweepScope, now: Instant) -> Self {
+    pub(super) fn new(number: u32, scope: SweepScope, discovery: Discovery, now: Instant) -> Self {
         let kind = scope.kind();
         Self {
             scope,
-            phase: SweepPhase::Discovery(Discovery::new(kind)),
+            phase: SweepPhase::Discovery(discovery),
             started: now,
             phase_began: now,
             uncleared_switches: BTreeSet::new(),
@@ -171,7 +173,8 @@ impl Activity {
             | Self::LightSweep(_)
             | Self::SmScan
             | Self::AwaitMastership
-            | Self::AwaitReplica => false,
+            | Self::AwaitReplica
+            | Self::Survey => false,
         }
     }
 
@@ -194,6 +197,7 @@ impl Activity {
             | Self::NoLink
             | Self::Standby
             | Self::LightSweep(_)
+            | Self::Survey
             | Self::SmScan
             | Self::SmpsForSaClients
             | Self::AwaitMastership
@@ -318,7 +322,8 @@ impl Activity {
             | Self::AwaitMastership
             | Self::AwaitReplica
             | Self::MulticastUpdate(_)
-            | Self::SmpsForSaClients => ReadPhase::Other,
+            | Self::SmpsForSaClients
+            | Self::Survey => ReadPhase::Other,
         }
     }
 

@@ -13,7 +13,10 @@ impl SubnetManager {
             return;
         }
         match command {
-            Command::Sweep => self.request_full_sweep(),
+            Command::Sweep => {
+                self.surveys.end_delays();
+                self.request_full_sweep();
+            }
             Command::Reroute => {
                 self.routing.rebalance();
                 self.request_full_sweep();

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ferrosm_mad::attr::PortState;
+use ferrosm_mad::attr::{NodeInfo, PortState};
 use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
@@ -76,7 +76,12 @@ impl SubnetManager {
     }
 
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
-        self.discover(|discovery, ctx| Some(discovery.on_node_info(ctx, from, status, data)));
+        let port_guid = NodeInfo::decode(data).port_guid;
+        let had_lid =
+            self.lids.lids_of(port_guid).is_some() && self.subnet.port_by_guid(port_guid).is_none();
+        self.discover(|discovery, ctx| {
+            Some(discovery.on_node_info(ctx, from, status, data, had_lid))
+        });
     }
 
     /// All responses of discovery are in: locates nodes whose GUIDs were contested, until there are further requests.
@@ -84,9 +89,16 @@ impl SubnetManager {
         while self.smps.is_idle()
             && self.discover(|discovery, ctx| {
                 let (from, info) = discovery.take_contested()?;
-                Some(discovery.locate(ctx, Some(from), &info))
+                Some(discovery.locate(ctx, Some(from), &info, false))
             })
         {}
+    }
+
+    /// Nothing else is left to read: reads ports of hosts that were not reached.
+    pub(super) fn read_unreached_ports(&mut self) {
+        if let Some(discovery) = self.activity.discovery().filter(|_| self.smps.is_idle()) {
+            with_ctx!(self, |ctx| discovery.read_unreached_ports(ctx));
+        }
     }
 
     /// Applies what discovery concludes from a NodeInfo; returns whether there was one.

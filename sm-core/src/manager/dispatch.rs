@@ -6,7 +6,7 @@ use ferrosm_mad::mad::{Mad, MadIn, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 
 use super::SubnetManager;
-use super::activity::{TableReadback, TableUpdate};
+use super::activity::{Activity, TableReadback, TableUpdate};
 use crate::event::{Event, Observation};
 use crate::mastership::election;
 use crate::partitions;
@@ -96,6 +96,9 @@ impl SubnetManager {
         else {
             return;
         };
+        if matches!(self.activity, Activity::Survey) {
+            self.surveys.on_timeout();
+        }
         if let Some(report) = self.activity.report() {
             report.smps.entry(op.attr()).or_default().timeouts += 1;
         }
@@ -171,6 +174,11 @@ impl SubnetManager {
                     self.on_port_info_failed(p, ProblemKind::NoResponse { attr });
                 }
             },
+            SmpOp::UnreachedPortInfo(p) => {
+                if let Some(discovery) = self.activity.discovery() {
+                    discovery.on_unreached_port(p, outcome);
+                }
+            }
             SmpOp::MlnxExtPortInfo(p) => {
                 with_ctx!(self, |ctx| discovery::on_ext_port_info(ctx, p, outcome));
             }
@@ -255,6 +263,10 @@ impl SubnetManager {
             SmpOp::SlToVl(p, at) if self.activity.readback().is_some() => {
                 vls::on_kept_read(&mut self.subnet, p, at, outcome);
             }
+            SmpOp::SurveyPortInfo(at) => {
+                with_ctx!(self, |ctx| self.surveys.on_port_info(ctx, at, outcome));
+            }
+            SmpOp::SurveyNodeInfo(at) => self.surveys.on_node_info(&self.subnet, at, outcome),
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
                 self.deferred_reads
                     .on_table_read(&mut self.subnet, op, outcome);

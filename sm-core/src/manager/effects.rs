@@ -53,6 +53,9 @@ impl SubnetManager {
             self.schedule.remove_node(n);
             self.mastership.remove_node(n);
         }
+        for (at, reason) in effects.uncounted_ports {
+            self.surveys.on_excluded(at, reason, self.now);
+        }
         if effects.routing_stale {
             self.routing.mark_stale();
         }

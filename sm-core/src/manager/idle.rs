@@ -47,6 +47,7 @@ impl SubnetManager {
                 self.schedule.reread_port(p);
             }
             self.request_local_sweep();
+        }
         if may_sweep {
             let due = with_ctx!(self, |ctx| self.link_stability.take_due(ctx));
             if due.has_released || !due.retries.is_empty() {

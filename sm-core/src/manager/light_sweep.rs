@@ -193,7 +193,11 @@ impl SubnetManager {
             Some(
                 QuarantineReason::Implausible(_)
                 | QuarantineReason::NoResponse
-                | QuarantineReason::PathTooLong,
+                | QuarantineReason::PathTooLong
+                | QuarantineReason::Uncounted(_)
+                | QuarantineReason::TooManySwitchPorts(_)
+                | QuarantineReason::EndlessSwitches(_)
+                | QuarantineReason::SubnetFull,
             )
             | None => None,
         };

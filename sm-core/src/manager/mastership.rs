@@ -66,6 +66,7 @@ impl SubnetManager {
             | Activity::Sweep(_)
             | Activity::MulticastUpdate(_)
             | Activity::SmpsForSaClients
+            | Activity::Survey
             | Activity::Standby
             | Activity::AwaitMastership
             | Activity::AwaitReplica => WorkInProgress::Other,

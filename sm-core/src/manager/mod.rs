@@ -1,8 +1,8 @@
 //! The subnet manager as one value: composition of its components, and dispatch of inputs.
 //!
 //! This file holds the components, the contract with the driver, and the order of activities. The calls of the components are in the files
-//! of their activity: [`discover`], [`sweep`], [`table_update`], [`idle`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`] and
-//! [`sa`].
+//! of their activity: [`discover`], [`sweep`], [`table_update`], [`idle`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`],
+//! [`survey`] and [`sa`].
 
 /// Runs `$body` with the context of a component, then applies its effects on other components.
 macro_rules! with_ctx {
@@ -62,6 +62,7 @@ mod payload;
 mod problems;
 mod progress;
 mod sa;
+mod survey;
 mod sweep;
 mod table_update;
 
@@ -99,6 +100,7 @@ use crate::smp::Smps;
 use crate::smp::op::SmpOp;
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, Subnet};
+use crate::survey::Surveys;
 use crate::traps::TrapMonitor;
 use crate::vls::VlTables;
 use activity::{Activity, SweepHistory};
@@ -134,6 +136,7 @@ pub struct SubnetManager {
     multicast: MulticastTables,
     adoption: Adoption,
     deferred_reads: DeferredReads,
+    surveys: Surveys,
     commands: CommandTracker,
     /// The operator requested a handover while tables were being written: it follows.
     hands_over_after_sweep: bool,
@@ -180,6 +183,7 @@ impl SubnetManager {
             multicast: MulticastTables::default(),
             adoption,
             deferred_reads: DeferredReads::default(),
+            surveys: Surveys::default(),
             commands: CommandTracker::default(),
             hands_over_after_sweep: false,
         };
@@ -345,6 +349,9 @@ impl SubnetManager {
                 self.emit(Event::Observation(observation));
             }
         }
+        if cfg.new_port_budget != self.cfg.new_port_budget {
+            self.surveys.end_delays();
+        }
         let priority = cfg.priority;
         self.cfg = cfg;
         self.mastership.update_settings(&self.cfg);
@@ -368,6 +375,7 @@ impl SubnetManager {
     }
 
     fn step(&mut self) {
+        self.abandon_stalled_survey();
         if !self.smps.is_idle() {
             return;
         }
@@ -376,6 +384,7 @@ impl SubnetManager {
             Activity::LightSweep(_) => self.step_light_sweep(),
             Activity::MulticastUpdate(_) => self.continue_multicast_update(),
             Activity::SmpsForSaClients => self.finish_deferred_reads(),
+            Activity::Survey => self.finish_survey_batch(),
             Activity::Idle => {
                 self.reread_after_storms();
                 let idle = self.smps.is_idle();
@@ -383,6 +392,7 @@ impl SubnetManager {
                     && !self.begin_sm_scan()
                     && !self.begin_multicast_update()
                     && !self.begin_deferred_reads()
+                    && !self.begin_survey()
                 {
                     self.on_idle();
                 }

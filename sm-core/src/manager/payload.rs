@@ -23,8 +23,14 @@ use crate::vls::{ConfiguredTable, VlTables};
 impl SubnetManager {
     /// The MAD of a transaction's attempt; `None` if its target is no longer in the fabric.
     pub(super) fn frame(&self, transaction: &SmpTransaction, attempt: u8, tid: Tid) -> Option<Mad> {
-        let path = route::path_of(&self.subnet, transaction, attempt)?;
         let op = transaction.op;
+        let path = if let SmpOp::SurveyPortInfo(at) = op {
+            self.surveys.path(at)?
+        } else if let SmpOp::SurveyNodeInfo(at) = op {
+            self.surveys.path_beyond(at)?
+        } else {
+            route::path_of(&self.subnet, transaction, attempt)?
+        };
         let spec = op.spec();
         let configured = self.cfg.m_key;
         // An SM with another M_Key drops HANDOVER: it could not configure the subnet.
@@ -95,13 +101,16 @@ impl SubnetManager {
             | SmpOp::NodeDescription(_)
             | SmpOp::SwitchInfo(_)
             | SmpOp::PortInfo(_)
+            | SmpOp::UnreachedPortInfo(_)
             | SmpOp::MlnxExtPortInfo(_)
             | SmpOp::Lft(..)
             | SmpOp::Mft(..)
             | SmpOp::SlToVl(..)
             | SmpOp::VlArbitration(..)
             | SmpOp::PKeyTable(..)
-            | SmpOp::GuidInfo(..) => None,
+            | SmpOp::GuidInfo(..)
+            | SmpOp::SurveyPortInfo(_)
+            | SmpOp::SurveyNodeInfo(_) => None,
         }
     }
 

@@ -45,7 +45,8 @@ impl SubnetManager {
                 && at.is_some_and(|p| self.subnet.peer(p).is_some())
         };
         let in_fabric = problems.into_iter().filter(|(at, kind)| {
-            at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !is_solved(at, kind)
+            let is_outside = matches!(kind, ProblemKind::LinkToOtherSubnet { .. });
+            at.is_none_or(|p| is_outside || is_in_fabric(&self.subnet, p)) && !is_solved(at, kind)
         });
         let mut located: Vec<Problem> = Vec::new();
         // The problem of each device that does not respond.
@@ -120,7 +121,11 @@ impl SubnetManager {
             }
             QuarantineReason::Implausible(_)
             | QuarantineReason::NoResponse
-            | QuarantineReason::PathTooLong => (None, None),
+            | QuarantineReason::PathTooLong
+            | QuarantineReason::Uncounted(_)
+            | QuarantineReason::TooManySwitchPorts(_)
+            | QuarantineReason::EndlessSwitches(_)
+            | QuarantineReason::SubnetFull => (None, None),
         };
         let name = |p: PortRef| subnet.port_name(p);
         ExcludedDevice {

@@ -29,7 +29,8 @@ impl SubnetManager {
             | Activity::AwaitMastership
             | Activity::AwaitReplica
             | Activity::MulticastUpdate(_)
-            | Activity::SmpsForSaClients => Phase::Idle,
+            | Activity::SmpsForSaClients
+            | Activity::Survey => Phase::Idle,
         }
     }
 

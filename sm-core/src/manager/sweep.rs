@@ -41,6 +41,7 @@ impl SubnetManager {
     pub(super) fn step_sweep(&mut self) {
         if self.activity.is_full_discovery() {
             self.locate_contested();
+            self.read_unreached_ports();
             if !self.smps.is_idle() {
                 return;
             }
@@ -77,7 +78,10 @@ impl SubnetManager {
         self.last_sweep.found_local_peer = false;
         self.subnet.begin_sweep();
         let number = self.last_sweep.number;
-        let sweep = Sweep::new(number, scope, self.now);
+        // After the first complete sweep, the fabric is known.
+        let last_view = self.adoption.restored_view().cloned();
+        let discovery = Discovery::new(scope.kind(), self.sweep_budget(), last_view);
+        let sweep = Sweep::new(number, scope, discovery, self.now);
         self.replace_activity(Activity::Sweep(Box::new(sweep)));
         self.announce_phase();
     }
@@ -396,6 +400,7 @@ impl SubnetManager {
         if report.switches > 0 && configured {
             self.routing.report(&mut report, &self.cfg);
         }
+        self.surveys.forget_linked(&self.subnet);
         if configured {
             self.lids.confirm(&self.subnet);
             self.adoption.forget_installed();

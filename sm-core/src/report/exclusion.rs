@@ -19,6 +19,14 @@ pub enum QuarantineReason {
     NoResponse,
     /// The directed route would be longer than 63 hops.
     PathTooLong,
+    /// More than this many ports of new switches are behind the port. The master counts them before it includes them.
+    Uncounted(u32),
+    /// More than this many ports of new switches are behind the port: `sweep.new-port-budget`.
+    TooManySwitchPorts(u32),
+    /// More than this many ports of new switches are behind the port, and no host.
+    EndlessSwitches(u32),
+    /// The subnet has as many nodes as there are LIDs.
+    SubnetFull,
 }
 
 /// What is known about an excluded device, for the text of the problem.
@@ -80,6 +88,23 @@ impl fmt::Display for Exclusion<'_> {
                 }
             }
             QuarantineReason::PathTooLong => f.write_str("it is more than 63 hops from the SM"),
+            QuarantineReason::Uncounted(max) => write!(
+                f,
+                "it leads to new switches with more than {max} ports, which the master SM counts before it includes them"
+            ),
+            QuarantineReason::TooManySwitchPorts(max) => write!(
+                f,
+                "it leads to new switches with more than {max} ports (sweep.new-port-budget): disconnect a device that emulates switches \
+                 without end, or raise the limit for a fabric of that size; `ferrosm sweep` counts again"
+            ),
+            QuarantineReason::EndlessSwitches(max) => write!(
+                f,
+                "it leads to new switches with more than {max} ports and no host, as if without end; repair or disconnect it, `ferrosm \
+                 sweep` counts again"
+            ),
+            QuarantineReason::SubnetFull => f.write_str(
+                "the subnet has as many nodes as there are unicast LIDs; disconnect nodes",
+            ),
         }
     }
 }

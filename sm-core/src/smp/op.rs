@@ -8,6 +8,7 @@ use ferrosm_mad::ids::{AttrId, AttrMod, PortNum};
 
 use super::queue::DeviceId;
 use crate::subnet::{NodeIdx, PortRef};
+use crate::survey::SurveyPort;
 use crate::tables::mft::MftBlockIdx;
 use crate::tables::sl_to_vl::SlToVlSelector;
 
@@ -19,6 +20,8 @@ pub(crate) enum SmpOp {
     NodeDescription(NodeIdx),
     SwitchInfo(NodeIdx),
     PortInfo(PortRef),
+    /// PortInfo of a host's port that no known link leads to, read over another port of the host.
+    UnreachedPortInfo(PortRef),
     /// Mellanox ExtendedPortInfo: distinguishes FDR10 from QDR.
     MlnxExtPortInfo(PortRef),
     /// SMInfo of the SM at a port, for an SMInfo scan.
@@ -50,6 +53,10 @@ pub(crate) enum SmpOp {
     /// A block of an end port's GUIDInfo.
     GuidInfo(PortRef, u8),
     SetGuidInfo(PortRef, u8),
+    /// PortInfo of a switch port outside of the subnet.
+    SurveyPortInfo(SurveyPort),
+    /// NodeInfo of the node behind it.
+    SurveyNodeInfo(SurveyPort),
 }
 
 /// Purpose of a Set(PortInfo).
@@ -88,13 +95,15 @@ pub(crate) enum Target {
     Node(NodeIdx),
     /// A port: a switch answers for all its ports, a CA or router port is reached over its own link.
     Port(PortRef),
+    /// A node outside of the subnet.
+    Surveyed,
 }
 
 impl Target {
     /// The port that messages name.
     pub(crate) const fn port(self) -> Option<PortRef> {
         match self {
-            Self::LocalNode => None,
+            Self::LocalNode | Self::Surveyed => None,
             Self::BeyondPort(p) | Self::Port(p) => Some(p),
             Self::Node(n) => Some(PortRef::new(n, PortNum::ZERO)),
         }
@@ -103,7 +112,7 @@ impl Target {
     /// The device whose window a transaction occupies.
     pub(crate) fn device(self) -> DeviceId {
         match self {
-            Self::LocalNode | Self::BeyondPort(_) => DeviceId::NONE,
+            Self::LocalNode | Self::BeyondPort(_) | Self::Surveyed => DeviceId::NONE,
             Self::Node(node) | Self::Port(PortRef { node, .. }) => {
                 DeviceId(u32::try_from(node.index()).unwrap_or(u32::MAX))
             }
@@ -189,6 +198,9 @@ impl SmpOp {
             Self::PortInfo(p) => {
                 SmpSpec::get(Target::Port(p), id::PORT_INFO).part(PortInfo::modifier(p.port), PORT)
             }
+            Self::UnreachedPortInfo(p) => SmpSpec::get(Target::Node(p.node), id::PORT_INFO)
+                .part(AttrMod(p.port.0 as u32), PORT)
+                .optional(),
             Self::SetPortInfo(p, _) => {
                 SmpSpec::set(Target::Port(p), id::PORT_INFO).part(PortInfo::modifier(p.port), PORT)
             }
@@ -226,6 +238,10 @@ impl SmpOp {
             Self::SetGuidInfo(p, block) => SmpSpec::set(Target::Port(p), id::GUID_INFO)
                 .part(AttrMod(block as u32), ALL)
                 .optional(),
+            Self::SurveyPortInfo(at) => SmpSpec::get(Target::Surveyed, id::PORT_INFO)
+                .part(AttrMod(at.port().0 as u32), PORT)
+                .optional(),
+            Self::SurveyNodeInfo(_) => SmpSpec::get(Target::Surveyed, id::NODE_INFO).optional(),
         }
     }
 

@@ -37,6 +37,7 @@ pub(crate) fn path_of(
             }
         }
         Target::Port(p) => to_port(p),
+        Target::Surveyed => None,
     }
 }
 

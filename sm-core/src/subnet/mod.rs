@@ -326,8 +326,19 @@ impl Subnet {
         }
     }
 
-    /// Removes a node with its links.
+    /// Removes a node with its links. Messages may name it later.
     pub fn remove_node(&mut self, idx: NodeIdx) -> Option<Node> {
+        let node = self.take_node(idx)?;
+        self.departed.add(idx, node.name());
+        Some(node)
+    }
+
+    /// Removes a node with its links, which no message names. Returns whether it was present.
+    pub(crate) fn discard_node(&mut self, idx: NodeIdx) -> bool {
+        self.take_node(idx).is_some()
+    }
+
+    fn take_node(&mut self, idx: NodeIdx) -> Option<Node> {
         self.get(idx)?;
         let edges: Vec<LinkIdx> = self
             .graph
@@ -338,7 +349,6 @@ impl Subnet {
             self.remove_edge(e);
         }
         let node = self.graph.remove_node(idx.graph_index())?;
-        self.departed.add(idx, node.name());
         self.guids_revision += 1;
         self.by_node_guid.remove(&node.info.node_guid);
         for port in &node.ports {

@@ -32,6 +32,13 @@ pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: NodeRemovalReas
     }
 }
 
+/// Removes a node that was found in this sweep and must not become part of the subnet. It was not reported as added.
+pub(crate) fn discard_node(ctx: &mut Ctx<'_>, n: NodeIdx) {
+    if ctx.fabric.discard_node(n) {
+        ctx.effects.removed_nodes.push(n);
+    }
+}
+
 /// Removes nodes that cannot be reached any more.
 pub(crate) fn remove_unreachable_nodes(ctx: &mut Ctx<'_>, nodes: &[NodeIdx]) {
     for &n in nodes {

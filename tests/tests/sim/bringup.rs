@@ -1,6 +1,6 @@
 //! Bring-up on the simulator: all topologies and irregular fabrics. The test oracle reads the tables in the devices.
 
-use ferrosm_core::{Command, SmConfig};
+use ferrosm_core::{Command, ProblemKind, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_sim::spec::PortAt;
@@ -124,7 +124,7 @@ fn exhausted_lids_are_reported() {
     let without = report
         .problems
         .iter()
-        .filter(|p| p.kind == ferrosm_core::ProblemKind::NoLid)
+        .filter(|p| p.kind == ProblemKind::NoLid)
         .count();
     // 0xC000 / 128 ranges, without the first (LID 0) and those that hold the 36 switches' LIDs.
     assert_eq!(without, 24 * 18 - (0xC000 / 128 - 1));
@@ -203,4 +203,25 @@ fn unchanged_full_sweep_reports_no_reroute() {
     let messages = &report.engine_messages;
     let reroute = messages.iter().find(|m| m.kind() == "incremental-reroute");
     assert!(reroute.is_none(), "{reroute:?}");
+}
+
+/// Hosts with a port in another plane: the sweep notes that its links lead to another subnet. Ports without a link are none.
+#[test]
+fn links_to_another_plane_are_a_note() {
+    for (spec, unlinked, notes) in [
+        ("star:4;planes=2", None, Some(3)),
+        ("star:4;planes=2", Some(1), Some(2)),
+        ("star:4", None, None),
+    ] {
+        let mut lab = Lab::new(spec, 1);
+        if let Some(host) = unlinked {
+            let other_port = PortAt::new(host, 2);
+            lab.world.fabric_mut().cut(other_port).unwrap();
+        }
+        let report = lab.next_sweep(10);
+        assert!(report.is_clean());
+        let kinds: Vec<&ProblemKind> = report.problems.iter().map(|p| &p.kind).collect();
+        let expected = notes.map(|others| ProblemKind::LinkToOtherSubnet { others });
+        assert_eq!(kinds, expected.iter().collect::<Vec<_>>(), "{spec}");
+    }
 }

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
+use ferrosm_core::event::Observation;
 use ferrosm_core::report::QuarantineReason;
-use ferrosm_core::{Command, ProblemKind, SmConfig};
+use ferrosm_core::{Command, Event, ProblemKind, SmConfig};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
 
@@ -93,7 +94,11 @@ fn near_clone_does_not_displace_a_known_host() {
             QuarantineReason::DuplicatePortGuid(_) => !node_guid,
             QuarantineReason::Implausible(_)
             | QuarantineReason::NoResponse
-            | QuarantineReason::PathTooLong => false,
+            | QuarantineReason::PathTooLong
+            | QuarantineReason::Uncounted(_)
+            | QuarantineReason::TooManySwitchPorts(_)
+            | QuarantineReason::EndlessSwitches(_)
+            | QuarantineReason::SubnetFull => false,
         });
         assert!(found, "{context}: {:#?}", lab.last_report().problems);
         // A new SM does not know which of the two was connected first, but finds only the known host activated.
@@ -124,6 +129,125 @@ fn near_switch_with_the_guid_of_a_known_node_does_not_displace_it() {
             });
             assert!(found, "{context}: {:#?}", lab.last_report().problems);
         }
+    }
+}
+
+/// Two switches have one GUID when an SM starts: the one that is where the last SM knew it is in the subnet.
+#[test]
+fn restarted_sm_prefers_the_switch_at_its_last_place() {
+    let lab = Lab::new(SPEC, 3);
+    let clone = lab.node("core-0");
+    for victim in [lab.node("leaf-3-1"), lab.node("core-2")] {
+        for link in 0..4 {
+            let mut lab = without(clone, |lab| {
+                let fabric = lab.world.fabric_mut();
+                let guid = fabric.node_guid(victim);
+                fabric.set_node_guid(clone, guid);
+            });
+            let link = links(&lab, clone)[link];
+            let context = format!("node {victim}, link {link:?}");
+            lab.world.fabric_mut().restore(link).unwrap();
+            assert_correct_for_a_while(&mut lab, &context, clone);
+            let restored = lab.manager().replicated_state(lab.world.now());
+            lab.world.kill(lab.sm);
+            lab.restart_sm(SmConfig::default(), restored);
+            assert_correct_for_a_while(&mut lab, &format!("restart, {context}"), clone);
+        }
+    }
+}
+
+/// Adapters of one batch share a node GUID or port GUID, that of the SM among them. The light sweep recognises the excluded device: nothing
+/// has moved, and no full sweep follows.
+#[test]
+fn excluded_duplicate_causes_no_further_sweep() {
+    for (description, node_of, port_of) in [
+        ("node GUID of the SM", Some(0), None),
+        ("node GUID of a host", Some(1), None),
+        ("port GUID of the SM", None, Some(0)),
+        ("all GUIDs of the SM", Some(0), Some(0)),
+        ("all GUIDs of a host", Some(1), Some(1)),
+    ] {
+        let mut lab = Lab::up("star:3", 3, SmConfig::default());
+        assert_eq!(lab.at.node, 0);
+        let before = lab.manager().reports().len();
+        let fabric = lab.world.fabric_mut();
+        if let Some(host) = node_of {
+            let guid = fabric.node_guid(host);
+            fabric.set_node_guid(2, guid);
+        }
+        let clone = PortAt::new(2, 1);
+        if let Some(host) = port_of {
+            let guid = fabric.port_guid(PortAt::new(host, 1));
+            fabric.set_port_guid(clone, guid).unwrap();
+        }
+        fabric.bounce(clone).unwrap();
+        lab.world.run_for(Duration::from_secs(100));
+        let full_sweeps = |lab: &Lab| {
+            let reports = lab.manager().reports();
+            reports[before..].iter().filter(|r| !r.local).count()
+        };
+        assert_eq!(full_sweeps(&lab), 0, "{description}");
+        let now = lab.world.now();
+        lab.world
+            .with_sm(lab.sm, |sm, _| sm.command(Command::Sweep.with_id(0), now));
+        lab.world.run_for(Duration::from_secs(100));
+        assert_eq!(full_sweeps(&lab), 1, "{description}");
+        let moved = |e: &&Event| matches!(e, Event::Observation(Observation::LinkMoved(_)));
+        assert_eq!(
+            lab.manager().events.iter().filter(moved).count(),
+            0,
+            "{description}"
+        );
+        assert!(quarantined(&lab, |_| true), "{description}");
+        lab.assert_correct_except(&[2]);
+    }
+}
+
+/// The same with the GUID of a switch. Its first appearance may be a moved cable, so a full sweep follows once.
+#[test]
+fn excluded_duplicate_of_a_switch_causes_no_further_sweep() {
+    for victim in ["leaf-3-1", "core-2"] {
+        let clone = Lab::new(SPEC, 3).node("core-0");
+        let mut lab = without(clone, |lab| {
+            let guid = lab.world.fabric().node_guid(lab.node(victim));
+            lab.world.fabric_mut().set_node_guid(clone, guid);
+        });
+        let link = links(&lab, clone)[0];
+        lab.world.fabric_mut().restore(link).unwrap();
+        lab.world.run_for(Duration::from_secs(100));
+        let before = lab.manager().reports().len();
+        lab.world.run_for(Duration::from_secs(200));
+        let reports = lab.manager().reports();
+        assert!(reports[before..].iter().all(|r| r.local), "{victim}");
+        assert!(quarantined(&lab, |_| true), "{victim}");
+        lab.assert_correct_except(&[clone]);
+    }
+}
+
+/// The ports of a switch in operation were joined: NumPorts of the same device is another.
+#[test]
+fn switch_with_a_new_number_of_ports_is_no_duplicate() {
+    let mut spec = ferrosm_sim::generate::from_spec(SPEC).unwrap();
+    let switch = spec
+        .nodes
+        .iter()
+        .position(|n| n.description == "core-0")
+        .unwrap();
+    let before = spec.nodes[switch].num_ports;
+    spec.nodes[switch].num_ports += 4;
+    let mut lab = Lab::on(SPEC, spec, 3, SmConfig::default(), None);
+    lab.next_sweep(8);
+    lab.assert_correct();
+    let link = links(&lab, switch)[0];
+    let fabric = lab.world.fabric_mut();
+    fabric.set_num_ports(switch, before);
+    fabric.bounce(link).unwrap();
+    lab.world.run_for(Duration::from_secs(2));
+    lab.assert_correct();
+    assert!(lab.last_report().is_clean());
+    for report in lab.manager().reports() {
+        let mut kinds = report.problems.iter().map(|problem| &problem.kind);
+        assert!(!kinds.any(|kind| matches!(kind, ProblemKind::Quarantined(..))));
     }
 }
 

@@ -6,6 +6,7 @@ mod clones;
 mod commands;
 mod configured_engine;
 mod election;
+mod endless_switches;
 mod events;
 mod exchanged_cables;
 mod faults;

@@ -17,21 +17,44 @@ use crate::smp::op::SmpOp;
 use crate::subnet::{Node, Port, PortRef, Subnet};
 use crate::sweep::quarantine::quarantine;
 
-/// Whether `to`, which is behind `from`, shows that a link between switches, or the SM's own link, leads elsewhere than before.
-///
-/// DR paths over the link then end at other nodes than was assumed, so values read or written over them belong to unknown nodes.
-pub(super) fn has_moved(fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
-    let forwards =
-        |p: PortRef| fabric.local() == Some(p) || fabric.get(p.node).is_some_and(Node::is_switch);
-    let elsewhere = |port_ref: PortRef, seen: PortRef| {
-        let before = || fabric.port(port_ref).and_then(|port| port.last_peer);
-        let known = fabric.peer(port_ref).or_else(before);
-        forwards(port_ref) && known.is_some_and(|k| k != seen && forwards(k))
-    };
-    elsewhere(from, to) || elsewhere(to, from)
+/// Whether SMPs pass through a port: that of a switch, or the SM's own.
+fn forwards(fabric: &Subnet, p: PortRef) -> bool {
+    fabric.local() == Some(p) || fabric.get(p.node).is_some_and(Node::is_switch)
 }
 
 impl Discovery {
+    /// Whether `to`, which is behind `from`, shows that a link between switches, or the SM's own link, leads elsewhere than before.
+    ///
+    /// DR paths over the link then end at other nodes than was assumed, so values read or written over them belong to unknown nodes.
+    /// It does not, if the known link of `to` is or will be verified in this sweep: then the node behind `from` has a duplicate GUID.
+    pub(super) fn has_moved(&self, fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
+        let elsewhere = |port_ref: PortRef, seen: PortRef| {
+            let before = || fabric.port(port_ref).and_then(|port| port.last_peer);
+            let known = fabric.peer(port_ref).or_else(before);
+            let forwards = |p| forwards(fabric, p);
+            forwards(port_ref) && known.is_some_and(|k| k != seen && forwards(k))
+        };
+        elsewhere(from, to) || (elsewhere(to, from) && !self.is_verified(fabric, from, to))
+    }
+
+    /// Whether the known link of `to` is verified in this sweep, although `from` reports `to` as well.
+    fn is_verified(&self, fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
+        let Some(other) = fabric.peer(to) else {
+            return false;
+        };
+        if self.is_local() {
+            // As a conflict of links.
+            return fabric.local() == Some(to) || self.is_known_duplicate(fabric, from, to);
+        }
+        self.neighbours.get(&to) == Some(&other) || self.neighbours.get(&other) == Some(&to)
+    }
+
+    /// Whether an earlier sweep excluded the node behind `from`, because it has the node GUID of `to`.
+    fn is_known_duplicate(&self, fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
+        let guid = fabric.get(to.node).map(|node| node.info.node_guid);
+        guid.is_some() && self.known_duplicates.get(&from).copied() == guid
+    }
+
     /// `to` is behind `from`.
     pub(super) fn on_neighbour(
         &mut self,
@@ -50,7 +73,9 @@ impl Discovery {
             return;
         }
         if let Some(old_peer) = ctx.fabric.peer(to).filter(|other| *other != from) {
-            ctx.effects.link_conflict = true;
+            // A local sweep verifies the known link.
+            ctx.effects.link_conflict |=
+                !self.is_local() && !self.is_known_duplicate(ctx.fabric, from, to);
             self.conflicts.insert((from, to), guid);
             if self.is_local() {
                 self.verify_link(ctx, to, old_peer);
@@ -88,6 +113,7 @@ impl Discovery {
     pub(super) fn resolve_conflicts(&mut self, ctx: &mut Ctx<'_>) {
         for ((from, to), guid) in core::mem::take(&mut self.conflicts) {
             if self.neighbours.get(&from) != Some(&to) {
+                ctx.effects.link_conflict = true;
                 continue;
             }
             match ctx.fabric.peer(to) {
@@ -106,6 +132,10 @@ impl Discovery {
                         self.reconnect(ctx, from, to, guid);
                     } else if other_reports || far_end == Some(&other) {
                         reject(ctx, from, to);
+                        continue;
+                    } else if self.is_local() && forwards(ctx.fabric, to) {
+                        // The link has moved.
+                        ctx.effects.full_sweep = true;
                     } else {
                         self.reconnect(ctx, from, to, guid);
                     }
@@ -113,6 +143,7 @@ impl Discovery {
                 Some(_) => {}
                 None => self.reconnect(ctx, from, to, guid),
             }
+            ctx.effects.link_conflict |= self.is_local();
         }
     }
 
@@ -192,6 +223,8 @@ fn reject(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use ferrosm_mad::attr::{NodeInfo, NodeType, PortInfo};
     use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
     use ferrosm_mad::smp::DrPath;
@@ -204,6 +237,7 @@ mod tests {
     use crate::smp::Smps;
     use crate::smp::queue::Limits;
     use crate::sweep::ScopeKind;
+    use crate::sweep::discovery::budget::{Budget, BudgetScope};
 
     fn add(fabric: &mut Subnet, node_type: NodeType, guid: u64) -> crate::subnet::NodeIdx {
         let info = NodeInfo {
@@ -248,7 +282,11 @@ mod tests {
             outbox: &mut outbox,
             effects: &mut Effects::default(),
         };
-        let mut discovery = Discovery::new(ScopeKind::Local);
+        let mut discovery = Discovery::new(
+            ScopeKind::Local,
+            Budget::new(BudgetScope::PerPort, 0, BTreeMap::new()),
+            None,
+        );
         discovery.neighbours.insert(new, host);
         discovery.on_neighbour(ctx, new, host, PortGuid(2));
         assert_eq!(

@@ -4,16 +4,21 @@
 //! full sweep queries the node behind every port that is up, a local sweep only where the state of a port changed. A bad or missing
 //! response does not end a sweep: the node or port is quarantined and reported.
 //!
-//! [`port_info`] handles PortInfo, [`links`] which port is linked to which, [`owners`] which node or port owns a GUID.
+//! [`port_info`] handles PortInfo, [`links`] which port is linked to which, [`owners`] which node or port owns a GUID, [`budget`] how many
+//! new switches are accepted, [`other_ports`] which ports of hosts lead to another subnet.
 
+pub(crate) mod budget;
+pub(crate) mod endless;
 mod links;
+mod other_ports;
 mod owners;
 mod port_info;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ferrosm_mad::attr::{NodeDescription, NodeInfo, NodeType, PortState, SwitchInfo, id};
-use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
@@ -23,10 +28,12 @@ use crate::ctx::Ctx;
 use crate::event::{Event, NoLinkReason, NodeRemovalReason};
 use crate::plan::port_settings;
 use crate::report::{ProblemKind, QuarantineReason};
+use crate::sa::View;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
 use crate::subnet::{Node, NodeIdx, PortRef, plausible};
+use budget::Budget;
 
 use owners::{has_unreached_owner, index_port, set_port_guid};
 pub(crate) use port_info::{
@@ -98,17 +105,33 @@ pub(crate) struct Discovery {
     explained_changes: BTreeSet<NodeIdx>,
     /// End ports whose links were armed since they were last read, with their switches.
     armed_end_ports: BTreeSet<(NodeIdx, PortRef)>,
+    /// Ports that an earlier sweep excluded the node behind, and whose node GUID it has.
+    known_duplicates: BTreeMap<PortRef, NodeGuid>,
+    has_read_unreached_ports: bool,
+    /// Ports of hosts with a link that this sweep did not reach.
+    links_elsewhere: Vec<PortRef>,
+    /// The subnet of an earlier run, in the first sweeps.
+    last_view: Option<Arc<View>>,
+    budget: Budget,
+}
+
+/// Whether two NodeInfos can be of the same device. The ports of a switch may have been split or joined.
+fn is_same_device(a: &NodeInfo, b: &NodeInfo) -> bool {
+    (a.node_type, a.device_id, a.vendor_id) == (b.node_type, b.device_id, b.vendor_id)
 }
 
 /// Whether two NodeInfos can be of the same node.
 fn is_same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
-    (a.node_type, a.num_ports, a.device_id, a.vendor_id)
-        == (b.node_type, b.num_ports, b.device_id, b.vendor_id)
+    is_same_device(a, b) && a.num_ports == b.num_ports
 }
 
 impl Discovery {
     /// The discovery of a sweep that begins.
-    pub(crate) const fn new(scope: ScopeKind) -> Self {
+    pub(crate) const fn new(
+        scope: ScopeKind,
+        budget: Budget,
+        last_view: Option<Arc<View>>,
+    ) -> Self {
         Self {
             scope,
             neighbours: BTreeMap::new(),
@@ -121,6 +144,11 @@ impl Discovery {
             changed_switches: BTreeSet::new(),
             explained_changes: BTreeSet::new(),
             armed_end_ports: BTreeSet::new(),
+            known_duplicates: BTreeMap::new(),
+            has_read_unreached_ports: false,
+            links_elsewhere: Vec::new(),
+            last_view,
+            budget,
         }
     }
 
@@ -143,13 +171,14 @@ impl Discovery {
         self.has_unscanned_nodes = false;
     }
 
-    /// A NodeInfo response; `from` is the port that the node is behind.
+    /// A NodeInfo response; `from` is the port that the node is behind. `had_lid`: the node is not in the subnet, but had a LID before.
     pub(crate) fn on_node_info(
         &mut self,
         ctx: &mut Ctx<'_>,
         from: Option<PortRef>,
         status: Status,
         data: &[u8; 64],
+        had_lid: bool,
     ) -> NodeInfoOutcome {
         let info = NodeInfo::decode(data);
         let implausible = if status.is_ok() {
@@ -169,12 +198,13 @@ impl Discovery {
         }
         if let Some(from) = from
             && !self.is_local()
-            && has_unreached_owner(ctx.fabric, from, &info)
+            && (has_unreached_owner(ctx.fabric, from, &info)
+                || self.was_elsewhere(ctx.fabric, from, &info))
         {
             self.contested.push((from, info));
             return NodeInfoOutcome::Done;
         }
-        self.locate(ctx, from, &info)
+        self.locate(ctx, from, &info, had_lid)
     }
 
     /// Takes a contested NodeInfo, and the port that it was received over. Call it when all responses of discovery are in: a known
@@ -191,13 +221,14 @@ impl Discovery {
         ctx: &mut Ctx<'_>,
         from: Option<PortRef>,
         info: &NodeInfo,
+        had_lid: bool,
     ) -> NodeInfoOutcome {
         let Some(path) = from.map_or(Some(DrPath::LOCAL), |p| {
             route::shortest(ctx.fabric, p).and_then(|path| path.extend(p.port))
         }) else {
             return NodeInfoOutcome::Done;
         };
-        let Some(idx) = self.visit(ctx, from, info, path) else {
+        let Some(idx) = self.visit(ctx, from, info, path, had_lid) else {
             return NodeInfoOutcome::Done;
         };
         let to = PortRef::new(idx, info.local_port_num);
@@ -212,7 +243,7 @@ impl Discovery {
                 ctx.fabric.set_local(PortRef::new(idx, port));
             }
             Some(from) => {
-                if links::has_moved(ctx.fabric, from, to) {
+                if self.has_moved(ctx.fabric, from, to) {
                     outcome = NodeInfoOutcome::LinkMoved(from);
                     if self.is_local() {
                         return outcome;
@@ -249,6 +280,7 @@ impl Discovery {
         remove_unreachable_nodes(ctx, &unreachable);
         remove_unlinked_end_ports(ctx);
         if !self.is_local() {
+            self.report_links_elsewhere(ctx);
             reread_unreached_end_ports(ctx);
         }
     }
@@ -260,6 +292,7 @@ impl Discovery {
         from: Option<PortRef>,
         info: &NodeInfo,
         path: DrPath,
+        had_lid: bool,
     ) -> Option<NodeIdx> {
         let this_sweep = ctx.fabric.full_sweep_number();
         if let Some(idx) = ctx.fabric.node_by_guid(info.node_guid) {
@@ -267,6 +300,10 @@ impl Discovery {
             if node.seen == this_sweep {
                 if is_same_node(&node.info, info) {
                     return Some(idx);
+                }
+                if self.is_local() && self.has_new_ports(&node.info, from, info) {
+                    ctx.effects.full_sweep = true;
+                    return None;
                 }
                 // A switch has precedence over a CA with its GUID, because more is attached to it, except over one that was in use before.
                 let switch_came_second = self.added.contains(&idx)
@@ -281,7 +318,7 @@ impl Discovery {
                     return None;
                 }
                 exclude_node(ctx, idx, reason);
-                return Some(self.add_node(ctx, info, path));
+                return self.add_if_admitted(ctx, from, info, path, had_lid);
             }
             if self.is_local() || is_same_node(&node.info, info) {
                 node.seen = this_sweep;
@@ -293,7 +330,33 @@ impl Discovery {
             // Since the last sweep another node has taken the GUID.
             remove_node(ctx, idx, NodeRemovalReason::Replaced);
         }
-        Some(self.add_node(ctx, info, path))
+        self.add_if_admitted(ctx, from, info, path, had_lid)
+    }
+
+    /// Whether the ports of a switch were split or joined since the last full sweep, which the next one adopts; unless that one found that
+    /// two devices have its GUID.
+    fn has_new_ports(&self, known: &NodeInfo, from: Option<PortRef>, info: &NodeInfo) -> bool {
+        let guid = from.and_then(|from| self.known_duplicates.get(&from));
+        is_same_device(known, info) && guid != Some(&info.node_guid)
+    }
+
+    fn add_if_admitted(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        from: Option<PortRef>,
+        info: &NodeInfo,
+        path: DrPath,
+        had_lid: bool,
+    ) -> Option<NodeIdx> {
+        let Some(from) = from else {
+            return Some(self.add_node(ctx, info, path));
+        };
+        if !self.admits(ctx, from, info, had_lid) {
+            return None;
+        }
+        let idx = self.add_node(ctx, info, path);
+        self.record_new_node(ctx.fabric, idx, from, had_lid);
+        Some(idx)
     }
 
     fn add_node(&mut self, ctx: &mut Ctx<'_>, info: &NodeInfo, path: DrPath) -> NodeIdx {

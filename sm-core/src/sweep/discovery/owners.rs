@@ -1,9 +1,9 @@
 //! Which node and port owns a GUID that several report.
 //!
-//! A node or port that was in use before retains its GUID, whichever a sweep reaches first. If none was known before, as after a restart,
-//! the one with an Active port owns the GUID; otherwise the first.
+//! A node or port that was in use before retains its GUID, whichever a sweep reaches first; after a restart, a switch that is at its place in
+//! the restored view. If none was known before, the one with an Active port owns the GUID; otherwise the first.
 
-use ferrosm_mad::attr::{NodeInfo, PortState};
+use ferrosm_mad::attr::{NodeInfo, NodeType, PortState};
 use ferrosm_mad::ids::PortGuid;
 
 use super::Discovery;
@@ -12,6 +12,27 @@ use crate::report::QuarantineReason;
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 
 impl Discovery {
+    /// Whether the GUID of a switch that this sweep has not reached yet belonged to one at another place in the subnet of an earlier run.
+    pub(super) fn was_elsewhere(&self, fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
+        let Some(view) = &self.last_view else {
+            return false;
+        };
+        let is_new_switch =
+            info.node_type == NodeType::Switch && fabric.node_by_guid(info.node_guid).is_none();
+        let known = view.by_node_guid(info.node_guid);
+        let Some(known) = known.filter(|n| is_new_switch && view.is_switch(*n)) else {
+            return false;
+        };
+        let before = view
+            .port_by_num(known, info.local_port_num)
+            .and_then(|at| view.peer(at));
+        let here = fabric
+            .get(from.node)
+            .and_then(|node| view.by_node_guid(node.info.node_guid))
+            .and_then(|node| view.port_by_num(node, from.port));
+        before.is_none() || before != here
+    }
+
     /// Of two ports with one GUID that were not known before the sweep, an Active one is preferred: an SM has configured it.
     pub(super) fn prefer_active_ports(&self, ctx: &mut Ctx<'_>) {
         let fabric = &mut *ctx.fabric;

@@ -76,7 +76,10 @@ impl Discovery {
         let Some(port) = ctx.fabric.port_mut(at) else {
             return;
         };
-        port.quarantine = None;
+        let reason = port.quarantine.take().map(|reason| *reason);
+        if let Some(QuarantineReason::DuplicateNodeGuid(guid)) = reason {
+            self.known_duplicates.insert(at, guid);
+        }
         if !port.is_up() {
             // The neighbour that was reported before the port went down is outdated.
             self.neighbours.remove(&at);
