@@ -87,7 +87,7 @@ fn keeps(lab: &Lab, node: usize, attr: AttrId) -> bool {
     lab.last_report().problems.iter().any(|problem| {
         let at = match &problem.location {
             Location::Port(port) => port.node,
-            Location::LocalNode | Location::Lid(_) => None,
+            Location::LocalNode | Location::Lid(_) | Location::Subnet => None,
         };
         at.is_some_and(|at| at.guid == guid)
             && matches!(problem.kind, ProblemKind::TableKept { attr: kept, .. } if kept == attr)
