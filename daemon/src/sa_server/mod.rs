@@ -179,7 +179,10 @@ impl SaServer {
         };
         for _ in 0..workers {
             let shared = Arc::clone(&shared);
-            let work = move || ThreadEnd(&shared).set(Ok(threads::run_worker(&shared)));
+            let work = move || {
+                let _end = ThreadEnd(&shared);
+                threads::run_worker(&shared);
+            };
             server
                 .threads
                 .push(crate::threads::start("sa-worker", work)?);
