@@ -44,7 +44,7 @@ impl Service {
         self.sim
             .launch(&ferrosm, Some(HOST))
             .env("NOTIFY_SOCKET", dir.join("notify").to_str().unwrap())
-            .env("WATCHDOG_USEC", &WATCHDOG.as_micros().to_string())
+            .env("WATCHDOG_USEC", WATCHDOG.as_micros().to_string())
             .args(&["run", "--config", "f.toml"])
             .start(dir)
     }
