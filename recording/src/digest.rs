@@ -178,7 +178,7 @@ pub(crate) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
     let _written = match &computed.result {
         Ok(routes) => {
             let routing = &routes.run.routing;
-            for lft in routing.tables.iter() {
+            for lft in &routes.tables {
                 digest.write_bytes(lft.entries());
             }
             let writes = &routes.writes;

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`topology`] | the graph, built once per run |
 //! | [`tables`] | forwarding tables and their differing blocks |
+//! | [`table_limits`] | switches whose LFT is too small for all LIDs |
 //! | [`vl_plan`] | SLs of paths, VLs of SLs |
 //! | [`hints`] | the operator's hints about the structure of the fabric |
 //! | [`kept`] | tables that switches keep because they reject writes |
@@ -45,6 +46,7 @@ pub mod reroute;
 mod reroute_cache;
 pub mod select;
 pub mod structure;
+pub mod table_limits;
 pub mod tables;
 pub mod topology;
 pub mod transition;

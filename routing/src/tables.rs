@@ -76,6 +76,13 @@ impl Lft {
         out
     }
 
+    /// The table without the entries from LID `entries` on.
+    #[must_use]
+    pub fn truncated(&self, entries: u16) -> Self {
+        let len = self.entries.len().min(usize::from(entries));
+        Self::from_entries(&self.entries[..len])
+    }
+
     /// Number of blocks.
     #[must_use]
     pub fn num_blocks(&self) -> u16 {

@@ -182,6 +182,7 @@ impl TopologyBuilder {
                 }
             }
         }
+        let vls: Arc<[u8]> = vls.into();
         let mut rates = vec![0; flat];
         for &(at, mbps) in self.rates.iter().filter(|(_, mbps)| *mbps > 0) {
             if let Some(i) = flat_port(at) {
@@ -253,7 +254,8 @@ impl TopologyBuilder {
             switches: self.switches.into(),
             port_base: port_base.into(),
             peers: peers.into(),
-            vls: vls.into(),
+            operated_vls: Arc::clone(&vls),
+            vls,
             rates: rates.into(),
             links: links.into(),
             link_base: link_base.into(),
@@ -274,8 +276,10 @@ pub struct Topology {
     /// First flat port number of each switch (its port 0), and the total.
     port_base: Arc<[usize]>,
     peers: Arc<[Option<(SwitchIdx, PortNum)>]>,
-    /// Data VLs by flat port number.
+    /// Data VLs that routes may use, by flat port number.
     vls: Arc<[u8]>,
+    /// Data VLs that ports operate, by flat port number; fewer than `vls` only at leaves ([`Self::with_narrow_leaves`]).
+    operated_vls: Arc<[u8]>,
     /// Mb/s by flat port number; 0: unknown.
     rates: Arc<[u32]>,
     links: Arc<[SwitchLink]>,
@@ -381,16 +385,44 @@ impl Topology {
         self.top_lid
     }
 
-    /// Data VLs that a port operates, 1 to 15.
+    /// Data VLs that routes may use on the channel of a port, 1 to 15: those that it operates, except at a narrow leaf.
     #[must_use]
     pub fn vls(&self, s: SwitchIdx, port: PortNum) -> u8 {
-        if port.raw() > self.num_ports(s) {
-            return 1;
-        }
-        self.vls[self.port_base[s.index()] + port.index()]
+        self.flat_port(s, port).map_or(1, |i| self.vls[i])
     }
 
-    /// Data VLs that every channel between switches operates, 1 to 15.
+    /// Data VLs that a port operates, 1 to 15.
+    #[must_use]
+    pub fn operated_vls(&self, s: SwitchIdx, port: PortNum) -> u8 {
+        self.flat_port(s, port).map_or(1, |i| self.operated_vls[i])
+    }
+
+    fn flat_port(&self, s: SwitchIdx, port: PortNum) -> Option<usize> {
+        let exists = port.raw() <= self.num_ports(s);
+        exists.then(|| self.port_base[s.index()] + port.index())
+    }
+
+    /// The graph in which routes may use all VLs on the links of these switches, each of which has one neighbour. A link that operates fewer
+    /// VLs carries several of them on one ([`crate::VlPlan::map`]). That adds no credit loop: nothing enters the channels of such a switch
+    /// from another channel, and nothing leaves it to one.
+    #[must_use]
+    pub(crate) fn with_narrow_leaves(&self, leaves: &[SwitchIdx]) -> Self {
+        let mut vls = self.vls.to_vec();
+        for &s in leaves {
+            for l in self.links(s) {
+                let ends = [(s, l.port), (l.peer, l.peer_port)];
+                for i in ends.iter().filter_map(|&(s, port)| self.flat_port(s, port)) {
+                    vls[i] = DATA_VLS_MAX;
+                }
+            }
+        }
+        Self {
+            vls: vls.into(),
+            ..self.clone()
+        }
+    }
+
+    /// Data VLs that routes may use on every channel between switches, 1 to 15.
     #[must_use]
     pub fn common_vls(&self) -> u8 {
         let vls_of_links = |s: SwitchIdx| self.links(s).iter().map(move |l| self.vls(s, l.port));
@@ -440,29 +472,41 @@ impl Topology {
     /// A copy with some switches reduced to the link at one port.
     #[must_use]
     pub fn with_limited(&self, limited: &BTreeMap<SwitchIdx, Option<PortNum>>) -> Self {
+        self.with_links(|s, link| {
+            let only = limited.get(&s);
+            only.is_none_or(|only| *only == Some(link.port))
+        })
+    }
+
+    /// The graph with those links for which `is_retained` holds at both ends.
+    #[must_use]
+    pub(crate) fn with_links(&self, is_retained: impl Fn(SwitchIdx, &SwitchLink) -> bool) -> Self {
         let mut builder = TopologyBuilder {
             switches: self.switches.to_vec(),
             ..TopologyBuilder::default()
         };
-        let keeps_link = |s: SwitchIdx, port: PortNum| {
-            let only = limited.get(&s);
-            only.is_none_or(|only| *only == Some(port))
-        };
         for s in self.switches() {
-            for link in self.links(s) {
-                if keeps_link(s, link.port) && keeps_link(link.peer, link.peer_port) {
-                    builder.link((s, link.port), (link.peer, link.peer_port));
+            for l in self.links(s) {
+                let reverse = SwitchLink {
+                    port: l.peer_port,
+                    peer: s,
+                    peer_port: l.port,
+                };
+                if is_retained(s, l) && is_retained(l.peer, &reverse) {
+                    builder.link((s, l.port), (l.peer, l.peer_port));
                 }
             }
-            for end_port in self.end_ports(s) {
-                builder.end_port((s, end_port.port), end_port.lid, end_port.count);
-            }
+            let end_ports = self.end_ports(s).iter();
+            builder.end_ports.extend(end_ports.map(|e| (s, *e)));
             for port in (1..=self.num_ports(s)).map(PortNum) {
-                builder.vls((s, port), self.vls(s, port));
+                builder.vls((s, port), self.operated_vls(s, port));
                 builder.rate((s, port), self.rate(s, port).unwrap_or(0));
             }
         }
-        builder.build()
+        Self {
+            vls: Arc::clone(&self.vls),
+            ..builder.build()
+        }
     }
 
     /// Number of directed switch-to-switch channels.

@@ -177,8 +177,8 @@ impl VlPlan {
     /// The SLtoVLMappingTable to write for a pair of ports of a switch.
     ///
     /// If the link at `output` operates fewer VLs than [`Self::vls`], VLs are taken modulo that number. This applies to links
-    /// to end ports only: engines use at most the VLs that all links between switches operate. VL 15, which drops packets,
-    /// remains.
+    /// to end ports and to narrow leaves ([`crate::table_limits::widened`]) only: engines use at most the VLs that all other links
+    /// operate. VL 15, which drops packets, remains.
     #[must_use]
     pub fn map(
         &self,
@@ -187,7 +187,7 @@ impl VlPlan {
         input: PortNum,
         output: PortNum,
     ) -> [u8; SLS] {
-        let operational_vls = topo.vls(at, output).max(1);
+        let operational_vls = topo.operated_vls(at, output).max(1);
         let mut map = [0; SLS];
         for (sl, vl) in (0u8..).zip(map.iter_mut()) {
             let planned = self.vl(at, input, output, sl);

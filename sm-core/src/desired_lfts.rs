@@ -1,5 +1,6 @@
 //! The LFTs that switches should have.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_routing::Lft;
@@ -16,13 +17,20 @@ pub(crate) struct DesiredLfts {
     lfts: NodeLfts,
     /// By index in `lfts`; empty if the engine has no order.
     order: Vec<u32>,
+    /// Switches with small LFTs of which some links are not routed ([`ferrosm_routing::table_limits::without_transit`]).
+    stubs: BTreeSet<NodeIdx>,
 }
 
 impl DesiredLfts {
-    /// LFTs, ascending by node, and the order of their switches.
-    pub(crate) fn new(lfts: NodeLfts, order: Vec<u32>) -> Self {
+    /// LFTs, ascending by node, the order of their switches, and the switches of which some links are not routed.
+    pub(crate) fn new(lfts: NodeLfts, order: Vec<u32>, stubs: BTreeSet<NodeIdx>) -> Self {
         debug_assert!(lfts.is_sorted_by_key(|(n, _)| *n));
-        Self { lfts, order }
+        Self { lfts, order, stubs }
+    }
+
+    /// Whether some links of a switch are not routed, because its LFT is small.
+    pub(crate) fn is_stub(&self, n: NodeIdx) -> bool {
+        self.stubs.contains(&n)
     }
 
     /// Replaces the LFTs by new ones of the same switches.

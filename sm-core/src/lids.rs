@@ -1,6 +1,6 @@
 //! LIDs: which port GUID owns which, and the assignment of the current sweep.
 
-use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 
 use crate::ctx::Ctx;
 use crate::lid_map::LidMap;
@@ -20,7 +20,7 @@ pub(crate) struct LidTable {
     confirmed: ConfirmedLids,
     /// The assignment of the ports in the fabric.
     plan: LidPlan,
-    /// The highest LID of the plan: LinearFDBTop of all switches.
+    /// The highest LID of the plan: LinearFDBTop of all switches whose LFT can hold it.
     top: Lid,
 }
 
@@ -87,6 +87,11 @@ impl LidTable {
         for p in &plan.without_lid {
             ctx.effects.problem(*p, ProblemKind::NoLid);
         }
+        for limited in plan.limited_lfts(ctx.fabric).collect::<Vec<_>>() {
+            let problem = plan.lft_problem(ctx.fabric, limited);
+            let port0 = PortRef::new(limited.node, PortNum::ZERO);
+            ctx.effects.problem(port0, problem);
+        }
         let reported = |p: PortRef| {
             let port = ctx.fabric.port(p);
             port.map_or(Lid::NONE, |port| port.info().lid)
@@ -109,9 +114,7 @@ impl LidTable {
 
     /// Sets `top` to the highest LID of the plan. Called before the tables are written.
     pub(crate) fn update_top(&mut self) {
-        let lids = self.plan.lids.iter();
-        let last = lids.map(|(_, lid, lmc)| Lid(lid.0 + ((1 << lmc.0) - 1)));
-        self.top = last.max().unwrap_or(Lid::NONE);
+        self.top = self.plan.top();
     }
 
     /// Number of LIDs in the plan, including those due to an LMC above 0.

@@ -79,6 +79,31 @@ pub enum ProblemKind {
     },
     /// A switch without a linear forwarding table.
     NoLinearTable,
+    /// The LFT of the switch is smaller than the highest LID in use: it drops packets to LIDs beyond its end.
+    LftTooSmall {
+        /// Entries of its LFT.
+        entries: u16,
+        /// LIDs in use that it cannot hold.
+        lids: usize,
+        /// Those of them that belong to it or to end ports attached to it: nobody reaches them.
+        own_lids: usize,
+        /// The first of these.
+        first_own: Option<Lid>,
+    },
+    /// The MFT of the switch is smaller than the highest MLID in use: members of groups there are left out.
+    MftTooSmall {
+        /// Entries of its MFT.
+        entries: u16,
+        /// MLIDs that it cannot hold and that have members at this switch, or behind it.
+        mlids: usize,
+    },
+    /// The switch reported a LinearFDBTop beyond the end of its LFT; a valid one is written.
+    LftTopTooHigh {
+        /// LinearFDBTop.
+        top: u16,
+        /// Entries of its LFT.
+        entries: u16,
+    },
     /// Its P_Key table is too small for its partitions.
     PKeyTableFull {
         /// P_Keys that do not fit.
@@ -126,6 +151,8 @@ impl ProblemKind {
             | Self::NotActive(_)
             | Self::LinkNotRouted(_)
             | Self::NoLinearTable
+            | Self::LftTooSmall { .. }
+            | Self::MftTooSmall { .. }
             | Self::PKeyTableFull { .. } => true,
             Self::SetNormalized { .. }
             | Self::LidConflict(_)
@@ -134,6 +161,7 @@ impl ProblemKind {
             | Self::Loopback
             | Self::CannotJoinBroadcastGroup(..)
             | Self::LinkToOtherSubnet { .. }
+            | Self::LftTopTooHigh { .. }
             | Self::PKeysNotEnforced { .. }
             | Self::EngineNotUsed { .. } => false,
         }
@@ -170,6 +198,9 @@ impl ProblemKind {
             Self::Loopback => "loopback",
             Self::LinkToOtherSubnet { .. } => "link-to-other-subnet",
             Self::NoLinearTable => "no-linear-table",
+            Self::LftTooSmall { .. } => "lft-too-small",
+            Self::MftTooSmall { .. } => "mft-too-small",
+            Self::LftTopTooHigh { .. } => "lft-top-too-high",
             Self::PKeyTableFull { .. } => "p-key-table-full",
             Self::CannotJoinBroadcastGroup(..) => "cannot-join-broadcast-group",
             Self::PKeysNotEnforced { .. } => "p-keys-not-enforced",
@@ -229,6 +260,32 @@ impl fmt::Display for ProblemKind {
                 f.write_str(" a link that leads to another subnet, which needs an SM at one of its ports")
             }
             Self::NoLinearTable => f.write_str("no linear forwarding table; not routed"),
+            Self::LftTooSmall {
+                entries,
+                lids,
+                own_lids,
+                first_own,
+            } => {
+                write!(
+                    f,
+                    "LFT too small: it has {entries} entries and drops packets to {lids} higher LIDs"
+                )?;
+                if let Some(first) = first_own {
+                    write!(
+                        f,
+                        ", {own_lids} of which belong to this switch or its hosts and are unreachable, e.g. LID {first}"
+                    )?;
+                }
+                f.write_str(" (replace the switch, or assign lower LIDs with `lids.reassign`)")
+            }
+            Self::MftTooSmall { entries, mlids } => write!(
+                f,
+                "MFT too small: it has {entries} entries, and members at this switch miss the groups of {mlids} higher MLIDs (replace the switch, or move these groups to lower MLIDs with `ferrosm sweep --reroute`)"
+            ),
+            Self::LftTopTooHigh { top, entries } => write!(
+                f,
+                "LinearFDBTop {top} is beyond the LFT of {entries} entries; rewritten"
+            ),
             Self::PKeyTableFull { count, capacity } => write!(
                 f,
                 "P_Key table full: {capacity} entries, {count} P_Keys do not fit"

@@ -293,7 +293,7 @@ impl RoutingState {
 
     /// Whether routes have to be computed. All changes so far belong to that job.
     pub(crate) fn take_due(&mut self, fabric: &Subnet) -> bool {
-        let has_lft = |n: &Node| n.switch_info().is_some_and(|s| s.linear_fdb_cap > 0);
+        let has_lft = |n: &Node| n.table_caps().lft > 0;
         let unrouted = fabric
             .nodes()
             .any(|(i, n)| has_lft(n) && self.desired.get(i).is_none());

@@ -25,6 +25,7 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
                     current: end_port.lid,
                     in_use: true,
                     is_own: false,
+                    deliverable: Lid::UNICAST_MAX,
                 });
             }
         }

@@ -20,6 +20,16 @@ pub struct StoredForest {
 }
 
 impl StoredForest {
+    /// The forest without the links that `topo` lacks. [`Self::forest`] takes the same `topo`.
+    #[must_use]
+    pub fn within(&self, topo: &Topology) -> Self {
+        Self {
+            channels: Arc::new(PortChannels::new(topo)),
+            constraint: Arc::clone(&self.constraint),
+            sl: self.sl,
+        }
+    }
+
     /// The forest of the same routing. `topo` must be the topology passed to [`SpanningForest::new`].
     #[must_use]
     pub fn forest<'a>(&self, topo: &'a Topology) -> SpanningForest<'a> {

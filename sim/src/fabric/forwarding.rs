@@ -348,9 +348,12 @@ impl super::Switch {
 }
 
 impl super::ModelPort {
-    /// SLtoVLMappingTable for an input port, two SLs per byte.
+    /// SLtoVLMappingTable for an input port, two SLs per byte. A port with one data VL has no table: all SLs use VL 0.
     #[inline]
     pub(crate) fn sl_to_vl(&self, input: u8) -> &[u8; 8] {
+        if self.has_one_data_vl() {
+            return &[0; 8];
+        }
         let Some(tables) = &self.tables else {
             return &POWER_ON_SL_TO_VL;
         };

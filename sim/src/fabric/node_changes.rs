@@ -7,6 +7,7 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PKey, PortGuid, SystemImageGuid};
 
 use super::{Fabric, SpecError, Switch, node};
+use crate::generate::hardware::HardwareCaps;
 use crate::spec::{NodeIdx, NodeSpec, PortAt};
 
 impl Fabric {
@@ -233,6 +234,27 @@ impl Fabric {
             if state == PortState::Down {
                 self.ports[slot].set_phys(PhysState::Polling);
             }
+        }
+    }
+
+    /// Changes what the hardware of a node can do. SwitchInfo shows the sizes of tables at once; the rest follows the next reboot.
+    pub fn change_hardware(&mut self, node: NodeIdx, change: impl FnOnce(&mut HardwareCaps)) {
+        let Some(n) = self.nodes.get_mut(node) else {
+            return;
+        };
+        change(&mut n.caps);
+        n.options.caps = Some(n.caps);
+        if let Some(switch) = &mut n.switch {
+            switch.info.linear_fdb_cap = n.caps.linear_fdb_cap;
+            switch.info.multicast_fdb_cap = n.caps.multicast_fdb_cap;
+        }
+    }
+
+    /// Overwrites the LinearFDBTop of a switch, with any value.
+    pub fn corrupt_lft_top(&mut self, node: NodeIdx, top: u16) {
+        let switch = self.nodes.get_mut(node).and_then(|n| n.switch.as_mut());
+        if let Some(switch) = switch {
+            switch.info.linear_fdb_top = top;
         }
     }
 

@@ -412,6 +412,10 @@ pub(super) fn check(
                 }
             }
         }
+        // A switch drops packets to LIDs that its LFT cannot hold: those of its end ports, and those to them.
+        let cannot_hold = |node: NodeIdx| scope.state.nodes[node].lft_entries() <= lid;
+        let is_unreachable = scope.switch_of(owner).is_some_and(cannot_hold);
+        failing.retain(|source| !is_unreachable && !cannot_hold(*source));
         if let Some(first) = failing.first() {
             verdict.violations.push(Violation::Undelivered {
                 lid: Lid(lid),

@@ -94,10 +94,14 @@ pub(super) fn check(
     }
 }
 
-/// Merges all groups of an MLID, without members outside of the scope.
+/// Merges all groups of an MLID, without members outside of the scope, and those at a switch whose MFT cannot hold the MLID.
 fn merge_groups(scope: &Scope<'_>, groups: &[&ExpectedGroup]) -> ExpectedGroup {
-    let is_in_scope = |at: &&PortAt| scope.end_ports.binary_search(at).is_ok();
-    let mut all = ExpectedGroup::new(groups[0].mlid, []);
+    let mlid = groups[0].mlid;
+    let can_hold = |node: NodeIdx| scope.state.nodes[node].can_hold_mlid(mlid);
+    let is_in_scope = |at: &&PortAt| {
+        scope.end_ports.binary_search(at).is_ok() && scope.switch_of(**at).is_none_or(can_hold)
+    };
+    let mut all = ExpectedGroup::new(mlid, []);
     all.sl = groups[0].sl;
     for group in groups {
         all.members.extend(group.members.iter().filter(is_in_scope));

@@ -167,6 +167,17 @@ impl<'a> Scope<'a> {
             .map_or(LinkPeer::None, |slot| self.peers[slot])
     }
 
+    /// The switch of an end port: itself, or the one that it is attached to.
+    pub(super) fn switch_of(&self, end_port: PortAt) -> Option<NodeIdx> {
+        if self.state.nodes[end_port.node].is_switch() {
+            return Some(end_port.node);
+        }
+        match self.peer_of(end_port) {
+            LinkPeer::Switch(at) => Some(at.node),
+            LinkPeer::None | LinkPeer::EndPort(_) => None,
+        }
+    }
+
     /// Index of a port in vectors over all ports.
     pub(super) fn slot(&self, at: PortAt) -> Option<usize> {
         let exists = usize::from(at.port) < self.state.nodes[at.node].ports.len();

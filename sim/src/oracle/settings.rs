@@ -109,6 +109,7 @@ fn check_switches(
         let snapshot = &scope.state.nodes[*node];
         let info = &snapshot.switch_info;
         let name = || snapshot.name.clone();
+        let highest = highest.min(Lid(snapshot.lft_entries() - 1));
         if info.linear_fdb_top < highest.raw() {
             faults.push(Fault::LinearFdbTop(name(), info.linear_fdb_top, highest));
         }

@@ -34,6 +34,20 @@ pub struct NodeSnapshot {
     pub mft: BTreeMap<Lid, PortSet>,
 }
 
+impl NodeSnapshot {
+    /// The number of LIDs that the LFT of a switch can hold; unlimited if it reports none.
+    pub(super) fn lft_entries(&self) -> u16 {
+        let entries = Some(self.switch_info.linear_fdb_cap);
+        entries.filter(|entries| *entries > 0).unwrap_or(u16::MAX)
+    }
+
+    /// Whether the MFT of a switch can hold an MLID; it can hold all if the switch reports no size.
+    pub(super) fn can_hold_mlid(&self, mlid: Lid) -> bool {
+        let entries = self.switch_info.multicast_fdb_cap;
+        entries == 0 || mlid.raw().saturating_sub(0xC000) < entries
+    }
+}
+
 /// Values of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PortSnapshot {

@@ -59,6 +59,8 @@ impl VlMap {
             for snapshot in &node.ports {
                 let count = data_vl_count(snapshot.info.operational_vls);
                 let written = match snapshot.sl_to_vl.as_slice() {
+                    // Without a table, a port with one data VL uses VL 0 for all SLs.
+                    [] if snapshot.info.vl_cap == 1 => &[[0; 8]],
                     [] => &[POWER_ON],
                     some => some,
                 };

@@ -331,7 +331,7 @@ impl ModelPort {
     }
 
     /// Whether VL0 is the only data VL, so that SLtoVL mapping and arbitration do not apply.
-    fn has_one_data_vl(&self) -> bool {
+    pub(crate) fn has_one_data_vl(&self) -> bool {
         self.info[37] >> 4 == 1
     }
 

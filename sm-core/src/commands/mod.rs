@@ -27,7 +27,7 @@ pub struct CommandId(pub u64);
 pub enum Command {
     /// Start a full sweep. Complete when a full sweep that began after the command is complete.
     Sweep,
-    /// As [`Self::Sweep`], with routes computed without regard to the installed ones.
+    /// As [`Self::Sweep`], with routes computed without regard to the installed ones. Multicast groups move to MLIDs that each MFT can hold.
     Reroute,
     /// Hand over mastership to another SM and become standby.
     Handover,

@@ -4,6 +4,7 @@ use super::SubnetManager;
 use super::activity::Activity;
 use crate::commands::{Command, CommandId};
 use crate::election::{self, AfterHandover};
+use crate::multicast::common_mlid_count;
 
 impl SubnetManager {
     pub(super) fn on_command(&mut self, id: CommandId, command: Command) {
@@ -19,6 +20,9 @@ impl SubnetManager {
             }
             Command::Reroute => {
                 self.routing.rebalance();
+                if let Some(count) = common_mlid_count(&self.subnet) {
+                    self.sa.move_groups_below(count);
+                }
                 self.request_full_sweep();
             }
             // Another master begins with a sweep of its own: tables that are half written are completed first.

@@ -122,14 +122,15 @@ impl SubnetManager {
         }
     }
 
-    /// SwitchInfo with PortStateChange cleared, or with LinearFDBTop `top`. The latter preserves PortStateChange: a change during the LFT
+    /// SwitchInfo with PortStateChange cleared, or with the LinearFDBTop for the highest LID `top`. The latter preserves PortStateChange: a change during the LFT
     /// update may have been a reboot.
     fn switch_set(&self, n: NodeIdx, top: Option<Lid>) -> Option<[u8; 64]> {
-        let mut raw = self.subnet.get(n)?.switch_raw?;
+        let node = self.subnet.get(n)?;
+        let mut raw = node.switch_raw?;
         let mut info = SwitchInfo::decode(&raw);
         info.port_state_change = top.is_none();
         if let Some(top) = top {
-            info.linear_fdb_top = top.0;
+            info.linear_fdb_top = node.lft_top(top).0;
             info.life_time_value = self.cfg.packet_life_time;
             info.multicast_fdb_top = self.multicast.fdb_top(&self.subnet, n, &info);
         }

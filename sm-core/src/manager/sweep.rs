@@ -212,7 +212,7 @@ impl SubnetManager {
     fn unroutable_switches(&self) -> Vec<NodeIdx> {
         self.subnet
             .nodes()
-            .filter(|(_, n)| n.switch_info().is_some_and(|s| s.linear_fdb_cap == 0))
+            .filter(|(_, n)| n.switch_info().is_some() && n.table_caps().lft == 0)
             .map(|(i, _)| i)
             .collect()
     }
@@ -251,7 +251,7 @@ impl SubnetManager {
                 let routing = &routes.run.routing;
                 let switch_order = routing.order.clone().unwrap_or_default();
                 let tables = computed.nodes.iter().copied();
-                let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
+                let tables = tables.zip(routes.tables).collect();
                 let vls = FabricVlPlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
                 let writes = routes.writes;
                 let conflicting = writes.conflicting_groups;
@@ -268,7 +268,7 @@ impl SubnetManager {
                 let (lfts, tables, new) =
                     LftUpdate::new(&self.subnet, tables, new, order, vls_first);
                 self.routing
-                    .set_desired(DesiredLfts::new(tables, switch_order));
+                    .set_desired(DesiredLfts::new(tables, switch_order, routes.stubs));
                 if let Some(new) = new {
                     self.put_in_force(new);
                 }

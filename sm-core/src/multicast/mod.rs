@@ -33,6 +33,7 @@ use ferrosm_routing::VerifiedRun;
 use crate::ctx::Ctx;
 use crate::plan::installed_groups::installed_entries;
 use crate::plan::messages::EngineMessage;
+use crate::report::ProblemKind;
 use crate::sa::View;
 use crate::sa::registry::Registry;
 use crate::smp::outcome::SmpOutcome;
@@ -75,11 +76,20 @@ pub(crate) struct MulticastTables {
     next_update: Option<Instant>,
 }
 
-/// The number of MLIDs: the capacity of the smallest MFT. Switches without one forward no multicast and do not count.
+/// The number of MLIDs: the entries of the largest MFT. A switch with a smaller one does not limit the groups of others. `None` if no switch
+/// has an MFT.
 pub(crate) fn mlid_count(fabric: &Subnet) -> Option<u16> {
-    let infos = fabric.nodes().filter_map(|(_, n)| n.switch_info());
-    let caps = infos.map(|s| s.multicast_fdb_cap).filter(|cap| *cap > 0);
-    caps.min()
+    mft_sizes(fabric).max()
+}
+
+/// The number of MLIDs that every MFT can hold. Switches without an MFT forward no multicast and do not count.
+pub(crate) fn common_mlid_count(fabric: &Subnet) -> Option<u16> {
+    mft_sizes(fabric).min()
+}
+
+fn mft_sizes(fabric: &Subnet) -> impl Iterator<Item = u16> {
+    let sizes = fabric.nodes().map(|(_, n)| n.table_caps().mft);
+    sizes.filter(|entries| *entries > 0)
 }
 
 /// Block 0, and the blocks with an MLID in use.
@@ -126,7 +136,16 @@ impl MulticastTables {
             let message = EngineMessage::MulticastDisabled;
             ctx.effects.messages.push(message);
         }
+        self.report_left_out(ctx);
         MftUpdate::new(self.compare(ctx.fabric, None))
+    }
+
+    /// Reports switches whose MFT leaves out members.
+    fn report_left_out(&self, ctx: &mut Ctx<'_>) {
+        for (n, entries, mlids) in self.trees.leaving_out() {
+            let problem = ProblemKind::MftTooSmall { entries, mlids };
+            ctx.effects.problem(PortRef::new(n, PortNum::ZERO), problem);
+        }
     }
 
     /// When a postponed update between sweeps is due.
@@ -149,6 +168,7 @@ impl MulticastTables {
         }
         self.next_update = Some(ctx.now + UPDATE_SPACING);
         let blocks = self.compute_trees(ctx.fabric, inputs);
+        self.report_left_out(ctx);
         let mut update = MftUpdate::new(self.compare(ctx.fabric, blocks.as_ref()));
         self.write_next(ctx, &mut update).then_some(update)
     }
@@ -177,6 +197,11 @@ impl MulticastTables {
         if change != ForestChange::Unchanged {
             self.desired.remove_absent(fabric);
             mlids.extend(inputs.registry.groups().used_mlids());
+            mlids.extend(self.trees.mlids());
+        }
+        let groups = inputs.registry.groups();
+        if self.trees.set_limits(fabric, groups.used_mlids()) {
+            mlids.extend(groups.used_mlids());
             mlids.extend(self.trees.mlids());
         }
         self.used = used_blocks(inputs.registry);

@@ -2,16 +2,20 @@
 //!
 //! A member that joins or leaves changes only its branch of its tree. A new routing replaces all trees, unless its graph and its tree
 //! constraint are those of the previous routing (a host was added, a LID moved).
+//!
+//! A switch whose MFT cannot hold an MLID is no part of its tree: the members attached to it are left out, and no others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::{Member, MulticastTree, PortSet, SpanningForest, StoredForest};
-use ferrosm_routing::{SwitchIdx, VerifiedRun};
+use ferrosm_routing::table_limits::without_links_of;
+use ferrosm_routing::{SwitchIdx, Topology, VerifiedRun};
 use rustc_hash::FxHashMap;
 
 use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::tables::mft::MLID_FIRST;
 
 /// Members of an MLID by the switch port that they are attached to (port 0: the switch itself), and whether they receive.
 pub(super) type Members = BTreeMap<(SwitchIdx, PortNum), bool>;
@@ -23,6 +27,10 @@ struct GroupTree {
     tree: MulticastTree,
     /// The tree was read from the switches and may have branches without members. Cleared by the next update.
     is_imported: bool,
+    /// Switches that cannot be in the tree.
+    excluded: Vec<SwitchIdx>,
+    /// Those of them that leave out members.
+    leaving_out: Vec<SwitchIdx>,
 }
 
 impl GroupTree {
@@ -34,6 +42,7 @@ impl GroupTree {
         self.tree.ports().filter(|(_, p)| !p.is_empty()).collect()
     }
 
+    /// Sets the members, which are not attached to excluded switches.
     fn set_members(&mut self, forest: &SpanningForest<'_>, members: Members, group: u64) {
         let member = |(&(switch, port), &receives): (&(SwitchIdx, PortNum), &bool)| Member {
             switch,
@@ -95,6 +104,10 @@ pub(super) struct MulticastTrees {
     nodes: Vec<NodeIdx>,
     index: FxHashMap<NodeIdx, SwitchIdx>,
     trees: BTreeMap<Lid, GroupTree>,
+    /// Switches whose MFT cannot hold all MLIDs in use, with its entries.
+    limited: Vec<(SwitchIdx, u16)>,
+    /// The graphs and forests without some of these switches.
+    partial: BTreeMap<Vec<SwitchIdx>, (Topology, StoredForest)>,
 }
 
 impl MulticastTrees {
@@ -115,6 +128,7 @@ impl MulticastTrees {
         self.forest = SpanningForest::new(&run.topo, &run.routing)
             .ok()
             .map(|forest| forest.to_stored());
+        self.partial.clear();
         self.nodes = nodes.to_vec();
         self.index = nodes.iter().copied().zip(run.topo.switches()).collect();
         self.trees.clear();
@@ -123,6 +137,33 @@ impl MulticastTrees {
         } else {
             ForestChange::Replaced
         }
+    }
+
+    /// Finds the switches whose MFT cannot hold all of these MLIDs. Returns whether they changed: all trees are to be computed again.
+    pub(super) fn set_limits(&mut self, fabric: &Subnet, mlids: impl Iterator<Item = Lid>) -> bool {
+        let needed = mlids.map(|mlid| mft_entry(mlid) + 1).max().unwrap_or(0);
+        let entries = |(s, n): (&NodeIdx, SwitchIdx)| Some((n, fabric.get(*s)?.table_caps().mft));
+        let switches = self.run.iter().flat_map(|run| run.topo.switches());
+        let limited: Vec<(SwitchIdx, u16)> = self
+            .nodes
+            .iter()
+            .zip(switches)
+            .filter_map(entries)
+            .filter(|(_, entries)| *entries < needed)
+            .collect();
+        let is_changed = limited != self.limited;
+        self.limited = limited;
+        is_changed
+    }
+
+    /// The switches whose small MFT leaves out members of groups, with its entries and the number of MLIDs concerned.
+    pub(super) fn leaving_out(&self) -> impl Iterator<Item = (NodeIdx, u16, usize)> {
+        self.limited.iter().filter_map(|(s, entries)| {
+            let trees = self.trees.values();
+            let mlids = trees.filter(|tree| tree.leaving_out.contains(s)).count();
+            let node = self.nodes.get(s.index()).filter(|_| mlids > 0)?;
+            Some((*node, *entries, mlids))
+        })
     }
 
     /// Whether the routing in force rules out all trees.
@@ -176,6 +217,7 @@ impl MulticastTrees {
             members: tree.receivers().map(|at| (at, true)).collect(),
             tree,
             is_imported: true,
+            ..GroupTree::default()
         };
         let entries = self.by_node(tree.entries());
         self.trees.insert(mlid, tree);
@@ -183,22 +225,54 @@ impl MulticastTrees {
     }
 
     /// Sets the members of an MLID. Returns the MFT entries that change, without ports where an entry is removed.
-    pub(super) fn set_members(&mut self, mlid: Lid, members: Members) -> Vec<(NodeIdx, PortSet)> {
+    pub(super) fn set_members(
+        &mut self,
+        mlid: Lid,
+        mut members: Members,
+    ) -> Vec<(NodeIdx, PortSet)> {
         let mut tree = self.trees.remove(&mlid).unwrap_or_default();
         let before = tree.entries();
-        if let Some(forest) = self.forest() {
-            tree.set_members(&forest, members, u64::from(mlid.0));
+        let cannot_hold = |(_, entries): &&(SwitchIdx, u16)| *entries <= mft_entry(mlid);
+        let limited = self.limited.iter().filter(cannot_hold);
+        let excluded: Vec<SwitchIdx> = limited.map(|(s, _)| *s).collect();
+        let of_excluded = |s: &&SwitchIdx| members.keys().any(|(at, _)| at == *s);
+        let mut leaving_out: Vec<SwitchIdx> =
+            excluded.iter().filter(of_excluded).copied().collect();
+        members.retain(|(s, _), _| !excluded.contains(s));
+        if tree.excluded != excluded {
+            tree = GroupTree::default();
         }
+        if let Some((topo, forest)) = self.forest_without(&excluded) {
+            tree.set_members(&forest.forest(topo), members, u64::from(mlid.0));
+        }
+        if !tree.tree.unreachable.is_empty() {
+            leaving_out.clone_from(&excluded);
+        }
+        (tree.excluded, tree.leaving_out) = (excluded, leaving_out);
         let after = tree.entries();
         let removed = before.keys().filter(|s| !after.contains_key(s));
         let removed = removed.map(|s| (*s, PortSet::new()));
         let changed = after.iter().map(|(s, ports)| (*s, *ports));
         let changed = changed.filter(|(s, ports)| before.get(s) != Some(ports));
         let changes = self.by_node(removed.chain(changed));
-        if !tree.members.is_empty() {
+        if !tree.members.is_empty() || !tree.leaving_out.is_empty() {
             self.trees.insert(mlid, tree);
         }
         changes
+    }
+
+    /// The forest of the routing in force without some switches, and its graph.
+    fn forest_without(&mut self, excluded: &[SwitchIdx]) -> Option<(&Topology, &StoredForest)> {
+        let (topo, forest) = (&*self.run.as_ref()?.topo, self.forest.as_ref()?);
+        if excluded.is_empty() {
+            return Some((topo, forest));
+        }
+        let partial = self.partial.entry(excluded.to_vec()).or_insert_with(|| {
+            let topo = without_links_of(topo, excluded);
+            let forest = forest.within(&topo);
+            (topo, forest)
+        });
+        Some((&partial.0, &partial.1))
     }
 
     fn by_node(
@@ -208,6 +282,11 @@ impl MulticastTrees {
         let node = |(s, ports): (SwitchIdx, PortSet)| Some((*self.nodes.get(s.index())?, ports));
         entries.into_iter().filter_map(node).collect()
     }
+}
+
+/// The index of the MFT entry of an MLID.
+const fn mft_entry(mlid: Lid) -> u16 {
+    mlid.0.saturating_sub(MLID_FIRST)
 }
 
 /// Whether two routings of the same nodes have the same links and the same tree constraint.

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use ferrosm_mad::ids::NodeGuid;
 use ferrosm_routing::adopt::{AdoptError, adopt};
 use ferrosm_routing::select::NO_FALLBACK;
+use ferrosm_routing::table_limits::{LimitedSwitch, completed_table};
 use ferrosm_routing::{
-    Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest, Tables, VerifiedRun,
-    route_with,
+    Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest, Tables, Topology,
+    VerifiedRun, route_with,
 };
 
 use super::failure::AdoptionRejection;
@@ -48,8 +49,18 @@ pub struct AdoptedRouting {
     pub message: Option<EngineMessage>,
 }
 
+fn completed_tables(topo: &Topology, mut tables: Tables, limited: &[LimitedSwitch]) -> Tables {
+    for limited in limited {
+        if let Some(lft) = tables.get_mut(limited.switch.index()) {
+            *lft = Arc::new(completed_table(topo, lft, *limited));
+        }
+    }
+    tables
+}
+
 impl InheritedRouting {
-    /// Verifies the routing. `installed` are the LFTs of the switches.
+    /// Verifies the routing. `installed` are the LFTs of the switches, `limited` those that cannot hold all LIDs: these are completed, because
+    /// they drop packets and mislead none.
     ///
     /// # Errors
     /// The reason for the rejection.
@@ -57,21 +68,23 @@ impl InheritedRouting {
         &self,
         request: &RoutingRequest<'_>,
         installed: &[Option<Arc<Lft>>],
+        limited: &[LimitedSwitch],
     ) -> Result<AdoptedRouting, AdoptionRejection> {
-        let adopted = self.adopt_installed(request, installed);
-        adopted.or_else(|rejection| self.reroute_persisted(request).ok_or(rejection))
+        let tables: Option<Tables> = installed.iter().cloned().collect();
+        let tables = tables.map(|tables| completed_tables(request.topo, tables, limited));
+        let adopted = self.adopt_installed(request, tables);
+        adopted.or_else(|rejection| self.reroute_persisted(request, limited).ok_or(rejection))
     }
 
     fn adopt_installed(
         &self,
         request: &RoutingRequest<'_>,
-        installed: &[Option<Arc<Lft>>],
+        installed: Option<Tables>,
     ) -> Result<AdoptedRouting, AdoptionRejection> {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
             return Err(AdoptionRejection::OtherSettings);
         }
-        let tables: Option<Tables> = installed.iter().cloned().collect();
-        let tables = tables.ok_or(AdoptionRejection::Tables(AdoptError::MissingTables))?;
+        let tables = installed.ok_or(AdoptionRejection::Tables(AdoptError::MissingTables))?;
         let run = self.routing.to_verified_run(&self.guids, tables);
         let VerifiedRun {
             topo,
@@ -103,7 +116,11 @@ impl InheritedRouting {
         })
     }
 
-    fn reroute_persisted(&self, request: &RoutingRequest<'_>) -> Option<AdoptedRouting> {
+    fn reroute_persisted(
+        &self,
+        request: &RoutingRequest<'_>,
+        limited: &[LimitedSwitch],
+    ) -> Option<AdoptedRouting> {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
             return None;
         }
@@ -113,7 +130,8 @@ impl InheritedRouting {
             node.switch.as_ref()?.lft.clone()
         };
         let tables: Option<Tables> = self.guids.iter().map(table).collect();
-        let last = Arc::new(self.routing.to_verified_run(&self.guids, tables?)?);
+        let tables = completed_tables(request.topo, tables?, limited);
+        let last = Arc::new(self.routing.to_verified_run(&self.guids, tables)?);
         let baseline_max_load = last.baseline_max_load;
         let previous = PreviousRouting {
             last_run: Some(last),

@@ -9,6 +9,9 @@ use ferrosm_routing::{KeptSwitch, KeptTables, SlToVlMaps, Topology};
 use crate::subnet::{DeviceTable, Node, NodeIdx, Subnet};
 use crate::tables::sl_to_vl::SlToVlSelector;
 
+/// LIDs of one forwarding table block.
+const BLOCK_LIDS: u16 = 64;
+
 /// The tables that the switches of a graph keep. `nodes` are its switches.
 pub(crate) fn kept_tables(subnet: &Subnet, topo: &Topology, nodes: &[NodeIdx]) -> KeptTables {
     let mut kept = KeptTables::default();
@@ -19,7 +22,10 @@ pub(crate) fn kept_tables(subnet: &Subnet, topo: &Topology, nodes: &[NodeIdx]) -
         let installed = node.installed.as_ref().or(node.last_known.as_ref());
         let entries =
             |block| installed.map_or([PortNum::DROP.0; LFT_BLOCK_LEN], |lft| lft.block(block));
+        // Blocks beyond its LFT are not written any more.
+        let num_blocks = node.table_caps().lft.div_ceil(BLOCK_LIDS);
         let blocks = node.rejections.kept_lft_blocks();
+        let blocks = blocks.filter(|block| *block < num_blocks);
         let lft_blocks: BTreeMap<_, _> = blocks.map(|block| (block, entries(block))).collect();
         let keeps_sl_to_vl = node.rejections.keeps(DeviceTable::SlToVl(PortNum::ZERO));
         let sl_to_vl = keeps_sl_to_vl.then(|| sl_to_vl_maps(node));

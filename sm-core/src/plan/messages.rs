@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use ferrosm_routing::table_limits::{DroppedTransit, NarrowSwitch};
 use ferrosm_routing::transition::Conflict;
 use ferrosm_routing::{Diagnostic, EngineRejection, KeptSwitchUse};
 
@@ -31,6 +32,10 @@ pub enum EngineMessage {
     Hint(HintWarning),
     /// A decision of the engine or of the engine selection.
     Engine(WithSwitchNames<Diagnostic>),
+    /// LIDs are unreachable from a part of the fabric, because a switch with a small LFT alone leads there.
+    DroppedTransit(WithSwitchNames<DroppedTransit>),
+    /// A switch with few VLs is routed as a leaf.
+    NarrowSwitch(WithSwitchNames<NarrowSwitch>),
     /// The LFTs are written in stages.
     StagedUpdate {
         /// Number of stages.
@@ -90,6 +95,8 @@ impl EngineMessage {
             Self::PersistedRoutingContinued => "persisted-routing-continued",
             Self::Hint(warning) => warning.kind(),
             Self::Engine(diagnostic) => diagnostic.message.kind(),
+            Self::DroppedTransit(_) => "dropped-transit",
+            Self::NarrowSwitch(_) => "narrow-switch",
             Self::StagedUpdate { .. } => "staged-update",
             Self::DrainedUpdate(_) => "drained-update",
             Self::UnusedVlsFirst => "unused-vls-first",
@@ -117,6 +124,8 @@ impl fmt::Display for EngineMessage {
             Self::PersistedRoutingContinued => f.write_str("the saved routes of the previous run or master stay in use"),
             Self::Hint(warning) => warning.fmt(f),
             Self::Engine(diagnostic) => diagnostic.fmt(f),
+            Self::DroppedTransit(dropped) => dropped.fmt(f),
+            Self::NarrowSwitch(narrow) => narrow.fmt(f),
             Self::StagedUpdate { stages } => write!(
                 f,
                 "LFTs written in {stages} stages, so that old and new entries form no loop or deadlock meanwhile"

@@ -1,15 +1,20 @@
 //! The routing job: from the observed fabric to forwarding tables. It is pure and may run on any thread.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_routing::multicast;
+use ferrosm_routing::table_limits::{
+    DroppedTransit, LimitedSwitch, NarrowSwitch, transit_lids, truncated_tables, widened,
+    without_transit,
+};
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
     CancelToken, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof, RerouteCache,
-    Routing, RoutingRequest, SwitchIdx, Topology, TreeConstraint, VerifiedRun, WorkBudget,
+    Routing, RoutingRequest, SwitchIdx, Tables, Topology, TreeConstraint, VerifiedRun, WorkBudget,
 };
 use rustc_hash::FxHashMap;
 
@@ -19,7 +24,7 @@ use super::failure::{AdoptionRejection, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::installed_groups::InstalledGroups;
 use super::kept::kept_tables;
-use super::lids::LidPlan;
+use super::lids::{LidPlan, LimitedLft};
 use super::messages::EngineMessage;
 use super::routing_hints::{self, HintWarning};
 use super::switch_names::SwitchNames;
@@ -33,8 +38,16 @@ use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 pub struct RoutingJob {
     /// Identifies the job in its result.
     pub id: u64,
-    /// Switches, links and end ports.
+    /// Switches, links and end ports, without links that are not routed ([`VerifiedRoutes::stubs`]).
     pub topology: Arc<Topology>,
+    /// The same with all links.
+    full_topology: Arc<Topology>,
+    /// Switches whose LFT is too small for all LIDs.
+    limited: Vec<LimitedSwitch>,
+    /// Those of them of which some links are not routed.
+    stubs: Vec<SwitchIdx>,
+    /// Data VLs of the routing in force.
+    vls_in_force: u8,
     /// The installed tables and the last routing, from which engines start to change few entries.
     pub previous: PreviousRouting,
     /// The installed LFTs, for the order of writes; `None` where unknown.
@@ -86,8 +99,12 @@ pub struct RoutingJobResult {
 /// Verified tables, ready to be installed.
 #[derive(Debug)]
 pub struct VerifiedRoutes {
-    /// The graph and its routing, from which the next job starts.
+    /// The graph and its routing, from which the next job starts. Its tables have an entry for each LID.
     pub run: Arc<VerifiedRun>,
+    /// The tables as far as switches can hold them.
+    pub tables: Tables,
+    /// Switches whose LFT is too small for all LIDs, and of which some links are not routed: other switches would lose packets there.
+    pub stubs: BTreeSet<NodeIdx>,
     /// The proof of reachability and deadlock freedom.
     pub proof: Proof,
     /// How the LFTs are written.
@@ -98,6 +115,22 @@ pub struct VerifiedRoutes {
     pub unreachable: Vec<Lid>,
     /// Messages of the engine, and why engines tried before it were rejected.
     pub messages: Vec<EngineMessage>,
+}
+
+/// A routing of a graph.
+struct Routed {
+    topology: Arc<Topology>,
+    /// Switches of which some links are not in `topology`.
+    stubs: Vec<SwitchIdx>,
+    chosen: AdoptedRouting,
+    /// How switches that keep tables are used.
+    kept_use: KeptSwitchUse,
+    /// LIDs that switches with small LFTs drop.
+    dropped: Vec<DroppedTransit>,
+    /// Switches with few VLs that are leaves in `topology`.
+    narrow: Vec<NarrowSwitch>,
+    /// Why adoption and engines were rejected.
+    failure: RoutingFailure,
 }
 
 /// The starting point of a routing computation.
@@ -183,7 +216,7 @@ impl RoutingJob {
             .map(|(p, lid, lmc)| (p.node, (*lid, *lmc)))
             .collect();
         for (idx, node) in subnet.nodes() {
-            if node.switch_info().is_none_or(|s| s.linear_fdb_cap == 0) {
+            if node.table_caps().lft == 0 {
                 continue;
             }
             let switch = GraphNode {
@@ -204,6 +237,13 @@ impl RoutingJob {
                 graph.add_link(end_of(link.a, a), end_of(link.b, b));
             }
         }
+        let limited: Vec<LimitedSwitch> = lids
+            .limited_lfts(subnet)
+            .filter_map(|LimitedLft { node, entries }| {
+                let switch = graph.switch(node.index())?;
+                Some(LimitedSwitch { switch, entries })
+            })
+            .collect();
         for (p, lid, lmc) in &lids.lids {
             if graph.switch(p.node.index()).is_none()
                 && let Some(peer) = subnet.peer(*p)
@@ -223,6 +263,16 @@ impl RoutingJob {
             guid_index,
             nodes,
         } = graph.build();
+        let full_topology = Arc::new(topology);
+        let stubs = limited.iter().map(|limited| limited.switch);
+        let stubs: Vec<SwitchIdx> = stubs
+            .filter(|s| desired.is_stub(nodes[s.index()]))
+            .collect();
+        let topology = if stubs.is_empty() {
+            Arc::clone(&full_topology)
+        } else {
+            Arc::new(without_transit(&full_topology, &stubs))
+        };
         previous.last_run = last
             .filter(|(_, run_nodes)| *run_nodes == nodes)
             .map(|(run, _)| Arc::clone(run));
@@ -242,7 +292,11 @@ impl RoutingJob {
         }
         Self {
             id,
-            topology: Arc::new(topology),
+            topology,
+            full_topology,
+            limited,
+            stubs,
+            vls_in_force: last.map_or(1, |(run, _)| run.routing.vl_plan.vls),
             previous,
             installed,
             previous_vls: None,
@@ -283,11 +337,92 @@ impl RoutingJob {
     }
 
     fn compute(&self) -> RoutingJobResult {
+        let routed = self.route_around_small_lfts();
+        RoutingJobResult {
+            id: self.id,
+            generation: self.generation,
+            result: routed
+                .map(|routed| self.verified_routes(routed))
+                .map_err(|failure| *failure),
+            nodes: self.nodes.clone(),
+        }
+    }
+
+    /// Routes the fabric. Where other switches route LIDs through a switch whose LFT cannot hold them, it is routed again without such
+    /// links: first those of the switches found, then those of all switches with small LFTs.
+    fn route_around_small_lfts(&self) -> Result<Routed, Box<RoutingFailure>> {
+        let mut stubs = self.stubs.clone();
+        let mut routed = self.route_on(&self.topology, stubs.clone())?;
+        for is_last in [false, true] {
+            let found = routed.dropped.iter().map(|dropped| dropped.limited.switch);
+            let mut found: Vec<SwitchIdx> = found.filter(|s| !stubs.contains(s)).collect();
+            if found.is_empty() {
+                break;
+            }
+            if is_last {
+                let all = self.limited.iter().map(|limited| limited.switch);
+                found = all.filter(|s| !stubs.contains(s)).collect();
+            }
+            stubs.extend(found);
+            stubs.sort_unstable();
+            let topology = Arc::new(without_transit(&self.full_topology, &stubs));
+            match self.route_on(&topology, stubs.clone()) {
+                Ok(other) => routed = other,
+                Err(_) => break,
+            }
+        }
+        Ok(routed)
+    }
+
+    /// Routes a graph, and does not let few switches with few VLs limit the VLs of all: if the routing in force uses more, or an engine needs
+    /// more, these switches are routed as leaves.
+    fn route_on(
+        &self,
+        topology: &Arc<Topology>,
+        stubs: Vec<SwitchIdx>,
+    ) -> Result<Routed, Box<RoutingFailure>> {
+        let inherited = self.inherited.as_ref().map_or(1, |i| i.routing.vls());
+        let in_force = self.vls_in_force.max(inherited).min(self.vls);
+        let wide = (topology.common_vls() < self.vls)
+            .then(|| widened(topology))
+            .flatten();
+        let Some((wide, narrow)) = wide else {
+            return self.route_with_engines(topology, stubs, Vec::new());
+        };
+        let wide = Arc::new(wide);
+        let route_wide = |stubs| self.route_with_engines(&wide, stubs, narrow.clone());
+        if in_force > topology.common_vls()
+            && let Ok(routed) = route_wide(stubs.clone())
+        {
+            return Ok(routed);
+        }
+        let routed = self.route_with_engines(topology, stubs.clone(), Vec::new());
+        let needs_more = |failure: &RoutingFailure| {
+            let mut reasons = failure.engines.iter().map(|e| e.message.reason.kind());
+            reasons.any(|kind| kind == "too-few-vls")
+        };
+        let lacks_vls = match &routed {
+            Ok(routed) => needs_more(&routed.failure),
+            Err(failure) => needs_more(failure),
+        };
+        match lacks_vls.then(|| route_wide(stubs)) {
+            Some(Ok(wide)) if !needs_more(&wide.failure) => Ok(wide),
+            Some(_) | None => routed,
+        }
+    }
+
+    /// Routes a graph with the engines.
+    fn route_with_engines(
+        &self,
+        topology: &Arc<Topology>,
+        stubs: Vec<SwitchIdx>,
+        narrow: Vec<NarrowSwitch>,
+    ) -> Result<Routed, Box<RoutingFailure>> {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
         let budget = WorkBudget::limited(work_units(self.budget))
             .with_token(self.cancel.clone())
             .with_abandoned(self.abandoned.clone());
-        let request = RoutingRequest::new(&self.topology)
+        let request = RoutingRequest::new(topology)
             .with_previous(&self.previous)
             .with_hints(&self.hints)
             .with_kept(&self.kept)
@@ -315,67 +450,88 @@ impl RoutingJob {
                 message: None,
             })
         });
-        let result = match chosen {
-            None => Err(failure),
-            Some(chosen) => {
-                let AdoptedRouting {
-                    mut routing,
-                    proof,
-                    baseline_max_load,
-                    cache,
-                    message,
-                } = chosen;
-                let mut messages: Vec<EngineMessage> =
-                    EngineMessage::of_failure(&failure).collect();
-                // Incremental reroutes preserve the tree constraint.
-                let last = self.previous.last_run.as_ref();
-                let groups = last.and_then(|last| last.routing.trees.sl());
-                multicast::resolve_trees(&self.topology, &mut routing, groups);
-                messages.extend(message);
-                messages.extend(self.hint_warnings.iter().cloned().map(EngineMessage::Hint));
-                let diagnostics = routing.diagnostics.iter().cloned();
-                messages.extend(diagnostics.map(|d| EngineMessage::Engine(self.names.attach(d))));
-                if !self.kept.is_empty() {
-                    let switches = self.kept.switches();
-                    messages.push(EngineMessage::TablesKept {
-                        switches: switches.map(|s| self.names.name(s)).collect(),
-                        kept_use,
-                    });
-                }
-                let unreachable = match proof.kept_unreachable {
-                    0 => Vec::new(),
-                    _ => self.kept.unreachable_lids(&self.topology, &routing.tables),
-                };
-                let live = self.is_live();
-                let writes = if live {
-                    self.plan_writes(&routing, &cache, &mut messages)
-                } else {
-                    LftWritePlan::default()
-                };
-                let before = self.previous_vls.as_ref();
-                let had_several_vls = before.is_some_and(|before| !before.is_single());
-                let sl_to_vl_first = live && (had_several_vls || !routing.vl_plan.is_single());
-                let run = VerifiedRun {
-                    topo: Arc::clone(&self.topology),
-                    routing,
-                    baseline_max_load,
-                    cache,
-                };
-                Ok(VerifiedRoutes {
-                    run: Arc::new(run),
-                    proof,
-                    writes,
-                    sl_to_vl_first,
-                    unreachable,
-                    messages,
-                })
-            }
+        let Some(chosen) = chosen else {
+            return Err(Box::new(failure));
         };
-        RoutingJobResult {
-            id: self.id,
-            generation: self.generation,
-            result,
-            nodes: self.nodes.clone(),
+        let dropped = self.limited.iter().filter_map(|limited| {
+            let lids = transit_lids(topology, &chosen.routing.tables, *limited);
+            Some(DroppedTransit {
+                limited: *limited,
+                lids: lids.len(),
+                first: *lids.first()?,
+            })
+        });
+        Ok(Routed {
+            topology: Arc::clone(topology),
+            dropped: dropped.collect(),
+            narrow,
+            stubs,
+            chosen,
+            kept_use,
+            failure,
+        })
+    }
+
+    /// The routes with the tables that switches can hold, and how these are written.
+    fn verified_routes(&self, routed: Routed) -> VerifiedRoutes {
+        let AdoptedRouting {
+            mut routing,
+            proof,
+            baseline_max_load,
+            cache,
+            message,
+        } = routed.chosen;
+        let mut messages: Vec<EngineMessage> = EngineMessage::of_failure(&routed.failure).collect();
+        // Incremental reroutes preserve the tree constraint.
+        let last = self.previous.last_run.as_ref();
+        let groups = last.and_then(|last| last.routing.trees.sl());
+        multicast::resolve_trees(&routed.topology, &mut routing, groups);
+        messages.extend(message);
+        messages.extend(self.hint_warnings.iter().cloned().map(EngineMessage::Hint));
+        let diagnostics = routing.diagnostics.iter().cloned();
+        messages.extend(diagnostics.map(|d| EngineMessage::Engine(self.names.attach(d))));
+        if !self.kept.is_empty() {
+            let switches = self.kept.switches();
+            messages.push(EngineMessage::TablesKept {
+                switches: switches.map(|s| self.names.name(s)).collect(),
+                kept_use: routed.kept_use,
+            });
+        }
+        let unreachable = match proof.kept_unreachable {
+            0 => Vec::new(),
+            _ => self
+                .kept
+                .unreachable_lids(&routed.topology, &routing.tables),
+        };
+        let dropped = routed.dropped.into_iter().map(|d| self.names.attach(d));
+        messages.extend(dropped.map(EngineMessage::DroppedTransit));
+        let narrow = routed.narrow.into_iter().map(|n| self.names.attach(n));
+        messages.extend(narrow.map(EngineMessage::NarrowSwitch));
+        let tables = truncated_tables(&routing.tables, &self.limited);
+        let live = self.is_live();
+        let writes = if live {
+            self.plan_writes((&routing, &tables), &cache, &mut messages)
+        } else {
+            LftWritePlan::default()
+        };
+        let before = self.previous_vls.as_ref();
+        let had_several_vls = before.is_some_and(|before| !before.is_single());
+        let sl_to_vl_first = live && (had_several_vls || !routing.vl_plan.is_single());
+        let stubs = routed.stubs.iter().map(|s| self.nodes[s.index()]);
+        VerifiedRoutes {
+            tables,
+            stubs: stubs.collect(),
+            run: Arc::new(VerifiedRun {
+                topo: routed.topology,
+                routing,
+                baseline_max_load,
+                cache,
+            }),
+            proof,
+            writes,
+            sl_to_vl_first,
+            unreachable,
+            messages,
         }
     }
 
@@ -391,7 +547,7 @@ impl RoutingJob {
         else {
             return (None, None);
         };
-        match inherited.adopt(request, &self.installed) {
+        match inherited.adopt(request, &self.installed, &self.limited) {
             Ok(adopted) => (Some(adopted), None),
             Err(rejection) => (None, Some(rejection)),
         }
@@ -405,11 +561,11 @@ impl RoutingJob {
 
     fn plan_writes(
         &self,
-        routing: &Routing,
+        (routing, tables): (&Routing, &Tables),
         cache: &RerouteCache,
         messages: &mut Vec<EngineMessage>,
     ) -> LftWritePlan {
-        let drained = self.drain_for_vl_change(routing, messages);
+        let drained = self.drain_for_vl_change((routing, tables), messages);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let located = |(s, block)| Some((node(s)?, block));
         let by_node = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
@@ -417,11 +573,12 @@ impl RoutingJob {
             Some(tables) => tables.iter().cloned().map(Some).collect(),
             None => self.installed.clone(),
         };
-        let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
-        let transition =
-            transition::plan_with(&self.topology, &installed_tables, tables, vl_plan, cache);
+        let vl_plan = &routing.vl_plan;
+        // Installed entries may lead over links that are not routed any more.
+        let topo = &self.full_topology;
+        let transition = transition::plan_with(topo, &installed_tables, tables, vl_plan, cache);
         let replacement = Replacement {
-            topo: &self.topology,
+            topo,
             old: &installed_tables,
             new: tables,
             vl_plan,
@@ -477,11 +634,11 @@ impl RoutingJob {
     /// SLtoVL tables are written.
     fn drain_for_vl_change(
         &self,
-        routing: &Routing,
+        (routing, tables): (&Routing, &Tables),
         messages: &mut Vec<EngineMessage>,
     ) -> Option<Vec<Arc<Lft>>> {
         let before = self.previous_vls.as_ref()?;
-        let change = before.change_to(&self.topology, &self.nodes, &routing.vl_plan);
+        let change = before.change_to(&self.full_topology, &self.nodes, &routing.vl_plan);
         let lids: Vec<Lid> = match change {
             VlChange::None => return None,
             VlChange::UnusedSls => {
@@ -504,9 +661,10 @@ impl RoutingJob {
         }
         messages.push(EngineMessage::DrainedForVls { lids: lids.len() });
         messages.push(EngineMessage::PathSlsChange);
-        let tables = self.installed.iter().zip(&routing.tables);
         Some(
-            tables
+            self.installed
+                .iter()
+                .zip(tables)
                 .map(|(old_lft, new_lft)| {
                     // An unknown table counts as the new one.
                     let mut lft = Lft::clone(old_lft.as_ref().unwrap_or(new_lft));

@@ -213,8 +213,9 @@ pub fn operated_vls(subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> u8 {
     let external = port_settings::port_kind(node, p.port) != PortKind::EnhancedPort0;
     let peer = subnet.peer(p).filter(|_| external);
     let peer_port = peer.and_then(|p| subnet.port(p)).filter(|p| p.known);
-    let code = if port.state() >= ferrosm_mad::attr::PortState::Armed {
-        port.info().operational_vls
+    let operated = port.info().operational_vls;
+    let code = if port.state() >= ferrosm_mad::attr::PortState::Armed && operated <= 5 {
+        operated
     } else {
         let own_vls = port.info().vl_cap.min(cfg.max_operational_vls);
         peer_port.map_or(own_vls, |f| own_vls.min(f.info().vl_cap))

@@ -228,6 +228,12 @@ impl RoutingRecord {
         }
     }
 
+    /// The number of data VLs.
+    #[must_use]
+    pub const fn vls(&self) -> u8 {
+        self.vls
+    }
+
     /// The settings for which it was computed.
     #[must_use]
     pub const fn inputs(&self) -> &RoutingInputs {

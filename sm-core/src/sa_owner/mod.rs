@@ -146,7 +146,12 @@ impl SaOwner {
         self.registry.take_changed_mlids()
     }
 
-    /// Sets the number of MLIDs that all switches support.
+    /// Moves multicast groups to free ones of the first `count` MLIDs. Their members are told to join again.
+    pub(crate) fn move_groups_below(&mut self, count: u16) {
+        self.registry.groups_mut().move_below(count);
+    }
+
+    /// Sets the number of MLIDs.
     pub(crate) fn set_mlid_count(&mut self, count: u16) {
         self.registry.groups_mut().set_mlid_count(count);
     }

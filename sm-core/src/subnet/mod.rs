@@ -19,7 +19,7 @@ use crate::location::{NodeName, PortName};
 use departed::DepartedNodes;
 
 pub use mft::Mft;
-pub use node::{Node, Port, SpeedQuery, VlTableOrigin};
+pub use node::{Node, Port, SpeedQuery, TableCaps, VlTableOrigin};
 pub(crate) use paths::STABLE_AFTER;
 pub(crate) use rejections::RETRY_DELAYS;
 pub use rejections::{DeviceTable, RejectionEffect, Rejections};

@@ -8,7 +8,7 @@ use ferrosm_mad::attr::{
     CapMask, LinkSpeed, MtuCode, NodeDescription, NodeInfo, NodeType, PortInfo, PortState,
     SwitchInfo,
 };
-use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, MKey, PortGuid, PortNum};
 use ferrosm_mad::smp::DrPath;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
@@ -33,6 +33,8 @@ pub struct Node {
     pub description: NodeDescription,
     /// SwitchInfo of a switch; raw, to preserve unknown bits in Sets.
     pub switch_raw: Option<[u8; 64]>,
+    /// Table sizes that the switch reported before, until a full sweep confirms the present ones. They count where they are larger.
+    earlier_caps: TableCaps,
     /// The last Get(SwitchInfo) returned a LinearFDBTop: the switch had tables. Responses to Sets do not count, because a Set may reach
     /// another device while cables are exchanged.
     pub had_lft_top: bool,
@@ -91,6 +93,31 @@ pub enum VlTableOrigin {
     PowerUp,
     /// An SM has written them, or may have.
     Foreign,
+}
+
+/// The sizes of a switch's forwarding tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TableCaps {
+    /// Entries of the LFT: it can hold LID 0 to `lft - 1`.
+    pub lft: u16,
+    /// Entries of the MFT.
+    pub mft: u16,
+}
+
+impl TableCaps {
+    const fn reported(info: &SwitchInfo) -> Self {
+        Self {
+            lft: info.linear_fdb_cap,
+            mft: info.multicast_fdb_cap,
+        }
+    }
+
+    fn max(self, other: Self) -> Self {
+        Self {
+            lft: self.lft.max(other.lft),
+            mft: self.mft.max(other.mft),
+        }
+    }
 }
 
 /// A port.
@@ -240,6 +267,7 @@ impl Node {
             info,
             description: NodeDescription::default(),
             switch_raw: None,
+            earlier_caps: TableCaps::default(),
             had_lft_top: false,
             ports,
             path,
@@ -381,6 +409,35 @@ impl Node {
     #[must_use]
     pub fn switch_info(&self) -> Option<SwitchInfo> {
         self.switch_raw.as_ref().map(SwitchInfo::decode)
+    }
+
+    /// Stores SwitchInfo. A table that shrinks counts as before until a full sweep (`confirms`) reads the smaller size again: one wrong
+    /// value must not take routes away. Returns whether a table has shrunk in this way just now.
+    pub fn store_switch_info(&mut self, data: &[u8; 64], confirms: bool) -> bool {
+        let new = TableCaps::reported(&SwitchInfo::decode(data));
+        let before = self.switch_info().as_ref().map(TableCaps::reported);
+        let counted = self.table_caps();
+        let is_confirmed = confirms && before == Some(new);
+        self.earlier_caps = if is_confirmed {
+            TableCaps::default()
+        } else {
+            counted
+        };
+        self.switch_raw = Some(*data);
+        before == Some(counted) && self.table_caps() != new
+    }
+
+    /// The sizes of its forwarding tables; 0 unless it is a switch and was read.
+    #[must_use]
+    pub fn table_caps(&self) -> TableCaps {
+        let reported = self.switch_info().as_ref().map(TableCaps::reported);
+        self.earlier_caps.max(reported.unwrap_or_default())
+    }
+
+    /// The LinearFDBTop that it should have if `top` is the highest LID in use.
+    #[must_use]
+    pub fn lft_top(&self, top: Lid) -> Lid {
+        Lid(top.0.min(self.table_caps().lft.saturating_sub(1)))
     }
 
     /// Numbers of the end ports that were discovered.

@@ -3,6 +3,9 @@
 //! Pure functions of one attribute each. They reject only values that no conforming device reports; unusual values of real devices pass.
 
 use ferrosm_mad::attr::{MtuCode, NodeInfo, NodeType, PhysState, PortInfo, PortState, SwitchInfo};
+use ferrosm_mad::ids::Lid;
+
+use crate::report::ProblemKind;
 
 /// Why a NodeInfo is implausible, if it is (docs/sm-behaviour.md 1.7).
 #[must_use]
@@ -49,27 +52,57 @@ pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static
     {
         return Some("link up on a disabled or sleeping port");
     }
-    // Real devices report zeros, which count as the minimum (docs/sm-behaviour.md 3.10 and 3.11).
+    // Real devices report zeros, which count as the minimum (docs/sm-behaviour.md 3.10 and 3.11). NeighborMTU and OperationalVLs may have
+    // any value: the SM writes them.
     if info.mtu_cap > MtuCode::Mtu4096 {
         return Some("invalid MTUCap");
     }
-    if info.neighbor_mtu > MtuCode::Mtu4096 {
-        return Some("invalid NeighborMTU");
-    }
-    if info.vl_cap > 5 || info.operational_vls > 5 {
-        return Some("invalid VLCap or OperationalVLs");
+    if info.vl_cap > 5 {
+        return Some("invalid VLCap");
     }
     None
 }
 
-/// Why a SwitchInfo is implausible, if it is.
+/// The problem of a LinearFDBTop above the table, if it is. The SM writes this value, so the switch can be used.
 #[must_use]
-pub fn implausible_switch_info(info: &SwitchInfo) -> Option<&'static str> {
-    if info.linear_fdb_cap > 0
-        && info.linear_fdb_top <= 0xBFFF
-        && info.linear_fdb_top > info.linear_fdb_cap
-    {
-        return Some("LinearFDBTop exceeds LinearFDBCap");
+pub fn invalid_lft_top(info: &SwitchInfo) -> Option<ProblemKind> {
+    let (top, entries) = (info.linear_fdb_top, info.linear_fdb_cap);
+    let is_invalid = entries > 0 && top <= Lid::UNICAST_MAX.0 && top > entries;
+    is_invalid.then_some(ProblemKind::LftTopTooHigh { top, entries })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reserved value of a field that the SM writes is no reason to exclude a port or a switch; one that it depends on is.
+    #[test]
+    fn only_values_that_the_sm_does_not_write_must_be_valid() {
+        let link = PortInfo {
+            port_state: PortState::Initialize,
+            mtu_cap: MtuCode::Mtu4096,
+            neighbor_mtu: MtuCode(9),
+            vl_cap: 4,
+            operational_vls: 9,
+            ..PortInfo::default()
+        };
+        assert_eq!(implausible_port_info(&link, true), None);
+        let invalid_cap = PortInfo { vl_cap: 9, ..link };
+        assert_eq!(
+            implausible_port_info(&invalid_cap, true),
+            Some("invalid VLCap")
+        );
+        let switch = |top, entries| {
+            invalid_lft_top(&SwitchInfo {
+                linear_fdb_top: top,
+                linear_fdb_cap: entries,
+                ..SwitchInfo::default()
+            })
+        };
+        assert_eq!(switch(1024, 1024), None);
+        assert!(matches!(
+            switch(1025, 1024),
+            Some(ProblemKind::LftTopTooHigh { .. })
+        ));
     }
-    None
 }

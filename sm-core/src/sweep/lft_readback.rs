@@ -29,8 +29,9 @@ impl LftReadback {
             .fabric
             .nodes()
             .filter(|(_, n)| n.installed.is_none())
-            .filter_map(|(i, n)| Some((i, n.switch_info()?.linear_fdb_top)))
-            .filter(|(_, top)| *top > 0 && *top <= Lid::UNICAST_MAX.0)
+            .filter_map(|(i, n)| Some((i, n, n.switch_info()?.linear_fdb_top)))
+            .filter(|(_, _, top)| *top > 0 && *top <= Lid::UNICAST_MAX.0)
+            .map(|(i, n, top)| (i, n.lft_top(Lid(top)).0))
             .collect();
         for (n, top) in tops {
             let blocks = top / BLOCK_LIDS + 1;

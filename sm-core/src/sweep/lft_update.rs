@@ -390,7 +390,8 @@ pub(crate) fn on_switch_info_set(
     top: Lid,
 ) -> bool {
     let info = outcome.data().map(SwitchInfo::decode);
-    if info.is_none_or(|info| info.linear_fdb_top != top.0) {
+    let wanted_top = ctx.fabric.get(n).map_or(top, |node| node.lft_top(top));
+    if info.is_none_or(|info| info.linear_fdb_top != wanted_top.0) {
         let port0 = PortRef::new(n, PortNum::ZERO);
         ctx.effects.reread_switches.insert(n);
         ctx.effects
@@ -402,7 +403,8 @@ pub(crate) fn on_switch_info_set(
     let Some(node) = ctx.fabric.get_mut(n) else {
         return false;
     };
-    node.switch_raw = Some(*data);
+    let has_shrunk = node.store_switch_info(data, false);
+    ctx.effects.full_sweep |= has_shrunk;
     if info.port_state_change {
         // If it was a reboot, a part of the table is lost again.
         node.forget_tables();
@@ -437,12 +439,14 @@ fn is_reduced(lft: &Lft, installed: &Lft) -> bool {
     })
 }
 
-/// Writes LinearFDBTop if it differs. It is the last write to a switch that had a lower one, so that the switch never looks up an entry
+/// Writes LinearFDBTop if it differs; `top` is the highest LID in use. It is the last write to a switch that had a lower one, so that the switch never looks up an entry
 /// that is not written yet.
 fn write_top(ctx: &mut Ctx<'_>, n: NodeIdx, top: Lid) {
     let life_time = ctx.cfg.packet_life_time;
-    let info = ctx.fabric.get(n).and_then(Node::switch_info);
-    if info.is_some_and(|s| s.linear_fdb_top != top.0 || s.life_time_value != life_time) {
+    let Some((node, info)) = ctx.fabric.get(n).and_then(|n| Some((n, n.switch_info()?))) else {
+        return;
+    };
+    if info.linear_fdb_top != node.lft_top(top).0 || info.life_time_value != life_time {
         ctx.smps.enqueue(SmpOp::SetSwitchInfo(n));
     }
 }

@@ -17,6 +17,7 @@ mod isolated_sm;
 mod joined_subnets;
 mod kept_tables;
 mod lids;
+mod limits;
 mod link_stability;
 mod m_keys;
 mod masters;

@@ -1,6 +1,6 @@
 //! Allocation of MLIDs to groups (docs/sm-behaviour.md 1.18, 10.9, 10.10).
 //!
-//! A new group gets the lowest free MLID. If the smallest switch's MFT is full, the group shares the MLID of a group with the
+//! A new group gets the lowest free MLID. If there is none that the largest MFT can hold, the group shares the MLID of a group with the
 //! same partition and SL. Packets then reach the members of both groups, and adapters filter by MGID. This costs bandwidth;
 //! without an MLID the group could not be created.
 
@@ -52,7 +52,7 @@ impl fmt::Display for MlidExhaustion {
         match self {
             Self::Shared { count } => write!(
                 f,
-                "all {count} MLIDs are in use (limited by the smallest MFT); new groups share MLIDs within their partition"
+                "all {count} MLIDs are in use (limited by the largest MFT); new groups share MLIDs within their partition"
             ),
             Self::Rejected { count } => write!(
                 f,
@@ -96,7 +96,16 @@ impl MlidAllocator {
             .copied()
     }
 
-    fn is_usable(&self, mlid: Lid) -> bool {
+    pub(super) const fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// Whether a group that needs an MLID of its own can get one.
+    pub(super) fn has_free(&mut self) -> bool {
+        self.lowest_free().is_some()
+    }
+
+    pub(super) fn is_usable(&self, mlid: Lid) -> bool {
         (MLID_FIRST..MLID_FIRST.saturating_add(self.count)).contains(&mlid.0)
     }
 

@@ -95,9 +95,44 @@ impl MulticastGroups {
         self.mlids.used_mlids()
     }
 
-    /// Sets the number of MLIDs, which the smallest MFT limits (docs/sm-behaviour.md 1.18). Existing groups retain their MLIDs.
+    /// Sets the number of MLIDs, which the largest MFT limits (docs/sm-behaviour.md 1.18). Existing groups retain their MLIDs.
     pub fn set_mlid_count(&mut self, count: u16) {
         self.mlids.set_count(count);
+    }
+
+    /// Moves groups to free ones of the first `count` MLIDs. Their members have to join again ([`Self::take_outdated_members`]).
+    pub fn move_below(&mut self, count: u16) {
+        let limit = self.mlids.count();
+        self.mlids.set_count(count.min(limit));
+        let is_high = |(_, group): &(&Gid, &MulticastGroup)| !self.mlids.is_usable(group.mlid);
+        let high: Vec<Gid> = self
+            .groups
+            .iter()
+            .filter(is_high)
+            .map(|(mgid, _)| *mgid)
+            .collect();
+        for mgid in high {
+            if !self.mlids.has_free() {
+                break;
+            }
+            let Some(MulticastGroup {
+                mlid: before,
+                parameters,
+                ..
+            }) = self.groups.get(&mgid).cloned()
+            else {
+                continue;
+            };
+            let after = self.mlids.allocate(mgid, &parameters, None, &self.groups);
+            if let Some((group, after)) = self.groups.get_mut(&mgid).zip(after) {
+                self.mlids.release(before, mgid);
+                group.mlid = after;
+                self.outdated_members.extend(group.members.keys());
+                self.changed_mlids.extend([before, after]);
+                self.unsaved.insert((mgid, None));
+            }
+        }
+        self.mlids.set_count(limit);
     }
 
     /// Sets whether new IPv6 solicited-node groups of one partition and scope share an MLID. Existing groups retain their MLIDs.

@@ -20,6 +20,8 @@ pub struct LidDemand {
     pub in_use: bool,
     /// It is the SM port.
     pub is_own: bool,
+    /// The highest LID that its switch can deliver.
+    pub deliverable: Lid,
 }
 
 impl LidDemand {
@@ -50,7 +52,7 @@ pub struct KnownLids<'a> {
     pub present: BTreeSet<PortGuid>,
     /// LIDs of quarantined ports that may use them.
     pub quarantined: Vec<(Lid, Lmc)>,
-    /// The highest LID that every switch can forward.
+    /// The highest LID that any switch can forward.
     pub highest: Lid,
 }
 
@@ -134,6 +136,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
         }
         reserve(&mut space, &mut after, &foreign);
     }
+    take_deliverable(&mut space, &mut assigned, demands, known.highest);
     let mut absent = Reservations::new(&after, known);
     for (slot, demand) in assigned.iter_mut().zip(demands) {
         if slot.is_none() {
@@ -173,6 +176,35 @@ fn take_from_map(
         {
             space.take(lid, demand.count());
             *slot = Some(lid);
+        }
+    }
+}
+
+/// Assigns the first free LIDs to ports whose switch cannot deliver all LIDs, the smallest LFT first, after the SM port; only LIDs that the
+/// switch can deliver.
+fn take_deliverable(
+    space: &mut LidSpace,
+    assigned: &mut [Option<Lid>],
+    demands: &[LidDemand],
+    highest: Lid,
+) {
+    let is_limited = |i: &usize| demands[*i].deliverable < highest;
+    let mut limited: Vec<usize> = (0..demands.len())
+        .filter(|i| assigned[*i].is_none() && is_limited(i))
+        .collect();
+    if limited.is_empty() {
+        return;
+    }
+    limited.sort_by_key(|i| demands[*i].deliverable);
+    let own = demands.iter().position(|d| d.is_own);
+    let own = own.filter(|i| assigned[*i].is_none() && !is_limited(i));
+    for i in own.into_iter().chain(limited) {
+        let count = demands[i].count();
+        if let Some(lid) = space.first_free(count)
+            && usize::from(lid.0) + count <= usize::from(demands[i].deliverable.0) + 1
+        {
+            space.take(lid, count);
+            assigned[i] = Some(lid);
         }
     }
 }

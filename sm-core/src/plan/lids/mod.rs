@@ -3,6 +3,9 @@
 //! In order of preference a port gets the LIDs of the LID map, its present LIDs, or the first free ones. After a takeover the present LIDs
 //! of Active ports come first, because another SM assigned them. LIDs of absent ports stay reserved. Entries that this master confirmed on
 //! devices have precedence; persisted and replicated entries may be outdated or belong to another subnet.
+//!
+//! No LID changes because one switch has a small LFT: it only drops packets to LIDs that it cannot hold. New LIDs are assigned so that the
+//! switch of each port can deliver them, as far as possible.
 
 mod assign;
 
@@ -13,7 +16,8 @@ use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 
 use crate::config::SmConfig;
 use crate::lid_map::LidMap;
-use crate::subnet::{Node, PortRef, Subnet};
+use crate::report::ProblemKind;
+use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 pub use assign::{AssignedLids, KnownLids, LidDemand, LidPolicy, assign};
 
 /// The result of [`plan`].
@@ -31,17 +35,80 @@ pub struct LidPlan {
     pub is_map_of_other_subnet: bool,
 }
 
-/// The highest LID that every switch can forward (docs/sm-behaviour.md 1.18).
+impl LidPlan {
+    /// The highest LID.
+    #[must_use]
+    pub fn top(&self) -> Lid {
+        let last = |(_, lid, lmc): &(PortRef, Lid, Lmc)| Lid(lid.0 + ((1 << lmc.0) - 1));
+        self.lids.iter().map(last).max().unwrap_or(Lid::NONE)
+    }
+
+    /// The switches that cannot hold an entry for each LID.
+    pub fn limited_lfts<'s>(
+        &self,
+        subnet: &'s Subnet,
+    ) -> impl Iterator<Item = LimitedLft> + use<'s> {
+        let top = self.top();
+        let entries = subnet.nodes().map(|(node, n)| LimitedLft {
+            node,
+            entries: n.table_caps().lft,
+        });
+        entries.filter(move |limited| (1..=top.0).contains(&limited.entries))
+    }
+
+    /// What such a switch drops.
+    #[must_use]
+    pub fn lft_problem(&self, subnet: &Subnet, limited: LimitedLft) -> ProblemKind {
+        let LimitedLft { node, entries } = limited;
+        let above = |(lid, lmc): (Lid, Lmc)| {
+            let lids = (lid.0..=lid.0 + ((1 << lmc.0) - 1)).map(Lid);
+            lids.filter(|lid| lid.0 >= entries)
+        };
+        let is_own = |p: PortRef| p.node == node || subnet.peer(p).is_some_and(|s| s.node == node);
+        let (mut lids, mut own_lids) = (0, Vec::new());
+        for (p, lid, lmc) in &self.lids {
+            lids += above((*lid, *lmc)).count();
+            if is_own(*p) {
+                own_lids.extend(above((*lid, *lmc)));
+            }
+        }
+        ProblemKind::LftTooSmall {
+            entries,
+            lids,
+            own_lids: own_lids.len(),
+            first_own: own_lids.into_iter().min(),
+        }
+    }
+}
+
+/// The highest LID that any switch can forward (docs/sm-behaviour.md 1.18). A switch with a smaller LFT than others does not limit the LIDs
+/// of the fabric.
 #[must_use]
 pub fn highest_lid(subnet: &Subnet) -> Lid {
-    let cap = subnet
-        .nodes()
-        .filter_map(|(_, n)| n.switch_info())
-        .map(|s| s.linear_fdb_cap)
-        .filter(|cap| *cap > 0)
-        .min()
-        .unwrap_or(u16::MAX);
+    let caps = subnet.nodes().map(|(_, n)| n.table_caps().lft);
+    let cap = caps.max().filter(|cap| *cap > 0).unwrap_or(u16::MAX);
     Lid((cap - 1).min(Lid::UNICAST_MAX.0))
+}
+
+/// The highest LID that the switch of an end port can deliver to it.
+fn highest_deliverable(subnet: &Subnet, at: PortRef) -> Lid {
+    let switch = if at.port == PortNum::ZERO {
+        Some(at.node)
+    } else {
+        subnet.peer(at).map(|peer| peer.node)
+    };
+    let caps = switch.and_then(|s| subnet.get(s)).map(Node::table_caps);
+    let cap = caps.map_or(0, |caps| caps.lft);
+    cap.checked_sub(1).map_or(Lid::UNICAST_MAX, Lid)
+}
+
+/// A switch whose LFT is smaller than the highest LID of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitedLft {
+    /// The switch.
+    pub node: NodeIdx,
+    /// Entries of its LFT.
+    pub entries: u16,
 }
 
 /// LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is set (docs/sm-behaviour.md 2.3).
@@ -151,6 +218,7 @@ pub fn plan(
             current: port.map_or(Lid::NONE, |port| port.info().lid),
             in_use: port.is_some_and(|port| port.state() == PortState::Active) && forwards(p),
             is_own: Some(*p) == subnet.local(),
+            deliverable: highest_deliverable(subnet, *p),
         }
     };
     let demands: Vec<LidDemand> = ports.iter().map(demand).collect();

@@ -1,7 +1,8 @@
 //! The index of each P_Key in its table (docs/sm-behaviour.md 9.3 to 9.5).
 //!
 //! Programs on hosts address P_Keys by index, and IPoIB fails if the P_Key at index 0 changes. So a P_Key in the table retains its index, a
-//! freed entry is reused only if the table has no unused one, and index 0 changes only if its P_Key is not wanted any more.
+//! freed entry is reused only if the table has no unused one, and index 0 changes only if its P_Key is not wanted any more. If the table is
+//! full, the P_Key for index 0 and that of the default partition take the entries of the last ones.
 
 use ferrosm_mad::ids::PKey;
 
@@ -78,6 +79,19 @@ pub fn assign_pkey_indices(current: &[PKey], required: &WantedPKeys) -> PKeyTabl
         match free_indices.next() {
             Some(at) => slots[at] = Some(key),
             None => omitted.push(key),
+        }
+    }
+    for (rank, key) in required.keys.iter().enumerate() {
+        let is_essential = rank == 0 || partition_of(*key) == partition_of(PKey::DEFAULT_FULL);
+        let omitted_at = omitted.iter().position(|omitted| omitted == key);
+        let Some(at) = omitted_at.filter(|_| is_essential) else {
+            continue;
+        };
+        let placed = |key: &PKey| slots.iter().rposition(|slot| *slot == Some(*key));
+        let last = required.keys[rank + 1..].iter().rev().find_map(placed);
+        if let Some(displaced) = last.and_then(|last| slots[last].replace(*key)) {
+            omitted[at] = displaced;
+            omitted.sort_by_key(|key| required.keys.iter().position(|wanted| wanted == key));
         }
     }
     PKeyTablePlan {
@@ -184,6 +198,11 @@ mod tests {
             );
         }
         assert_eq!(assigned(&[], &[0xFFFF], false), (vec![], vec![0xFFFF]));
+        // The default partition is in a full table.
+        let full = assigned(&[5, 6], &[0xFFFF, 5, 6], false);
+        assert_eq!(full, (vec![5, 0xFFFF], vec![6]));
+        let full = assigned(&[5], &[0xFFFF, 5], false);
+        assert_eq!(full, (vec![0xFFFF], vec![5]));
     }
 
     #[test]

@@ -445,16 +445,23 @@ pub(crate) fn on_switch_info(
     mode: ReadMode,
 ) -> bool {
     let read = outcome.data().map(|data| (data, SwitchInfo::decode(data)));
-    let is_plausible = |info: &SwitchInfo| plausible::implausible_switch_info(info).is_none();
-    let Some((data, info)) = read.filter(|(_, info)| is_plausible(info)) else {
-        ctx.effects.invalid_response |= read.is_some();
+    let Some((data, info)) = read else {
         on_switch_info_failed(ctx, n, mode);
         return false;
     };
     let Some(node) = ctx.fabric.get_mut(n) else {
         return false;
     };
-    node.switch_raw = Some(*data);
+    let caps = node.table_caps();
+    let has_shrunk = node.store_switch_info(data, mode.phase.is_full_discovery());
+    ctx.effects.full_sweep |= has_shrunk;
+    if node.table_caps() != caps {
+        ctx.effects.routing_stale = true;
+        if node.table_caps().lft < caps.lft {
+            node.installed = None;
+            node.last_known = None;
+        }
+    }
     let has_lft_top = info.linear_fdb_top != 0;
     let had_lft_top = core::mem::replace(&mut node.had_lft_top, has_lft_top);
     let has_restarted = had_lft_top && !has_lft_top;
@@ -462,16 +469,19 @@ pub(crate) fn on_switch_info(
         ctx.outbox.emit(Event::SwitchRestarted(node.name()));
     }
     // A switch that lost LinearFDBTop rebooted and lost its tables, also those that it rejected in part before.
-    if has_restarted || (node.installed.is_some() && info.linear_fdb_top != top.0) {
+    if has_restarted || (node.installed.is_some() && info.linear_fdb_top != node.lft_top(top).0) {
         node.forget_tables();
         ctx.effects.routing_stale = true;
     }
     if mode.phase == ReadPhase::LightSweep {
-        let is_unwritten = info.linear_fdb_cap > 0 && node.installed.is_none();
+        let is_unwritten = node.table_caps().lft > 0 && node.installed.is_none();
         if info.port_state_change || is_unwritten {
             ctx.effects.next_switches.insert(n);
         }
         return false;
+    }
+    if let Some(kind) = plausible::invalid_lft_top(&info) {
+        ctx.effects.problem(PortRef::new(n, PortNum::ZERO), kind);
     }
     if info.port_state_change && mode.is_master {
         ctx.smps.enqueue(SmpOp::ClearPortStateChange(n));
@@ -538,7 +548,8 @@ pub(crate) fn on_port_state_change_cleared(
         ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
     }
     if let Some((data, node)) = outcome.data().zip(ctx.fabric.get_mut(n)) {
-        node.switch_raw = Some(*data);
+        let has_shrunk = node.store_switch_info(data, false);
+        ctx.effects.full_sweep |= has_shrunk;
     }
     if mode.phase.is_discovering() {
         read_ports(ctx, n);
