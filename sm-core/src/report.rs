@@ -135,6 +135,9 @@ impl ProblemKind {
             | Self::NoResponse { .. }
             | Self::MKeyRejected
             | Self::SetRejected { .. }
+            | Self::TableKept { .. }
+            | Self::NotReached
+            | Self::SetNormalized { .. }
             | Self::NoLid
             | Self::NotActive(_)
             | Self::LidConflict(_)
