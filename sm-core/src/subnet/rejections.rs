@@ -198,15 +198,12 @@ impl Rejections {
 
 #[cfg(test)]
 mod tests {
-    use ferrosm_mad::ids::AttrMod;
-
     use super::*;
 
     /// A device keeps a table after the second rejection. It is written again after 20 s, 40 s and so on, at most 640 s.
     #[test]
     fn table_is_written_again_at_increasing_intervals() {
         let rejected = SmpOutcome::Response {
-            modifier: AttrMod(0),
             status: Status::BAD_FIELD,
             data: [0; 64],
         };
