@@ -8,13 +8,14 @@ use ferrosm_routing::multicast;
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    CancelToken, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof, RerouteCache,
-    Routing, RoutingRequest, SwitchIdx, Topology, TreeConstraint, VerifiedRun, WorkBudget,
+    CancelToken, EarlierRun, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof,
+    RerouteCache, Routing, RoutingRequest, Selection, SwitchIdx, Topology, TreeConstraint,
+    VerifiedRun, WorkBudget, reroute_installed, route_with_engines, route_within_vl_plan,
 };
 use rustc_hash::FxHashMap;
 
 use super::adopt::{AdoptedRouting, InheritedRouting};
-use super::change::VlChange;
+use super::drain::{RoutingUpdate, VlTransition, dropped_lids};
 use super::failure::{AdoptionRejection, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::installed_groups::InstalledGroups;
@@ -24,7 +25,7 @@ use super::messages::EngineMessage;
 use super::routing_hints::{self, HintWarning};
 use super::switch_names::SwitchNames;
 use super::vls::{FabricVlPlan, operated_vls};
-use crate::config::{SmConfig, work_units};
+use crate::config::{DrainPolicy, SmConfig, work_units};
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
@@ -67,6 +68,8 @@ pub struct RoutingJob {
     pub finds_interim_trees: bool,
     /// The routing of an earlier run or another SM that may be installed.
     pub inherited: Option<InheritedRouting>,
+    /// Whether routes that have not lost a link may be drained.
+    pub may_drain: bool,
     nodes: Vec<NodeIdx>,
 }
 
@@ -98,6 +101,8 @@ pub struct VerifiedRoutes {
     pub unreachable: Vec<Lid>,
     /// Messages of the engine, and why engines tried before it were rejected.
     pub messages: Vec<EngineMessage>,
+    /// An engine computed the routing; otherwise an earlier routing was adopted or rerouted.
+    pub is_of_engine: bool,
 }
 
 /// The starting point of a routing computation.
@@ -139,6 +144,17 @@ pub struct LftWritePlan {
     /// The constraint of multicast trees if the update stops between two stages; `None` if no tree is known to be deadlock-free then, or
     /// without [`RoutingJob::finds_interim_trees`].
     pub trees_if_aborted: Option<TreeConstraint>,
+    /// Number of LIDs of which packets are dropped before the new entries are written.
+    pub drained_lids: usize,
+}
+
+/// A routing and how it is written.
+struct PlannedUpdate {
+    adopted: AdoptedRouting,
+    writes: LftWritePlan,
+    messages: Vec<EngineMessage>,
+    is_of_engine: bool,
+    kept_use: KeptSwitchUse,
 }
 
 /// The end of a link at a port of a switch.
@@ -223,9 +239,19 @@ impl RoutingJob {
             guid_index,
             nodes,
         } = graph.build();
-        previous.last_run = last
-            .filter(|(_, run_nodes)| *run_nodes == nodes)
-            .map(|(run, _)| Arc::clone(run));
+        if let Some((run, run_nodes)) = last {
+            let run = Arc::clone(run);
+            if *run_nodes == nodes {
+                previous.last_run = Some(run);
+            } else {
+                let index = |n: &NodeIdx| run_nodes.binary_search(n).ok();
+                let switch = |n| index(n).and_then(|at| run.topo.switches().nth(at));
+                previous.earlier_run = Some(EarlierRun {
+                    switches: nodes.iter().map(switch).collect(),
+                    run,
+                });
+            }
+        }
         previous.pinned_engine = last
             .filter(|(run, run_nodes)| is_subgraph(&topology, &nodes, &run.topo, run_nodes))
             .map(|(run, _)| run.routing.engine);
@@ -236,6 +262,7 @@ impl RoutingJob {
             RoutingStart::Incremental => {}
             RoutingStart::InstalledTables => {
                 previous.last_run = None;
+                previous.earlier_run = None;
                 previous.pinned_engine = None;
             }
             RoutingStart::Scratch => previous = PreviousRouting::none(),
@@ -259,6 +286,7 @@ impl RoutingJob {
             names: names.into_iter().collect(),
             finds_interim_trees: false,
             inherited: None,
+            may_drain: cfg.routing_drain == DrainPolicy::Allow,
             nodes,
         }
     }
@@ -298,39 +326,29 @@ impl RoutingJob {
             adoption: refused.map(|rejection| self.names.attach(rejection)),
             engines: Vec::new(),
         };
-        let mut kept_use = KeptSwitchUse::Transit;
-        let chosen = adopted.or_else(|| {
-            let selection = ferrosm_routing::route_with(&engines, &request);
-            let rejected = selection.rejected.into_iter();
-            failure.engines = rejected.map(|r| self.names.attach(r)).collect();
-            let (routing, proof) = selection.chosen?;
-            kept_use = selection.kept_use;
-            let before = self.previous.last_run.as_ref();
-            let before = before.filter(|_| selection.rerouted);
-            Some(AdoptedRouting {
-                baseline_max_load: before.map_or(proof.max_load, |last| last.baseline_max_load),
-                routing,
-                proof,
-                cache: selection.cache,
-                message: None,
-            })
-        });
-        let result = match chosen {
+        let planned = match adopted {
+            Some(adopted) => Some(self.plan_update(adopted)),
+            None => self.choose(&engines, &request, &mut failure),
+        };
+        let result = match planned {
             None => Err(failure),
-            Some(chosen) => {
+            Some(planned) => {
+                let PlannedUpdate {
+                    adopted,
+                    writes,
+                    messages: planned_messages,
+                    is_of_engine,
+                    kept_use,
+                } = planned;
                 let AdoptedRouting {
-                    mut routing,
+                    routing,
                     proof,
                     baseline_max_load,
                     cache,
                     message,
-                } = chosen;
+                } = adopted;
                 let mut messages: Vec<EngineMessage> =
                     EngineMessage::of_failure(&failure).collect();
-                // Incremental reroutes preserve the tree constraint.
-                let last = self.previous.last_run.as_ref();
-                let groups = last.and_then(|last| last.routing.trees.sl());
-                multicast::resolve_trees(&self.topology, &mut routing, groups);
                 messages.extend(message);
                 messages.extend(self.hint_warnings.iter().cloned().map(EngineMessage::Hint));
                 let diagnostics = routing.diagnostics.iter().cloned();
@@ -346,15 +364,11 @@ impl RoutingJob {
                     0 => Vec::new(),
                     _ => self.kept.unreachable_lids(&self.topology, &routing.tables),
                 };
-                let live = self.is_live();
-                let writes = if live {
-                    self.plan_writes(&routing, &cache, &mut messages)
-                } else {
-                    LftWritePlan::default()
-                };
+                messages.extend(planned_messages);
                 let before = self.previous_vls.as_ref();
                 let had_several_vls = before.is_some_and(|before| !before.is_single());
-                let sl_to_vl_first = live && (had_several_vls || !routing.vl_plan.is_single());
+                let sl_to_vl_first =
+                    self.is_live() && (had_several_vls || !routing.vl_plan.is_single());
                 let run = VerifiedRun {
                     topo: Arc::clone(&self.topology),
                     routing,
@@ -368,6 +382,7 @@ impl RoutingJob {
                     sl_to_vl_first,
                     unreachable,
                     messages,
+                    is_of_engine,
                 })
             }
         };
@@ -397,6 +412,117 @@ impl RoutingJob {
         }
     }
 
+    /// The routing in force, rerouted, or the routing of an engine. If the operator wants no drain, a routing that drains routes is only used
+    /// if the routing in force cannot be rerouted within its VL plan. If the fabric has only lost something, the same applies to the
+    /// routing of another engine, so that a flapping link does not alternate engines.
+    fn choose(
+        &self,
+        engines: &[&str],
+        request: &RoutingRequest<'_>,
+        failure: &mut RoutingFailure,
+    ) -> Option<PlannedUpdate> {
+        let last = self.previous.run();
+        if let Some(Selection {
+            chosen: Some((routing, proof)),
+            cache,
+            ..
+        }) = reroute_installed(request)
+        {
+            let adopted = AdoptedRouting {
+                baseline_max_load: last.map_or(proof.max_load, |last| last.baseline_max_load),
+                routing,
+                proof,
+                cache,
+                message: None,
+            };
+            return Some(self.plan_update(adopted));
+        }
+        let last = last.filter(|_| !self.may_drain && self.is_live());
+        let has_several_vls = last.is_some_and(|last| !last.routing.vl_plan.is_single());
+        let has_only_losses = self.previous.pinned_engine.is_some();
+        let mut kept = None;
+        if has_several_vls && has_only_losses {
+            // Any engine would assign new VLs. Packets on the lost links have no route meanwhile.
+            kept = self.keep(request);
+            if kept.is_some() {
+                return kept;
+            }
+        }
+        let selection = route_with_engines(engines, request);
+        let rejected = selection.rejected.into_iter();
+        failure.engines = rejected.map(|r| self.names.attach(r)).collect();
+        let new = selection.chosen.map(|(routing, proof)| PlannedUpdate {
+            is_of_engine: true,
+            kept_use: selection.kept_use,
+            ..self.plan_update(AdoptedRouting {
+                baseline_max_load: proof.max_load,
+                routing,
+                proof,
+                cache: selection.cache,
+                message: None,
+            })
+        });
+        let Some(last) = last else {
+            return new;
+        };
+        let (engine, drained_lids) = new.as_ref().map_or(("", usize::MAX), |new| {
+            (new.adopted.routing.engine, new.writes.drained_lids)
+        });
+        let changes_engine = has_only_losses && engine != last.routing.engine;
+        if drained_lids == 0 && !changes_engine {
+            return new;
+        }
+        let is_untried = !(has_several_vls && has_only_losses);
+        if is_untried {
+            kept = self.keep(request);
+        }
+        let Some(mut kept) = kept.filter(|kept| kept.writes.drained_lids <= drained_lids) else {
+            return new;
+        };
+        if new.is_some() && drained_lids > 0 {
+            let avoided = EngineMessage::DrainAvoided {
+                engine,
+                lids: drained_lids,
+            };
+            kept.messages.push(avoided);
+        }
+        Some(kept)
+    }
+
+    /// The routing in force, rerouted within its VL plan.
+    fn keep(&self, request: &RoutingRequest<'_>) -> Option<PlannedUpdate> {
+        let last = self.previous.run()?;
+        let (routing, proof) = route_within_vl_plan(request)?;
+        Some(self.plan_update(AdoptedRouting {
+            routing,
+            proof,
+            baseline_max_load: last.baseline_max_load,
+            cache: RerouteCache::new(),
+            message: None,
+        }))
+    }
+
+    /// How a routing is written.
+    fn plan_update(&self, mut adopted: AdoptedRouting) -> PlannedUpdate {
+        // Incremental reroutes preserve the tree constraint.
+        let last = self.previous.run();
+        let groups = last.and_then(|last| last.routing.trees.sl());
+        multicast::resolve_trees(&self.topology, &mut adopted.routing, groups);
+        let mut messages = Vec::new();
+        let writes = if self.is_live() {
+            self.plan_writes(&adopted.routing, &adopted.cache, &mut messages)
+        } else {
+            LftWritePlan::default()
+        };
+        PlannedUpdate {
+            adopted,
+            writes,
+            messages,
+            is_of_engine: false,
+            kept_use: KeptSwitchUse::Transit,
+        }
+    }
+
     /// Whether any switch has a route.
     fn is_live(&self) -> bool {
         let has_route = |lft: &Arc<Lft>| lft.entries().iter().any(|p| *p != PortNum::DROP.raw());
@@ -409,17 +535,24 @@ impl RoutingJob {
         cache: &RerouteCache,
         messages: &mut Vec<EngineMessage>,
     ) -> LftWritePlan {
-        let drained = self.drain_for_vl_change(routing, messages);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let located = |(s, block)| Some((node(s)?, block));
         let by_node = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
-        let installed_tables: Vec<Option<Arc<Lft>>> = match &drained {
-            Some(tables) => tables.iter().cloned().map(Some).collect(),
-            None => self.installed.clone(),
-        };
+        let VlTransition {
+            drained,
+            installed: installed_tables,
+            transition,
+            mut drained_lids,
+        } = RoutingUpdate {
+            topology: &self.topology,
+            nodes: &self.nodes,
+            installed: &self.installed,
+            previous_vls: self.previous_vls.as_ref(),
+            routing,
+            cache,
+        }
+        .plan(messages);
         let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
-        let transition =
-            transition::plan_with(&self.topology, &installed_tables, tables, vl_plan, cache);
         let replacement = Replacement {
             topo: &self.topology,
             old: &installed_tables,
@@ -458,8 +591,13 @@ impl RoutingJob {
                     },
                 }
             }
-            (Transition::Drain { first, conflict }, _) => {
-                messages.push(EngineMessage::DrainedUpdate(self.names.attach(conflict)));
+            (Transition::Drain { first, conflict }, drained_for_vls) => {
+                let lids = dropped_lids(&self.topology, &installed_tables, &first);
+                drained_lids += lids;
+                if drained_for_vls.is_none() {
+                    let conflict = self.names.attach(conflict);
+                    messages.push(EngineMessage::DrainedUpdate { lids, conflict });
+                }
                 LftWriteOrder::Drain {
                     first: by_node(first),
                     later_stages: Vec::new(),
@@ -470,53 +608,8 @@ impl RoutingJob {
             order,
             conflicting_groups,
             trees_if_aborted,
+            drained_lids,
         }
-    }
-
-    /// If VLs change on routes in use: the installed LFTs without these routes, so that no packet on its old VL is in a switch when the new
-    /// SLtoVL tables are written.
-    fn drain_for_vl_change(
-        &self,
-        routing: &Routing,
-        messages: &mut Vec<EngineMessage>,
-    ) -> Option<Vec<Arc<Lft>>> {
-        let before = self.previous_vls.as_ref()?;
-        let change = before.change_to(&self.topology, &self.nodes, &routing.vl_plan);
-        let lids: Vec<Lid> = match change {
-            VlChange::None => return None,
-            VlChange::UnusedSls => {
-                messages.push(EngineMessage::UnusedVlsFirst);
-                return None;
-            }
-            VlChange::PathSls(lids) => lids,
-            VlChange::UsedSlToVl => {
-                let destinations = self.topology.destinations().iter();
-                destinations.map(|d| d.lid).collect()
-            }
-        };
-        let is_known = |lid: &Lid| {
-            let mut tables = self.installed.iter().flatten();
-            tables.any(|lft| lft.get(*lid) != PortNum::DROP)
-        };
-        let lids: Vec<Lid> = lids.into_iter().filter(is_known).collect();
-        if lids.is_empty() {
-            return None;
-        }
-        messages.push(EngineMessage::DrainedForVls { lids: lids.len() });
-        messages.push(EngineMessage::PathSlsChange);
-        let tables = self.installed.iter().zip(&routing.tables);
-        Some(
-            tables
-                .map(|(old_lft, new_lft)| {
-                    // An unknown table counts as the new one.
-                    let mut lft = Lft::clone(old_lft.as_ref().unwrap_or(new_lft));
-                    for lid in &lids {
-                        lft.set(*lid, PortNum::DROP);
-                    }
-                    Arc::new(lft)
-                })
-                .collect(),
-        )
     }
 }
 
