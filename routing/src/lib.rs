@@ -59,13 +59,17 @@ pub use diagnostics::{
     DecidedBy, Diagnostic, RerouteSummary, RoutingFigures, Structure, TreeFigures,
 };
 pub use engine::{
-    ENGINE_NAMES, Engine, HintError, PreviousRouting, RouteError, Routing, RoutingRequest,
-    ShapeError, SwitchHintError, SwitchOrderStrategy, TreeConstraint, VerifiedRun, engine_by_name,
+    ENGINE_NAMES, EarlierRun, Engine, HintError, PreviousRouting, RouteError, Routing,
+    RoutingRequest, ShapeError, SwitchHintError, SwitchOrderStrategy, TreeConstraint, VerifiedRun,
+    engine_by_name,
 };
 pub use hints::Hints;
 pub use kept::{KeptSwitch, KeptSwitchUse, KeptTables};
 pub use reroute_cache::RerouteCache;
-pub use select::{EngineRejection, Selection, SelectionStep, route_with, route_with_progress};
+pub use select::{
+    EngineRejection, Selection, SelectionStep, reroute_installed, route_with, route_with_engines,
+    route_with_progress, route_within_vl_plan,
+};
 pub use tables::{Lft, Tables, changed_blocks};
 pub use topology::{
     AttachedEndPort, DATA_VLS_MAX, DegradedLink, Destination, SwitchIdx, SwitchLink, Topology,

@@ -15,10 +15,10 @@ use crate::diagnostics::Diagnostic;
 use crate::engine::{ENGINE_NAMES, Engine, RouteError, Routing, RoutingRequest, engine_by_name};
 use crate::kept::KeptSwitchUse;
 use crate::multicast;
-use crate::reroute::{RerouteLimits, reroute_cached};
+use crate::reroute::{RerouteLimits, reroute_cached, reroute_within_vl_plan};
 use crate::reroute_cache::RerouteCache;
 use crate::topology::{SwitchIdx, Topology};
-use crate::verify::{Proof, VerifyError, verify_with_kept};
+use crate::verify::{Proof, VerifyError, verify, verify_with_kept};
 use crate::work::WorkBudget;
 
 /// Engine name for automatic selection.
@@ -229,14 +229,33 @@ pub fn route_with_progress(
     request: &RoutingRequest<'_>,
     watch: &mut dyn FnMut(SelectionStep<'_>),
 ) -> Selection {
-    if let Some((routing, proof, cache)) = try_reroute(request) {
-        return Selection {
-            chosen: Some((routing, proof)),
-            rerouted: true,
-            cache,
-            ..Selection::none()
-        };
-    }
+    reroute_installed(request).unwrap_or_else(|| run_engines(engines, request, watch))
+}
+
+/// As [`route_with`], without an attempt to reroute the installed routing.
+#[must_use]
+pub fn route_with_engines(engines: &[&str], request: &RoutingRequest<'_>) -> Selection {
+    run_engines(engines, request, &mut |_| {})
+}
+
+/// The installed routing, rerouted incrementally. `None` if the fabric did not only lose links or LIDs, or if the result fails verification
+/// or has too much load on a channel.
+#[must_use]
+pub fn reroute_installed(request: &RoutingRequest<'_>) -> Option<Selection> {
+    let (routing, proof, cache) = try_reroute(request)?;
+    Some(Selection {
+        chosen: Some((routing, proof)),
+        rerouted: true,
+        cache,
+        ..Selection::none()
+    })
+}
+
+fn run_engines(
+    engines: &[&str],
+    request: &RoutingRequest<'_>,
+    watch: &mut dyn FnMut(SelectionStep<'_>),
+) -> Selection {
     let mut rejected = Vec::new();
     for (kept_use, topo) in request.kept.views(request.topo) {
         let mut attempts = Attempts {
@@ -296,6 +315,19 @@ fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteC
         proof,
         RerouteCache::from_reroute(verifier, dependencies),
     ))
+}
+
+/// The previous routing, rerouted within its VL plan at any cost in load: the SL of each path and the VL of each SL stay, so that the
+/// update interrupts few routes or none. Links and switches may be lost and new. `None` if no such routes are found, or if they fail
+/// verification, or if switches keep tables.
+#[must_use]
+pub fn route_within_vl_plan(request: &RoutingRequest<'_>) -> Option<(Routing, Proof)> {
+    if !request.kept.is_empty() {
+        return None;
+    }
+    let routing = reroute_within_vl_plan(request)?;
+    let proof = verify(request.topo, &routing.tables, &routing.vl_plan).ok()?;
+    Some((routing, proof))
 }
 
 fn stages<'a>(engines: &[&'a str], request: &RoutingRequest<'_>) -> Vec<Stage<'a>> {

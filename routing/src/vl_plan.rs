@@ -92,6 +92,14 @@ impl SlToVlMaps {
     }
 }
 
+impl SlToVlMaps {
+    /// Sets the VL of one SL for all pairs of ports.
+    pub(crate) fn set_sl(&mut self, sl: u8, vl: u8) {
+        let at = usize::from(sl) % SLS;
+        self.maps.iter_mut().for_each(|map| map[at] = vl);
+    }
+}
+
 impl PathSl {
     /// SLs that paths use, one bit each.
     #[must_use]

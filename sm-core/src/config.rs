@@ -26,6 +26,18 @@ pub fn work_units(budget: Duration) -> u64 {
     u64::try_from(units).unwrap_or(u64::MAX)
 }
 
+/// Whether the SM may drain routes that have not lost a link, when the fabric changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DrainPolicy {
+    /// A routing that requires it is not installed before the operator requests a reroute or changes the settings of the routing. Until
+    /// then the routing in force is rerouted within its VL plan.
+    #[default]
+    Avoid,
+    /// Yes.
+    Allow,
+}
+
 /// Settings of one SM.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmConfig {
@@ -77,6 +89,8 @@ pub struct SmConfig {
     pub engines: Vec<String>,
     /// Time limit of the automatic choice of an engine.
     pub routing_budget: Duration,
+    /// Whether an automatic change of the routing may interrupt routes that have not lost a link.
+    pub routing_drain: DrainPolicy,
     /// Hints from OpenSM input files.
     pub hints: Arc<GuidHints>,
     /// Data VLs that routing may use, 1 to 15.
@@ -186,6 +200,7 @@ impl Default for SmConfig {
             bounce_links: false,
             engines: vec![ferrosm_routing::select::AUTO.to_owned()],
             routing_budget: Duration::from_secs(2),
+            routing_drain: DrainPolicy::Avoid,
             hints: Arc::default(),
             routing_vls: ferrosm_routing::DATA_VLS_MAX,
             partitions: Arc::default(),

@@ -400,6 +400,8 @@ pub struct SweepReport {
     pub proof: Option<Proof>,
     /// LFT blocks written.
     pub lft_blocks_written: u64,
+    /// LIDs to which packets were dropped before their new routes were written.
+    pub drained_lids: usize,
     /// SMPs by attribute.
     pub smps: BTreeMap<AttrId, SmpCount>,
     /// Time spent in each phase, in order.

@@ -28,6 +28,9 @@ const STALE_RESULTS_MAX: u8 = 3;
 /// interrupts routes. Meanwhile LFTs may not suit a fabric that has changed, so the switch must not stay untried for long.
 const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(80));
 
+/// A fabric that has grown by this factor since an engine routed it is starting up: the engine runs again, even if that drains routes.
+const STARTUP_GROWTH: usize = 2;
+
 /// A routing, with the node of each of its switches.
 pub(crate) type InstalledRouting = (Arc<VerifiedRun>, Vec<NodeIdx>);
 
@@ -114,6 +117,8 @@ pub(crate) struct RoutingState {
     stale_results: u8,
     /// Counts configurations: a job is for one of them.
     configuration: u64,
+    /// Number of switches of the last routing that an engine computed or that was adopted; 0 before.
+    engine_switches: usize,
 }
 
 impl Default for RoutingState {
@@ -139,6 +144,7 @@ impl Default for RoutingState {
             result: None,
             stale_results: 0,
             configuration: 0,
+            engine_switches: 0,
         }
     }
 }
@@ -317,9 +323,17 @@ impl RoutingState {
         let (id, start) = (self.jobs, self.job_start);
         let mut job = RoutingJob::new(id, fabric, lids, cfg, last, &self.desired, start);
         job.generation = self.configuration;
+        job.may_drain |= job.nodes().len() >= STARTUP_GROWTH * self.engine_switches;
         job.finds_interim_trees = self.has_aborted_before;
         self.job = Some((id, job.abandoned.clone()));
         job
+    }
+
+    /// A routing for this number of switches will be installed.
+    pub(crate) const fn on_engine_run(&mut self, is_of_engine: bool, switches: usize) {
+        if is_of_engine || self.engine_switches == 0 {
+            self.engine_switches = switches;
+        }
     }
 
     /// Whether the current job may adopt the routing that another run of an SM installed.

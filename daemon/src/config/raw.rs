@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use ferrosm_core::config::SmConfig;
+use ferrosm_core::config::{DrainPolicy, SmConfig};
 use ferrosm_sa::admission::AdmissionLimits;
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +130,8 @@ pub struct RoutingKeys {
     pub engines: Vec<EngineName>,
     /// Time limit of `auto` for comparing engines.
     pub budget: DurationValue,
+    /// Whether a change of the fabric may interrupt routes that have not lost a link.
+    pub drain: DrainPolicy,
     /// Data VLs that may be used; 0 for all of the links.
     pub vls: Bounded<0, 15>,
     /// Root switches; empty for none.
@@ -339,6 +341,7 @@ impl Default for RoutingKeys {
                 .filter_map(|name| name.parse().ok())
                 .collect(),
             budget: DurationValue(core.routing_budget),
+            drain: core.routing_drain,
             vls: Bounded::clamped(0),
             root_guid_file: String::new(),
             cn_guid_file: String::new(),

@@ -309,6 +309,7 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
             vls => vls,
         },
         routing_budget: raw.routing.budget.0,
+        routing_drain: raw.routing.drain,
         engines: raw
             .routing
             .engines

@@ -95,6 +95,7 @@ pub(super) struct Families {
     pub(super) sweep_smps: Counters,
     pub(super) sweep_smp_timeouts: Counters,
     pub(super) lft_blocks_written: Counters,
+    pub(super) drained_lids: Counters,
     pub(super) lids_changed: Counters,
     pub(super) nodes: Gauges,
     pub(super) links: Gauges,
@@ -150,6 +151,10 @@ impl Families {
         let sweep_smps = counters("sweep_smps", "SMPs sent in sweeps, including retries");
         let sweep_smp_timeouts = counters("sweep_smp_timeouts", "SMPs of sweeps that timed out");
         let lft_blocks_written = counters("lft_blocks_written", "LFT blocks written");
+        let drained_lids = counters(
+            "drained_lids",
+            "LIDs drained before new routes were written",
+        );
         let lids_changed = counters("lids_changed", "LIDs assigned or changed");
         let sa_requests = counters("sa_requests", "SA requests, by kind and outcome");
         let sa_refusals = counters("sa_refusals", "Refused SA requests, by kind and cause");
@@ -194,6 +199,7 @@ impl Families {
             sweep_smps,
             sweep_smp_timeouts,
             lft_blocks_written,
+            drained_lids,
             lids_changed,
             sa_requests,
             sa_refusals,

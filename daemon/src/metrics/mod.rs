@@ -189,6 +189,7 @@ impl FabricMetrics {
             &families.state_changes,
             &families.sweep_smp_timeouts,
             &families.lft_blocks_written,
+            &families.drained_lids,
             &families.lids_changed,
         ] {
             self.add(family, [], 0);
@@ -300,6 +301,7 @@ impl ServiceMetrics {
         }
         fabric.add(&families.sweep_smp_timeouts, [], sum(|smps| smps.timeouts));
         fabric.add(&families.lft_blocks_written, [], report.lft_blocks_written);
+        fabric.add(&families.drained_lids, [], report.drained_lids as u64);
         let changed = u64::try_from(report.lids_changed).unwrap_or(u64::MAX);
         fabric.add(&families.lids_changed, [], changed);
     }

@@ -36,6 +36,8 @@ pub(crate) struct RoutedDependencies<'a> {
     pub(crate) channels: VlChannelNumbers<'a>,
     graph: AcyclicDependencyGraph,
     reader: DependencyReader<'a>,
+    /// Dependencies added since the last [`Self::begin_group`].
+    group: Vec<Dependency>,
 }
 
 /// Reads dependencies of forwarding tables when a search first needs them, and limits searches.
@@ -79,6 +81,7 @@ impl<'a> RoutedDependencies<'a> {
         Self {
             channels,
             graph,
+            group: Vec::new(),
             reader: DependencyReader {
                 lookup,
                 known_from: known.clone(),
@@ -106,18 +109,37 @@ impl<'a> RoutedDependencies<'a> {
             .insert_all(&self.channels, dependencies, &mut self.reader);
         if added.is_err() {
             self.remove_last();
+        } else {
+            self.group.extend_from_slice(self.graph.last_added());
         }
         added.is_ok()
     }
 
+    /// Begins a group of dependencies that [`Self::remove_group`] removes.
+    pub(crate) fn begin_group(&mut self) {
+        self.group.clear();
+    }
+
+    /// Removes all dependencies added since [`Self::begin_group`].
+    pub(crate) fn remove_group(&mut self) {
+        for (x, y) in core::mem::take(&mut self.group) {
+            self.forget_lookup((x, y));
+            self.graph.remove(&self.channels, (x, y));
+        }
+    }
+
+    /// A removed dependency may also be one of the tables: the tables of its channels are looked up again.
+    fn forget_lookup(&mut self, (x, y): Dependency) {
+        if self.reader.lookup.is_some() {
+            self.reader.known_from[self.channels.channel(x)] = false;
+            self.reader.known_to[self.channels.channel(y)] = false;
+        }
+    }
+
     /// Removes the dependencies added by the last [`Self::admit`].
     pub(crate) fn remove_last(&mut self) {
-        // A removed dependency may also be one of the tables: look up the tables of its channels again.
-        if self.reader.lookup.is_some() {
-            for &(x, y) in self.graph.last_added() {
-                self.reader.known_from[self.channels.channel(x)] = false;
-                self.reader.known_to[self.channels.channel(y)] = false;
-            }
+        for i in 0..self.graph.last_added().len() {
+            self.forget_lookup(self.graph.last_added()[i]);
         }
         self.graph.remove_last(&self.channels);
     }

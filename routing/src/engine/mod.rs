@@ -47,7 +47,7 @@ pub use minhop::MinHop;
 pub use names::ENGINE_NAMES;
 pub use nue::Nue;
 pub use order_strategy::SwitchOrderStrategy;
-pub use request::{PreviousRouting, RoutingRequest, VerifiedRun};
+pub use request::{EarlierRun, PreviousRouting, RoutingRequest, VerifiedRun};
 pub use routing::{Routing, TreeConstraint};
 pub use sssp::Sssp;
 pub use torus_2qos::Torus2Qos;

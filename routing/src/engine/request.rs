@@ -7,7 +7,7 @@ use crate::hints::Hints;
 use crate::kept::KeptTables;
 use crate::reroute_cache::RerouteCache;
 use crate::tables::Lft;
-use crate::topology::{DATA_VLS_MAX, Topology};
+use crate::topology::{DATA_VLS_MAX, SwitchIdx, Topology};
 use crate::work::WorkBudget;
 
 /// Input of an engine.
@@ -100,9 +100,20 @@ pub struct PreviousRouting {
     pub order: Vec<Option<u32>>,
     /// The previous run, if its tables are the installed ones and the switches have the same indices.
     pub last_run: Option<Arc<VerifiedRun>>,
+    /// The previous run, if its switches have other indices.
+    pub earlier_run: Option<EarlierRun>,
     /// Engine of the installed tables. Set if the graph has only lost switches or links since then: engines are not
     /// compared again, because new routes are urgent.
     pub pinned_engine: Option<&'static str>,
+}
+
+/// A previous run of other switches.
+#[derive(Debug, Clone)]
+pub struct EarlierRun {
+    /// The run.
+    pub run: Arc<VerifiedRun>,
+    /// By [`crate::SwitchIdx`] of the new run: the index of the switch in the previous run; `None` for a new switch.
+    pub switches: Vec<Option<SwitchIdx>>,
 }
 
 /// A graph with the routing that was computed, verified and installed for it.
@@ -127,6 +138,7 @@ impl PreviousRouting {
             lfts: Vec::new(),
             order: Vec::new(),
             last_run: None,
+            earlier_run: None,
             pinned_engine: None,
         }
     }
@@ -144,6 +156,7 @@ impl PreviousRouting {
                 baseline_max_load: 0,
                 cache: RerouteCache::new(),
             })),
+            earlier_run: None,
             pinned_engine: None,
         }
     }
@@ -156,8 +169,18 @@ impl PreviousRouting {
             lfts: routing.tables.iter().cloned().map(Some).collect(),
             order: order.collect(),
             last_run: None,
+            earlier_run: None,
             pinned_engine: None,
         }
+    }
+
+    /// The previous run, whatever its switch indices are.
+    #[must_use]
+    pub fn run(&self) -> Option<&Arc<VerifiedRun>> {
+        let earlier = self.earlier_run.as_ref();
+        self.last_run
+            .as_ref()
+            .or(earlier.map(|earlier| &earlier.run))
     }
 
     /// The installed table of a switch.

@@ -15,10 +15,12 @@ pub(super) struct Delta {
     pub(super) added: Vec<Destination>,
     /// LIDs whose end port moved to another port of the same switch.
     pub(super) moved: Vec<Destination>,
+    /// There are links that the old graph does not have.
+    pub(super) has_new_links: bool,
 }
 
 impl Delta {
-    /// `None` if the switches differ, or if there is a new link.
+    /// `None` if the switches differ.
     pub(super) fn compare(old: &Topology, new: &Topology) -> Option<Self> {
         let has_same_switches = old.num_switches() == new.num_switches()
             && old.switches().all(|s| old.num_ports(s) == new.num_ports(s));
@@ -28,14 +30,17 @@ impl Delta {
         let mut delta = Self::default();
         for s in old.switches() {
             let mut remaining = new.links(s).iter().peekable();
+            let mut new_links = 0;
             for link in old.links(s) {
+                while remaining.next_if(|l| l.port < link.port).is_some() {
+                    new_links += 1;
+                }
                 if remaining.next_if(|l| *l == link).is_none() {
                     delta.lost.push((s.index(), link.port.raw()));
                 }
             }
-            if remaining.next().is_some() {
-                return None;
-            }
+            new_links += remaining.count();
+            delta.has_new_links |= new_links > 0;
         }
         let mut before = old.destinations().iter().peekable();
         for d in new.destinations() {

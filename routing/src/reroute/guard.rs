@@ -27,6 +27,20 @@ pub(super) enum Stage {
 }
 
 impl Guard<'_> {
+    /// Routes to another LID follow.
+    pub(super) fn start_lid(&mut self) {
+        if let Self::Graph { graph, .. } = self {
+            graph.begin_group();
+        }
+    }
+
+    /// Removes the dependencies of the last LID.
+    pub(super) fn undo_lid(&mut self) {
+        if let Self::Graph { graph, .. } = self {
+            graph.remove_group();
+        }
+    }
+
     /// Cheap check of a next hop: complete for an order, always true for a graph.
     pub(super) fn may_allow(
         &self,

@@ -18,7 +18,10 @@ mod guard;
 mod lid_routes;
 mod loads;
 mod orphan_routing;
+mod other_sls;
+mod renumber;
 mod trees;
+mod within_vl_plan;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,6 +44,7 @@ use guard::{Guard, Stage};
 use lid_routes::{LidRoutes, RouteState};
 use loads::ChannelLoads;
 use orphan_routing::{OrphanRouting, Tail};
+pub(crate) use within_vl_plan::reroute_within_vl_plan;
 
 /// Limits beyond which an incremental reroute fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,45 +96,12 @@ pub(crate) fn reroute_cached(
     if routing.tables.len() != n || routing.vl_plan.vls > request.usable_vls() {
         return None;
     }
-    let delta = Delta::compare(&last.topo, topo)?;
+    let delta = Delta::compare(&last.topo, topo).filter(|delta| !delta.has_new_links)?;
     let vl_plan = with_added_lids(topo, &routing.vl_plan, &delta.added)?;
-    let reroute = Reroute {
-        last,
-        topo,
-        vl_plan: &vl_plan,
-        channels: PortChannels::new(topo),
-        tables: routing.tables.iter().map(Arc::as_ref).collect(),
-        limits,
-        delta: &delta,
-    };
+    let reroute = Reroute::new(last, topo, &vl_plan, &delta, Some(limits));
     let jobs = reroute.jobs();
-    let Solved {
-        changes,
-        trees,
-        dependencies,
-    } = reroute.solve(&jobs)?;
-    let (tables, changed_entries) = reroute.apply(&changes);
-    let summary = RerouteSummary {
-        lost_links: delta.lost.len() / 2,
-        removed_lids: delta.removed.len(),
-        added_lids: delta.added.len(),
-        changed_entries,
-        changed_lids: jobs.len(),
-    };
-    let earlier = routing.diagnostics.iter();
-    let earlier = earlier.filter(|diagnostic| diagnostic.as_reroute().is_none());
-    let rerouted = Routing {
-        engine: routing.engine,
-        tables,
-        trees,
-        order: routing.order.clone(),
-        diagnostics: earlier
-            .cloned()
-            .chain((summary != RerouteSummary::default()).then_some(Diagnostic::Rerouted(summary)))
-            .collect(),
-        vl_plan,
-    };
-    Some((rerouted, dependencies))
+    let solved = reroute.solve(&jobs)?;
+    Some(reroute.to_routing(solved, jobs.len()))
 }
 
 /// Result of a reroute.
@@ -145,12 +116,15 @@ struct Job {
     dest: Destination,
     /// Switches that lost their output link for the LID, with the port.
     tails: Vec<(usize, u8)>,
-    /// The LID is new: all switches need a route.
-    is_new: bool,
+    /// All switches need a route: the LID is new, or all of its routes are computed again.
+    is_complete: bool,
 }
 
 /// An entry that changes: switch, LID, port.
 type Change = (usize, Lid, PortNum);
+
+/// LIDs that cannot be rerouted, with the switches that would have no route.
+type Failures = BTreeMap<Lid, Vec<usize>>;
 
 /// One incremental reroute.
 struct Reroute<'a> {
@@ -159,11 +133,56 @@ struct Reroute<'a> {
     vl_plan: &'a VlPlan,
     channels: PortChannels,
     tables: Vec<&'a Lft>,
-    limits: &'a RerouteLimits,
+    /// `None`: any load and any number of changed entries is accepted.
+    limits: Option<&'a RerouteLimits>,
     delta: &'a Delta,
 }
 
-impl Reroute<'_> {
+impl<'a> Reroute<'a> {
+    fn new(
+        last: &'a VerifiedRun,
+        topo: &'a Topology,
+        vl_plan: &'a VlPlan,
+        delta: &'a Delta,
+        limits: Option<&'a RerouteLimits>,
+    ) -> Self {
+        Self {
+            last,
+            topo,
+            vl_plan,
+            channels: PortChannels::new(topo),
+            tables: last.routing.tables.iter().map(Arc::as_ref).collect(),
+            limits,
+            delta,
+        }
+    }
+
+    /// The rerouted routing, and the dependencies for the next reroute.
+    fn to_routing(&self, solved: Solved, changed_lids: usize) -> (Routing, RoutingChannelOrder) {
+        let (tables, changed_entries) = self.apply(&solved.changes);
+        let summary = RerouteSummary {
+            lost_links: self.delta.lost.len() / 2,
+            removed_lids: self.delta.removed.len(),
+            added_lids: self.delta.added.len(),
+            changed_entries,
+            changed_lids,
+        };
+        let routing = &self.last.routing;
+        let earlier = routing.diagnostics.iter();
+        let earlier = earlier.filter(|diagnostic| diagnostic.as_reroute().is_none());
+        let reroute =
+            (summary != RerouteSummary::default()).then_some(Diagnostic::Rerouted(summary));
+        let rerouted = Routing {
+            engine: routing.engine,
+            tables,
+            trees: solved.trees,
+            order: routing.order.clone(),
+            diagnostics: earlier.cloned().chain(reroute).collect(),
+            vl_plan: self.vl_plan.clone(),
+        };
+        (rerouted, solved.dependencies)
+    }
+
     /// Whether a switch has lost all links to other switches: it stays unreachable.
     fn is_isolated(&self, v: usize) -> bool {
         self.topo.num_switches() > 1 && self.topo.links(SwitchIdx::from_index(v)).is_empty()
@@ -196,13 +215,13 @@ impl Reroute<'_> {
             Some(Job {
                 dest,
                 tails: tails.collect(),
-                is_new: false,
+                is_complete: false,
             })
         });
         let added = self.delta.added.iter().map(|&dest| Job {
             dest,
             tails: Vec::new(),
-            is_new: true,
+            is_complete: true,
         });
         let mut jobs: Vec<Job> = lost.chain(added).collect();
         jobs.sort_by_key(|job| job.dest.lid);
@@ -212,7 +231,7 @@ impl Reroute<'_> {
     /// Switches that lost their route to a LID, parents first. `seen` is scratch: the last LID for which a switch was visited.
     fn orphans(&self, job: &Job, seen: &mut [Lid]) -> Vec<usize> {
         let lid = job.dest.lid;
-        if job.is_new {
+        if job.is_complete {
             let dest_switch = job.dest.switch.index();
             return (0..self.tables.len())
                 .filter(|&v| v != dest_switch)
@@ -236,9 +255,12 @@ impl Reroute<'_> {
 
     /// Whether this number of changed entries exceeds the limits.
     fn exceeds_limits(&self, changed: usize) -> bool {
+        let Some(limits) = self.limits else {
+            return false;
+        };
         let num_entries = self.tables.len() as f64 * self.topo.destinations().len() as f64;
-        changed > self.limits.always_allowed_entries
-            && changed as f64 > num_entries * self.limits.max_changed_share
+        changed > limits.always_allowed_entries
+            && changed as f64 > num_entries * limits.max_changed_share
     }
 
     /// New entries for all jobs, and the new tree constraint.
@@ -266,12 +288,12 @@ impl Reroute<'_> {
 
     /// As [`Self::solve`], if all routes are up/down.
     fn solve_up_down(&self, jobs: &[Job], order: &[u32]) -> Option<Solved> {
-        let order = if self.delta.lost.is_empty() {
+        let order = if self.delta.lost.is_empty() && !self.delta.has_new_links {
             order.to_vec()
         } else {
             trees::without_local_roots(self.topo, order)?
         };
-        let (changes, _) = self.attach(jobs, Guard::Order, Some(&order))?;
+        let (changes, _) = self.attach(jobs, Guard::Order, Some(&order), None)?;
         Some(Solved {
             changes,
             trees: TreeConstraint::Ordered(order),
@@ -314,7 +336,17 @@ impl Reroute<'_> {
             graph: Box::new(graph),
             topo: self.topo,
         };
-        let (changes, guard) = self.attach(jobs, guard, None)?;
+        let (changes, guard) = self.attach(jobs, guard, None, None)?;
+        self.finish(changes, guard, constraint)
+    }
+
+    /// The multicast trees and the dependencies after the reroute.
+    fn finish(
+        &self,
+        changes: Vec<Change>,
+        guard: Guard<'_>,
+        constraint: &TreeConstraint,
+    ) -> Option<Solved> {
         let Guard::Graph { mut graph, .. } = guard else {
             return None;
         };
@@ -326,11 +358,14 @@ impl Reroute<'_> {
         })
     }
 
+    /// The entries that change, and the dependencies with them. `None` if a LID cannot be rerouted, unless there is a list of such LIDs:
+    /// then the LID is added to the list and its entries stay.
     fn attach<'g>(
         &'g self,
         jobs: &[Job],
         guard: Guard<'g>,
         order: Option<&'g [u32]>,
+        mut failed: Option<&mut Failures>,
     ) -> Option<(Vec<Change>, Guard<'g>)> {
         let n = self.topo.num_switches();
         let switches = self.topo.by_lid().into_iter();
@@ -380,7 +415,8 @@ impl Reroute<'_> {
                     load: load_per_tail,
                 })
             }));
-            if !job.is_new && routing.attach_tails(dest, &tails) {
+            let has_tails_only = !job.is_complete && tails.len() == job.tails.len();
+            if has_tails_only && routing.attach_tails(dest, &tails) {
                 let port = |v: usize| PortNum(routing.routes.next_port(v));
                 changes.extend(tails.iter().map(|t| (t.at, dest.lid, port(t.at))));
                 continue;
@@ -395,7 +431,12 @@ impl Reroute<'_> {
                 orphans.iter().partition(|&&v| unreachable(v));
             changes.extend(isolated.into_iter().map(|v| (v, dest.lid, PortNum::DROP)));
             if !routing.attach_orphans(dest, &connected) {
-                return None;
+                let failed = failed.as_deref_mut()?;
+                let mut unrouted = connected;
+                unrouted.retain(|v| routing.routes.state(*v) == RouteState::Orphan);
+                failed.insert(dest.lid, unrouted);
+                routing.undo_lid();
+                continue;
             }
             for v in connected {
                 if matches!(routing.routes.state(v), RouteState::Reaches(_)) {
@@ -403,12 +444,15 @@ impl Reroute<'_> {
                 }
             }
         }
-        let allowed = routing
-            .loads
-            .max_before
-            .max(2 * routing.loads.mean(self.topo)) as f64
-            * self.limits.max_load_growth;
-        (routing.loads.max_of_gaining() as f64 <= allowed).then_some((changes, routing.guard))
+        if let Some(limits) = self.limits {
+            let loads = &routing.loads;
+            let allowed =
+                loads.max_before.max(2 * loads.mean(self.topo)) as f64 * limits.max_load_growth;
+            if loads.max_of_gaining() as f64 > allowed {
+                return None;
+            }
+        }
+        Some((changes, routing.guard))
     }
 
     /// The tables with these changes, and the number of changed entries. Unchanged tables are shared.
@@ -458,7 +502,7 @@ impl Reroute<'_> {
     }
 }
 
-/// The VL plan, with added LIDs on the SLs of another LID of their switch; `None` if the switch has no other LID.
+/// The VL plan, with added LIDs on the SLs of another LID of their switch, or of the nearest switch that has one. `None` if there is none.
 fn with_added_lids(topo: &Topology, vl_plan: &VlPlan, added: &[Destination]) -> Option<VlPlan> {
     let mut vl_plan = vl_plan.clone();
     let mut rows: Vec<&mut Arc<[u8]>> = match &mut vl_plan.path_sl {
@@ -466,12 +510,14 @@ fn with_added_lids(topo: &Topology, vl_plan: &VlPlan, added: &[Destination]) -> 
         PathSl::ByLid(row) => vec![row],
         PathSl::BySwitchAndLid(rows) => rows.iter_mut().collect(),
     };
-    let known = |d: &Destination| !added.iter().any(|c| c.lid == d.lid);
+    let known = |d: &Destination| added.binary_search_by_key(&d.lid, |c| c.lid).is_err();
+    let known_on = |s: SwitchIdx| {
+        let siblings = topo.destinations_on(s).iter().filter(|s| known(s));
+        siblings.max_by_key(|s| (s.port != PortNum::ZERO, std::cmp::Reverse(s.lid)))
+    };
     let mut copies = Vec::new();
     for d in added {
-        let siblings = topo.destinations_on(d.switch).iter().filter(|s| known(s));
-        let sibling =
-            siblings.max_by_key(|s| (s.port != PortNum::ZERO, std::cmp::Reverse(s.lid)))?;
+        let sibling = nearest_first(topo, d.switch).find_map(known_on)?;
         copies.push((usize::from(sibling.lid.raw()), usize::from(d.lid.raw())));
     }
     if !copies.is_empty() {
@@ -485,4 +531,20 @@ fn with_added_lids(topo: &Topology, vl_plan: &VlPlan, added: &[Destination]) -> 
         }
     }
     Some(vl_plan)
+}
+
+/// A switch and the others by distance from it.
+fn nearest_first(topo: &Topology, from: SwitchIdx) -> impl Iterator<Item = SwitchIdx> + '_ {
+    let mut found = vec![from];
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let s = *found.get(at)?;
+        at += 1;
+        for link in topo.links(s) {
+            if !found.contains(&link.peer) {
+                found.push(link.peer);
+            }
+        }
+        Some(s)
+    })
 }

@@ -93,6 +93,7 @@ impl OrphanRouting<'_> {
     /// Attaches all orphans of a LID. Returns false if some cannot be attached.
     pub(super) fn attach_orphans(&mut self, d: &Destination, orphans: &[usize]) -> bool {
         self.routes.start_lid(*d, orphans);
+        self.guard.start_lid();
         self.compute_expected(d, orphans);
         let mut stages: &[Stage] = &[Stage::Any];
         loop {
@@ -107,18 +108,28 @@ impl OrphanRouting<'_> {
                 return false;
             }
             // A switch that goes up because that is shorter may block a switch above it that can only go down.
-            for (channel, routes, is_added) in std::mem::take(&mut self.counted) {
-                if is_added {
-                    self.loads.remove_routes(channel, routes);
-                } else {
-                    self.loads.add_routes(channel, routes);
-                }
-            }
+            self.undo_loads();
             self.routes.restart_lid(orphans);
             self.compute_expected(d, orphans);
             stages = &[Stage::DownOnly, Stage::Any];
         }
         true
+    }
+
+    fn undo_loads(&mut self) {
+        for (channel, routes, is_added) in std::mem::take(&mut self.counted) {
+            if is_added {
+                self.loads.remove_routes(channel, routes);
+            } else {
+                self.loads.add_routes(channel, routes);
+            }
+        }
+    }
+
+    /// Removes the loads and dependencies of the last LID, which could not be attached.
+    pub(super) fn undo_lid(&mut self) {
+        self.undo_loads();
+        self.guard.undo_lid();
     }
 
     /// Attaches as many orphans as possible; returns the number of the others.

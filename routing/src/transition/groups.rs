@@ -212,6 +212,7 @@ pub(super) fn dependencies_by_phase(
     let update = Update {
         topo: replacement.topo,
         channels,
+        channels_before: None,
         old,
         new,
         changed,

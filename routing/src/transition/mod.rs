@@ -11,7 +11,8 @@
 //! If the new tables were verified incrementally and few entries change, only the dependencies near the changed entries are
 //! evaluated (`local`).
 //!
-//! Old and new tables have the same VL plan. If the VL plan changes, the caller must drain traffic in any case.
+//! Old and new tables have the same VL of each SL. If that changes, the caller must drain traffic in any case. If only SLs of paths change,
+//! [`plan_for_sls`] finds an order that is safe for packets on the SLs of both VL plans.
 
 pub mod groups;
 mod local;
@@ -32,7 +33,7 @@ use crate::reroute_cache::RerouteCache;
 use crate::tables::{BLOCK_LIDS, Lft, Tables, changed_blocks};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::verify::IncrementalVerifier;
-use crate::vl_plan::VlPlan;
+use crate::vl_plan::{PathSl, VlPlan};
 
 use local::{ChannelDependency, MixedTables};
 pub use trees::trees_in_all_phases;
@@ -107,8 +108,39 @@ pub fn plan_with(
     vl_plan: &VlPlan,
     cache: &RerouteCache,
 ) -> Transition {
+    plan_for(topo, (old, new), (None, vl_plan), cache)
+}
+
+/// As [`plan`], for packets on the SLs that paths had before and on those of the VL plan. The SLs in `before` have the same VLs in both
+/// plans.
+#[must_use]
+pub fn plan_for_sls(
+    topo: &Topology,
+    old: &[Option<Arc<Lft>>],
+    new: &Tables,
+    vl_plan: &VlPlan,
+    before: PathSl,
+) -> Transition {
+    let before = VlPlan {
+        path_sl: before,
+        ..vl_plan.clone()
+    };
+    plan_for(
+        topo,
+        (old, new),
+        (Some(&before), vl_plan),
+        &RerouteCache::new(),
+    )
+}
+
+fn plan_for(
+    topo: &Topology,
+    (old, new): (&[Option<Arc<Lft>>], &Tables),
+    (before, vl_plan): (Option<&VlPlan>, &VlPlan),
+    cache: &RerouteCache,
+) -> Transition {
     let entries = changed_entries(topo, old, new);
-    if entries.is_empty() {
+    if entries.is_empty() && before.is_none() {
         return Transition::AnyOrder;
     }
     let old: Vec<&Lft> = new
@@ -118,10 +150,11 @@ pub fn plan_with(
         .collect();
     let ports = PortChannels::new(topo);
     let channels = VlChannelNumbers::new(&ports, vl_plan);
+    let channels_before = before.map(|before| VlChannelNumbers::new(&ports, before));
     let rows: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
     let verifier = cache
         .verifier()
-        .filter(|v| v.has_verified(topo, new, vl_plan));
+        .filter(|v| before.is_none() && v.has_verified(topo, new, vl_plan));
     if let Some(verifier) = verifier
         && entries.len()
             <= BLOCK_LIDS + topo.num_switches() * topo.destinations().len() / ENTRIES_PER_CHANGE
@@ -141,9 +174,13 @@ pub fn plan_with(
         topo.destinations().iter().copied().partition(changes);
     let new = rows;
     let mut fixed = dependencies_of_tables(topo, channels, &new, &unchanged);
+    if let Some(before) = channels_before {
+        fixed.union_with(&dependencies_of_tables(topo, before, &new, &unchanged));
+    }
     let update = Update {
         topo,
         channels,
+        channels_before,
         old,
         new,
         changed,
@@ -174,16 +211,8 @@ pub fn plan_with(
     if let Some(stages) = update.stages(&ordered, &fixed) {
         return Transition::Stages(stages);
     }
-    // After the drain, the new routes of the drained LIDs appear while the other LIDs have old and new entries. If that can close
-    // a cycle, all changed LIDs are drained.
-    let (after, _) = update.dependencies(&ordered, |_, _| Phase::Done);
-    fixed.union_with(&after);
-    let drained = if fixed.find_cycle(&channels).is_none() {
-        &ordered
-    } else {
-        &update.changed
-    };
-    update.drain(drained, conflict)
+    let drained = update.lids_to_drain(ordered, &fixed);
+    update.drain(&drained, conflict)
 }
 
 /// LIDs in use with differing entries, and the switches of these entries.
@@ -219,6 +248,7 @@ fn plan_locally(
     let update = Update {
         topo: mixed.topo,
         channels,
+        channels_before: None,
         old: mixed.old.to_vec(),
         new: mixed.new.to_vec(),
         changed: looping,
@@ -350,6 +380,8 @@ enum Phase {
 struct Update<'a> {
     topo: &'a Topology,
     channels: VlChannelNumbers<'a>,
+    /// The same channels with the SLs that paths had before, if these differ.
+    channels_before: Option<VlChannelNumbers<'a>>,
     old: Vec<&'a Lft>,
     new: Vec<&'a Lft>,
     changed: Vec<Destination>,
@@ -373,7 +405,7 @@ impl Update<'_> {
         lids: &[Destination],
         phase: impl Fn(usize, usize) -> Phase + Sync,
     ) -> (DependencySet, Vec<Destination>) {
-        dependencies_of_lids(self.topo, self.channels, lids, |v, lid| {
+        let next = |v: usize, lid: usize| {
             let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
             let (old_port, new_port) = (self.old[v].get(lid).raw(), self.new[v].get(lid).raw());
             match phase(v, block_of(lid)) {
@@ -381,7 +413,44 @@ impl Update<'_> {
                 Phase::Now => [old_port, new_port],
                 Phase::Later => [old_port, old_port],
             }
-        })
+        };
+        let (mut dependencies, looping) =
+            dependencies_of_lids(self.topo, self.channels, lids, next);
+        if let Some(before) = self.channels_before {
+            let (added, _) = dependencies_of_lids(self.topo, before, lids, next);
+            dependencies.union_with(&added);
+        }
+        (dependencies, looping)
+    }
+
+    /// The LIDs of an update for which no safe order was found that have to be drained: all others can be written in any order together
+    /// with the new routes of these. `fixed` are the dependencies of all other LIDs.
+    fn lids_to_drain(&self, lids: Vec<Destination>, fixed: &DependencySet) -> Vec<Destination> {
+        let (after, _) = self.dependencies(&lids, |_, _| Phase::Done);
+        let mut safe = fixed.clone();
+        safe.union_with(&after);
+        if safe.find_cycle(&self.channels).is_some() {
+            // The new routes of the drained LIDs appear while the other LIDs have old and new entries. If that can close a cycle, all
+            // changed LIDs are drained.
+            return self.changed.clone();
+        }
+        let mut drained = Vec::new();
+        let mut parts = vec![lids];
+        while let Some(mut part) = parts.pop() {
+            let (mixed, looping) = self.dependencies(&part, |_, _| Phase::Now);
+            let mut together = safe.clone();
+            together.union_with(&mixed);
+            if looping.is_empty() && together.is_acyclic(&self.channels) {
+                safe = together;
+            } else if part.len() > 1 {
+                parts.push(part.split_off(part.len() / 2));
+                parts.push(part);
+            } else {
+                drained.extend(part);
+            }
+        }
+        drained.sort_unstable_by_key(|d| d.lid);
+        drained
     }
 
     /// A safe order of the blocks of these LIDs, if one is found.

@@ -20,3 +20,4 @@ mod verification;
 mod verification_trees;
 mod verification_vls;
 mod vl_engines;
+mod within_vl_plan;

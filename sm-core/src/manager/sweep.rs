@@ -247,7 +247,9 @@ impl SubnetManager {
             Ok(routes) => {
                 if let Some(report) = self.activity.report() {
                     report.has_new_routes = true;
+                    report.drained_lids = routes.writes.drained_lids;
                 }
+                let switches = computed.nodes.len();
                 let routing = &routes.run.routing;
                 let switch_order = routing.order.clone().unwrap_or_default();
                 let tables = computed.nodes.iter().copied();
@@ -264,6 +266,7 @@ impl SubnetManager {
                     unreachable: routes.unreachable,
                     trees_if_aborted: writes.trees_if_aborted,
                 };
+                self.routing.on_engine_run(routes.is_of_engine, switches);
                 let (order, vls_first) = (writes.order, routes.sl_to_vl_first);
                 let (lfts, tables, new) =
                     LftUpdate::new(&self.subnet, tables, new, order, vls_first);

@@ -8,16 +8,15 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::NodeGuid;
 use ferrosm_routing::adopt::{AdoptError, adopt};
-use ferrosm_routing::select::NO_FALLBACK;
 use ferrosm_routing::table_limits::{LimitedSwitch, completed_table};
 use ferrosm_routing::{
-    Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest, Tables, Topology,
-    VerifiedRun, route_with,
+    EarlierRun, Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest, SwitchIdx,
+    Tables, Topology, VerifiedRun, reroute_installed, route_within_vl_plan,
 };
 
 use super::failure::AdoptionRejection;
 use super::messages::EngineMessage;
-use crate::config::SmConfig;
+use crate::config::{DrainPolicy, SmConfig};
 use crate::records::routing::RoutingRecord;
 use crate::sa::View;
 
@@ -116,6 +115,41 @@ impl InheritedRouting {
         })
     }
 
+    /// The persisted routing as the last run.
+    fn persisted_run(
+        &self,
+        request: &RoutingRequest<'_>,
+        limited: &[LimitedSwitch],
+    ) -> Option<PreviousRouting> {
+        let view = self.view.as_ref()?;
+        let table = |guid: &NodeGuid| {
+            let node = view.node(view.by_node_guid(*guid)?);
+            node.switch.as_ref()?.lft.clone()
+        };
+        let run = |guids: &[NodeGuid]| {
+            let tables: Option<Tables> = guids.iter().map(table).collect();
+            self.routing.to_verified_run(guids, tables?).map(Arc::new)
+        };
+        let mut previous = request.previous.clone();
+        let tables: Option<Tables> = self.guids.iter().map(table).collect();
+        let tables = tables.map(|tables| completed_tables(request.topo, tables, limited));
+        let last = tables.and_then(|tables| self.routing.to_verified_run(&self.guids, tables));
+        previous.last_run = last.map(Arc::new);
+        if previous.last_run.is_none() {
+            // Switches were lost or are new.
+            let guids = self.routing.switch_guids();
+            let switches = self.guids.iter().map(|guid| {
+                let at = guids.iter().position(|g| g == guid)?;
+                u32::try_from(at).ok().map(SwitchIdx)
+            });
+            previous.earlier_run = Some(EarlierRun {
+                switches: switches.collect(),
+                run: run(&guids)?,
+            });
+        }
+        Some(previous)
+    }
+
     fn reroute_persisted(
         &self,
         request: &RoutingRequest<'_>,
@@ -124,27 +158,25 @@ impl InheritedRouting {
         if self.cfg.routing_inputs() != *self.routing.inputs() {
             return None;
         }
-        let view = self.view.as_ref()?;
-        let table = |guid: &NodeGuid| {
-            let node = view.node(view.by_node_guid(*guid)?);
-            node.switch.as_ref()?.lft.clone()
+        let previous = self.persisted_run(request, limited)?;
+        let baseline_max_load = previous.run()?.baseline_max_load;
+        let request = request.with_previous(&previous);
+        let (routing, proof, cache) = match reroute_installed(&request) {
+            Some(selection) => {
+                let (routing, proof) = selection.chosen?;
+                (routing, proof, selection.cache)
+            }
+            None if self.cfg.routing_drain == DrainPolicy::Avoid => {
+                let (routing, proof) = route_within_vl_plan(&request)?;
+                (routing, proof, RerouteCache::new())
+            }
+            None => return None,
         };
-        let tables: Option<Tables> = self.guids.iter().map(table).collect();
-        let tables = completed_tables(request.topo, tables?, limited);
-        let last = Arc::new(self.routing.to_verified_run(&self.guids, tables)?);
-        let baseline_max_load = last.baseline_max_load;
-        let previous = PreviousRouting {
-            last_run: Some(last),
-            ..request.previous.clone()
-        };
-        // No engine: only an incremental reroute of the persisted routing.
-        let selection = route_with(&[NO_FALLBACK], &request.with_previous(&previous));
-        let (routing, proof) = selection.chosen?;
         Some(AdoptedRouting {
             routing,
             proof,
             baseline_max_load,
-            cache: selection.cache,
+            cache,
             message: Some(EngineMessage::PersistedRoutingContinued),
         })
     }

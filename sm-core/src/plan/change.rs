@@ -3,6 +3,8 @@
 //! A packet retains its SL, and each switch maps it to a VL by its current table. So packets are unaffected while the VLs of the SLs in use
 //! are unchanged. Pure.
 
+use std::sync::Arc;
+
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::vl_plan::SLS;
 use ferrosm_routing::{PathSl, SlToVl, SwitchIdx, Topology, VlPlan};
@@ -27,6 +29,21 @@ impl FabricVlPlan {
     /// The change from this plan to `vl_plan` for the switches `nodes` of `topo`.
     #[must_use]
     pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], vl_plan: &VlPlan) -> VlChange {
+        self.pair_with(topo, nodes, vl_plan).change()
+    }
+
+    /// The SLs that paths of `topo` had with this plan; those of `vl_plan` for new paths.
+    #[must_use]
+    pub fn sls_before(&self, topo: &Topology, nodes: &[NodeIdx], vl_plan: &VlPlan) -> SlsByPath {
+        self.pair_with(topo, nodes, vl_plan).sls_before()
+    }
+
+    fn pair_with<'a>(
+        &'a self,
+        topo: &'a Topology,
+        nodes: &[NodeIdx],
+        vl_plan: &'a VlPlan,
+    ) -> VlPlanPair<'a> {
         let switches = nodes.iter().zip(topo.switches());
         let pairs: Vec<(SwitchIdx, SwitchIdx)> = switches
             .filter_map(|(n, switch)| Some((self.switch(*n)?, switch)))
@@ -36,7 +53,42 @@ impl FabricVlPlan {
             after: (topo, vl_plan),
             pairs,
         }
-        .change()
+    }
+}
+
+/// SLs by source switch and destination LID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlsByPath(Vec<Vec<u8>>);
+
+impl SlsByPath {
+    /// The SLs of a plan.
+    fn of_plan(topo: &Topology, vl_plan: &VlPlan) -> Self {
+        let row = |from: SwitchIdx| {
+            let mut row = vec![0; usize::from(topo.top_lid().raw()) + 1];
+            for d in topo.destinations() {
+                row[usize::from(d.lid.raw())] = vl_plan.sl(from, d);
+            }
+            row
+        };
+        Self(topo.switches().map(row).collect())
+    }
+
+    /// Replaces the SLs to a LID by those of a plan, for the switches of this list.
+    pub fn replace(&mut self, topo: &Topology, vl_plan: &VlPlan, lid: Lid, switches: &[bool]) {
+        let destinations = topo.destinations();
+        let Ok(at) = destinations.binary_search_by_key(&lid, |d| d.lid) else {
+            return;
+        };
+        let rows = topo.switches().zip(&mut self.0).zip(switches);
+        for ((from, row), _) in rows.filter(|(_, is_included)| **is_included) {
+            row[usize::from(lid.raw())] = vl_plan.sl(from, &destinations[at]);
+        }
+    }
+
+    /// In the form of a VL plan.
+    #[must_use]
+    pub fn into_path_sl(self) -> PathSl {
+        PathSl::BySwitchAndLid(self.0.into_iter().map(Arc::from).collect())
     }
 }
 
@@ -88,6 +140,22 @@ impl VlPlanPair<'_> {
         changed.map(|d| d.lid).collect()
     }
 
+    fn sls_before(&self) -> SlsByPath {
+        let mut sls = SlsByPath::of_plan(self.after.0, self.after.1);
+        let (old_topo, before) = self.before;
+        let old_destinations = old_topo.destinations();
+        for d in self.after.0.destinations() {
+            let Ok(old) = old_destinations.binary_search_by_key(&d.lid, |old| old.lid) else {
+                continue;
+            };
+            for &(from_before, from) in &self.pairs {
+                sls.0[from.index()][usize::from(d.lid.raw())] =
+                    before.sl(from_before, &old_destinations[old]);
+            }
+        }
+        sls
+    }
+
     /// Whether an SL of the mask changes its VL on some link between switches. Links to end ports do not count: no other channel depends on
     /// them.
     fn maps_differ(&self, used: u16) -> bool {
@@ -116,8 +184,6 @@ impl VlPlanPair<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use ferrosm_routing::TopologyBuilder;
 
     use super::*;

@@ -42,7 +42,20 @@ pub enum EngineMessage {
         stages: usize,
     },
     /// The changing routes are drained before the new LFTs are written.
-    DrainedUpdate(WithSwitchNames<Conflict>),
+    DrainedUpdate {
+        /// LIDs of these routes.
+        lids: usize,
+        /// The conflict between old and new entries.
+        conflict: WithSwitchNames<Conflict>,
+    },
+    /// The routing of an engine is not installed, because routes in use would be drained. The routing in force stays, rerouted within its
+    /// VL plan.
+    DrainAvoided {
+        /// The engine.
+        engine: &'static str,
+        /// LIDs of the routes that would be drained.
+        lids: usize,
+    },
     /// SLtoVL tables change only for VLs without traffic; they are written before the LFTs.
     UnusedVlsFirst,
     /// Routes are drained while their VLs change.
@@ -98,7 +111,8 @@ impl EngineMessage {
             Self::DroppedTransit(_) => "dropped-transit",
             Self::NarrowSwitch(_) => "narrow-switch",
             Self::StagedUpdate { .. } => "staged-update",
-            Self::DrainedUpdate(_) => "drained-update",
+            Self::DrainedUpdate { .. } => "drained-update",
+            Self::DrainAvoided { .. } => "drain-avoided",
             Self::UnusedVlsFirst => "unused-vls-first",
             Self::DrainedForVls { .. } => "drained-for-vls",
             Self::PathSlsChange => "path-sls-change",
@@ -130,9 +144,13 @@ impl fmt::Display for EngineMessage {
                 f,
                 "LFTs written in {stages} stages, so that old and new entries form no loop or deadlock meanwhile"
             ),
-            Self::DrainedUpdate(conflict) => write!(
+            Self::DrainedUpdate { lids, conflict } => write!(
                 f,
-                "packets on changing routes are dropped while the LFTs are written, because old and new entries conflict: {conflict}"
+                "packets on changing routes to {lids} LIDs are dropped while the LFTs are written, because old and new entries conflict: {conflict}"
+            ),
+            Self::DrainAvoided { engine, lids } => write!(
+                f,
+                "new routing of {engine} not installed: packets to {lids} LIDs would be dropped meanwhile; the routes in use stay, `ferrosm sweep --reroute` installs it"
             ),
             Self::UnusedVlsFirst => {
                 f.write_str("SLtoVL tables of unused VLs are written before the routes")

@@ -4,6 +4,7 @@
 
 pub mod adopt;
 pub mod change;
+pub mod drain;
 pub mod failure;
 pub mod graph;
 pub mod installed_groups;

@@ -13,13 +13,14 @@ use ferrosm_routing::table_limits::{
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    CancelToken, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof, RerouteCache,
-    Routing, RoutingRequest, SwitchIdx, Tables, Topology, TreeConstraint, VerifiedRun, WorkBudget,
+    CancelToken, EarlierRun, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof,
+    RerouteCache, Routing, RoutingRequest, Selection, SwitchIdx, Tables, Topology, TreeConstraint,
+    VerifiedRun, WorkBudget, reroute_installed, route_with_engines, route_within_vl_plan,
 };
 use rustc_hash::FxHashMap;
 
 use super::adopt::{AdoptedRouting, InheritedRouting};
-use super::change::VlChange;
+use super::drain::{RoutingUpdate, VlTransition, dropped_lids};
 use super::failure::{AdoptionRejection, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::installed_groups::InstalledGroups;
@@ -29,7 +30,7 @@ use super::messages::EngineMessage;
 use super::routing_hints::{self, HintWarning};
 use super::switch_names::SwitchNames;
 use super::vls::{FabricVlPlan, operated_vls};
-use crate::config::{SmConfig, work_units};
+use crate::config::{DrainPolicy, SmConfig, work_units};
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
@@ -80,6 +81,8 @@ pub struct RoutingJob {
     pub finds_interim_trees: bool,
     /// The routing of an earlier run or another SM that may be installed.
     pub inherited: Option<InheritedRouting>,
+    /// Whether routes that have not lost a link may be drained.
+    pub may_drain: bool,
     nodes: Vec<NodeIdx>,
 }
 
@@ -115,6 +118,8 @@ pub struct VerifiedRoutes {
     pub unreachable: Vec<Lid>,
     /// Messages of the engine, and why engines tried before it were rejected.
     pub messages: Vec<EngineMessage>,
+    /// An engine computed the routing; otherwise an earlier routing was adopted or rerouted.
+    pub is_of_engine: bool,
 }
 
 /// A routing of a graph.
@@ -122,9 +127,7 @@ struct Routed {
     topology: Arc<Topology>,
     /// Switches of which some links are not in `topology`.
     stubs: Vec<SwitchIdx>,
-    chosen: AdoptedRouting,
-    /// How switches that keep tables are used.
-    kept_use: KeptSwitchUse,
+    planned: PlannedUpdate,
     /// LIDs that switches with small LFTs drop.
     dropped: Vec<DroppedTransit>,
     /// Switches with few VLs that are leaves in `topology`.
@@ -172,6 +175,19 @@ pub struct LftWritePlan {
     /// The constraint of multicast trees if the update stops between two stages; `None` if no tree is known to be deadlock-free then, or
     /// without [`RoutingJob::finds_interim_trees`].
     pub trees_if_aborted: Option<TreeConstraint>,
+    /// Number of LIDs of which packets are dropped before the new entries are written.
+    pub drained_lids: usize,
+}
+
+/// A routing and how it is written.
+struct PlannedUpdate {
+    adopted: AdoptedRouting,
+    /// The tables of `adopted` without entries that switches cannot hold.
+    tables: Tables,
+    writes: LftWritePlan,
+    messages: Vec<EngineMessage>,
+    is_of_engine: bool,
+    kept_use: KeptSwitchUse,
 }
 
 /// The end of a link at a port of a switch.
@@ -273,9 +289,19 @@ impl RoutingJob {
         } else {
             Arc::new(without_transit(&full_topology, &stubs))
         };
-        previous.last_run = last
-            .filter(|(_, run_nodes)| *run_nodes == nodes)
-            .map(|(run, _)| Arc::clone(run));
+        if let Some((run, run_nodes)) = last {
+            let run = Arc::clone(run);
+            if *run_nodes == nodes {
+                previous.last_run = Some(run);
+            } else {
+                let index = |n: &NodeIdx| run_nodes.binary_search(n).ok();
+                let switch = |n| index(n).and_then(|at| run.topo.switches().nth(at));
+                previous.earlier_run = Some(EarlierRun {
+                    switches: nodes.iter().map(switch).collect(),
+                    run,
+                });
+            }
+        }
         previous.pinned_engine = last
             .filter(|(run, run_nodes)| is_subgraph(&topology, &nodes, &run.topo, run_nodes))
             .map(|(run, _)| run.routing.engine);
@@ -286,6 +312,7 @@ impl RoutingJob {
             RoutingStart::Incremental => {}
             RoutingStart::InstalledTables => {
                 previous.last_run = None;
+                previous.earlier_run = None;
                 previous.pinned_engine = None;
             }
             RoutingStart::Scratch => previous = PreviousRouting::none(),
@@ -313,6 +340,7 @@ impl RoutingJob {
             names: names.into_iter().collect(),
             finds_interim_trees: false,
             inherited: None,
+            may_drain: cfg.routing_drain == DrainPolicy::Allow,
             nodes,
         }
     }
@@ -433,28 +461,15 @@ impl RoutingJob {
             adoption: refused.map(|rejection| self.names.attach(rejection)),
             engines: Vec::new(),
         };
-        let mut kept_use = KeptSwitchUse::Transit;
-        let chosen = adopted.or_else(|| {
-            let selection = ferrosm_routing::route_with(&engines, &request);
-            let rejected = selection.rejected.into_iter();
-            failure.engines = rejected.map(|r| self.names.attach(r)).collect();
-            let (routing, proof) = selection.chosen?;
-            kept_use = selection.kept_use;
-            let before = self.previous.last_run.as_ref();
-            let before = before.filter(|_| selection.rerouted);
-            Some(AdoptedRouting {
-                baseline_max_load: before.map_or(proof.max_load, |last| last.baseline_max_load),
-                routing,
-                proof,
-                cache: selection.cache,
-                message: None,
-            })
-        });
-        let Some(chosen) = chosen else {
+        let planned = match adopted {
+            Some(adopted) => Some(self.plan_update(adopted, topology)),
+            None => self.choose(&engines, &request, &mut failure),
+        };
+        let Some(planned) = planned else {
             return Err(Box::new(failure));
         };
         let dropped = self.limited.iter().filter_map(|limited| {
-            let lids = transit_lids(topology, &chosen.routing.tables, *limited);
+            let lids = transit_lids(topology, &planned.adopted.routing.tables, *limited);
             Some(DroppedTransit {
                 limited: *limited,
                 lids: lids.len(),
@@ -466,26 +481,29 @@ impl RoutingJob {
             dropped: dropped.collect(),
             narrow,
             stubs,
-            chosen,
-            kept_use,
+            planned,
             failure,
         })
     }
 
     /// The routes with the tables that switches can hold, and how these are written.
     fn verified_routes(&self, routed: Routed) -> VerifiedRoutes {
+        let PlannedUpdate {
+            adopted,
+            tables,
+            writes,
+            messages: planned_messages,
+            is_of_engine,
+            kept_use,
+        } = routed.planned;
         let AdoptedRouting {
-            mut routing,
+            routing,
             proof,
             baseline_max_load,
             cache,
             message,
-        } = routed.chosen;
+        } = adopted;
         let mut messages: Vec<EngineMessage> = EngineMessage::of_failure(&routed.failure).collect();
-        // Incremental reroutes preserve the tree constraint.
-        let last = self.previous.last_run.as_ref();
-        let groups = last.and_then(|last| last.routing.trees.sl());
-        multicast::resolve_trees(&routed.topology, &mut routing, groups);
         messages.extend(message);
         messages.extend(self.hint_warnings.iter().cloned().map(EngineMessage::Hint));
         let diagnostics = routing.diagnostics.iter().cloned();
@@ -494,7 +512,7 @@ impl RoutingJob {
             let switches = self.kept.switches();
             messages.push(EngineMessage::TablesKept {
                 switches: switches.map(|s| self.names.name(s)).collect(),
-                kept_use: routed.kept_use,
+                kept_use,
             });
         }
         let unreachable = match proof.kept_unreachable {
@@ -507,16 +525,10 @@ impl RoutingJob {
         messages.extend(dropped.map(EngineMessage::DroppedTransit));
         let narrow = routed.narrow.into_iter().map(|n| self.names.attach(n));
         messages.extend(narrow.map(EngineMessage::NarrowSwitch));
-        let tables = truncated_tables(&routing.tables, &self.limited);
-        let live = self.is_live();
-        let writes = if live {
-            self.plan_writes((&routing, &tables), &cache, &mut messages)
-        } else {
-            LftWritePlan::default()
-        };
+        messages.extend(planned_messages);
         let before = self.previous_vls.as_ref();
         let had_several_vls = before.is_some_and(|before| !before.is_single());
-        let sl_to_vl_first = live && (had_several_vls || !routing.vl_plan.is_single());
+        let sl_to_vl_first = self.is_live() && (had_several_vls || !routing.vl_plan.is_single());
         let stubs = routed.stubs.iter().map(|s| self.nodes[s.index()]);
         VerifiedRoutes {
             tables,
@@ -532,6 +544,7 @@ impl RoutingJob {
             sl_to_vl_first,
             unreachable,
             messages,
+            is_of_engine,
         }
     }
 
@@ -553,6 +566,123 @@ impl RoutingJob {
         }
     }
 
+    /// The routing in force, rerouted, or the routing of an engine. If the operator wants no drain, a routing that drains routes is only used
+    /// if the routing in force cannot be rerouted within its VL plan. If the fabric has only lost something, the same applies to the
+    /// routing of another engine, so that a flapping link does not alternate engines.
+    fn choose(
+        &self,
+        engines: &[&str],
+        request: &RoutingRequest<'_>,
+        failure: &mut RoutingFailure,
+    ) -> Option<PlannedUpdate> {
+        let last = self.previous.run();
+        if let Some(Selection {
+            chosen: Some((routing, proof)),
+            cache,
+            ..
+        }) = reroute_installed(request)
+        {
+            let adopted = AdoptedRouting {
+                baseline_max_load: last.map_or(proof.max_load, |last| last.baseline_max_load),
+                routing,
+                proof,
+                cache,
+                message: None,
+            };
+            return Some(self.plan_update(adopted, request.topo));
+        }
+        let last = last.filter(|_| !self.may_drain && self.is_live());
+        let has_several_vls = last.is_some_and(|last| !last.routing.vl_plan.is_single());
+        let has_only_losses = self.previous.pinned_engine.is_some();
+        let mut kept = None;
+        if has_several_vls && has_only_losses {
+            // Any engine would assign new VLs. Packets on the lost links have no route meanwhile.
+            kept = self.keep(request);
+            if kept.is_some() {
+                return kept;
+            }
+        }
+        let selection = route_with_engines(engines, request);
+        let rejected = selection.rejected.into_iter();
+        failure.engines = rejected.map(|r| self.names.attach(r)).collect();
+        let new = selection.chosen.map(|(routing, proof)| PlannedUpdate {
+            is_of_engine: true,
+            kept_use: selection.kept_use,
+            ..self.plan_update(
+                AdoptedRouting {
+                    baseline_max_load: proof.max_load,
+                    routing,
+                    proof,
+                    cache: selection.cache,
+                    message: None,
+                },
+                request.topo,
+            )
+        });
+        let Some(last) = last else {
+            return new;
+        };
+        let (engine, drained_lids) = new.as_ref().map_or(("", usize::MAX), |new| {
+            (new.adopted.routing.engine, new.writes.drained_lids)
+        });
+        let changes_engine = has_only_losses && engine != last.routing.engine;
+        if drained_lids == 0 && !changes_engine {
+            return new;
+        }
+        let is_untried = !(has_several_vls && has_only_losses);
+        if is_untried {
+            kept = self.keep(request);
+        }
+        let Some(mut kept) = kept.filter(|kept| kept.writes.drained_lids <= drained_lids) else {
+            return new;
+        };
+        if new.is_some() && drained_lids > 0 {
+            let avoided = EngineMessage::DrainAvoided {
+                engine,
+                lids: drained_lids,
+            };
+            kept.messages.push(avoided);
+        }
+        Some(kept)
+    }
+
+    /// The routing in force, rerouted within its VL plan.
+    fn keep(&self, request: &RoutingRequest<'_>) -> Option<PlannedUpdate> {
+        let last = self.previous.run()?;
+        let (routing, proof) = route_within_vl_plan(request)?;
+        let adopted = AdoptedRouting {
+            routing,
+            proof,
+            baseline_max_load: last.baseline_max_load,
+            cache: RerouteCache::new(),
+            message: None,
+        };
+        Some(self.plan_update(adopted, request.topo))
+    }
+
+    /// How a routing is written.
+    fn plan_update(&self, mut adopted: AdoptedRouting, topology: &Topology) -> PlannedUpdate {
+        // Incremental reroutes preserve the tree constraint.
+        let last = self.previous.run();
+        let groups = last.and_then(|last| last.routing.trees.sl());
+        multicast::resolve_trees(topology, &mut adopted.routing, groups);
+        let tables = truncated_tables(&adopted.routing.tables, &self.limited);
+        let mut messages = Vec::new();
+        let writes = if self.is_live() {
+            self.plan_writes((&adopted.routing, &tables), &adopted.cache, &mut messages)
+        } else {
+            LftWritePlan::default()
+        };
+        PlannedUpdate {
+            adopted,
+            tables,
+            writes,
+            messages,
+            is_of_engine: false,
+            kept_use: KeptSwitchUse::Transit,
+        }
+    }
+
     /// Whether any switch has a route.
     fn is_live(&self) -> bool {
         let has_route = |lft: &Arc<Lft>| lft.entries().iter().any(|p| *p != PortNum::DROP.raw());
@@ -565,18 +695,27 @@ impl RoutingJob {
         cache: &RerouteCache,
         messages: &mut Vec<EngineMessage>,
     ) -> LftWritePlan {
-        let drained = self.drain_for_vl_change((routing, tables), messages);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let located = |(s, block)| Some((node(s)?, block));
         let by_node = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
-        let installed_tables: Vec<Option<Arc<Lft>>> = match &drained {
-            Some(tables) => tables.iter().cloned().map(Some).collect(),
-            None => self.installed.clone(),
-        };
-        let vl_plan = &routing.vl_plan;
         // Installed entries may lead over links that are not routed any more.
         let topo = &self.full_topology;
-        let transition = transition::plan_with(topo, &installed_tables, tables, vl_plan, cache);
+        let VlTransition {
+            drained,
+            installed: installed_tables,
+            transition,
+            mut drained_lids,
+        } = RoutingUpdate {
+            topology: topo,
+            nodes: &self.nodes,
+            installed: &self.installed,
+            previous_vls: self.previous_vls.as_ref(),
+            vl_plan: &routing.vl_plan,
+            tables,
+            cache,
+        }
+        .plan(messages);
+        let vl_plan = &routing.vl_plan;
         let replacement = Replacement {
             topo,
             old: &installed_tables,
@@ -615,8 +754,13 @@ impl RoutingJob {
                     },
                 }
             }
-            (Transition::Drain { first, conflict }, _) => {
-                messages.push(EngineMessage::DrainedUpdate(self.names.attach(conflict)));
+            (Transition::Drain { first, conflict }, drained_for_vls) => {
+                let lids = dropped_lids(&self.topology, &installed_tables, &first);
+                drained_lids += lids;
+                if drained_for_vls.is_none() {
+                    let conflict = self.names.attach(conflict);
+                    messages.push(EngineMessage::DrainedUpdate { lids, conflict });
+                }
                 LftWriteOrder::Drain {
                     first: by_node(first),
                     later_stages: Vec::new(),
@@ -627,54 +771,8 @@ impl RoutingJob {
             order,
             conflicting_groups,
             trees_if_aborted,
+            drained_lids,
         }
-    }
-
-    /// If VLs change on routes in use: the installed LFTs without these routes, so that no packet on its old VL is in a switch when the new
-    /// SLtoVL tables are written.
-    fn drain_for_vl_change(
-        &self,
-        (routing, tables): (&Routing, &Tables),
-        messages: &mut Vec<EngineMessage>,
-    ) -> Option<Vec<Arc<Lft>>> {
-        let before = self.previous_vls.as_ref()?;
-        let change = before.change_to(&self.full_topology, &self.nodes, &routing.vl_plan);
-        let lids: Vec<Lid> = match change {
-            VlChange::None => return None,
-            VlChange::UnusedSls => {
-                messages.push(EngineMessage::UnusedVlsFirst);
-                return None;
-            }
-            VlChange::PathSls(lids) => lids,
-            VlChange::UsedSlToVl => {
-                let destinations = self.topology.destinations().iter();
-                destinations.map(|d| d.lid).collect()
-            }
-        };
-        let is_known = |lid: &Lid| {
-            let mut tables = self.installed.iter().flatten();
-            tables.any(|lft| lft.get(*lid) != PortNum::DROP)
-        };
-        let lids: Vec<Lid> = lids.into_iter().filter(is_known).collect();
-        if lids.is_empty() {
-            return None;
-        }
-        messages.push(EngineMessage::DrainedForVls { lids: lids.len() });
-        messages.push(EngineMessage::PathSlsChange);
-        Some(
-            self.installed
-                .iter()
-                .zip(tables)
-                .map(|(old_lft, new_lft)| {
-                    // An unknown table counts as the new one.
-                    let mut lft = Lft::clone(old_lft.as_ref().unwrap_or(new_lft));
-                    for lid in &lids {
-                        lft.set(*lid, PortNum::DROP);
-                    }
-                    Arc::new(lft)
-                })
-                .collect(),
-        )
     }
 }
 

@@ -177,6 +177,7 @@ fn failover_appears_in_metrics() {
         ("ferrosm_nodes{type=\"ca\"}", Some(16.0)),
         ("ferrosm_lids_changed_total{}", Some(0.0)),
         ("ferrosm_lft_blocks_written_total{}", Some(0.0)),
+        ("ferrosm_drained_lids_total{}", Some(0.0)),
     ]);
     let sm_info = pair.sim.sm_info(CLIENT).unwrap();
     assert_eq!(sm_info.state, "SMINFO_MASTER", "{sm_info:?}");
