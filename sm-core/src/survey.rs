@@ -19,7 +19,7 @@ use rustc_hash::FxHashSet;
 
 use crate::ctx::Ctx;
 use crate::report::QuarantineReason;
-use crate::smp::op::SmpOp;
+use crate::smp::op::{SmpOp, SurveyPort};
 use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{PortRef, Subnet, plausible};
 use crate::sweep::discovery::budget::{Allowance, UNCOUNTED_MAX};
@@ -31,20 +31,6 @@ const BATCH: usize = 256;
 const QUICK_MAX: u32 = 256;
 /// Shortest and longest time between two surveys up to `sweep.new-port-budget`, and after a device misreported what is behind it.
 const DELAYS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
-
-/// A port of a switch that a survey has found, or of the switch that it begins at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SurveyPort {
-    switch: u32,
-    port: PortNum,
-}
-
-impl SurveyPort {
-    /// The port number.
-    pub(crate) const fn port(self) -> PortNum {
-        self.port
-    }
-}
 
 /// The end of a survey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

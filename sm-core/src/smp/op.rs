@@ -8,7 +8,6 @@ use ferrosm_mad::ids::{AttrId, AttrMod, PortNum};
 
 use super::queue::DeviceId;
 use crate::subnet::{NodeIdx, PortRef};
-use crate::survey::SurveyPort;
 use crate::tables::mft::MftBlockIdx;
 use crate::tables::sl_to_vl::SlToVlSelector;
 
@@ -57,6 +56,14 @@ pub(crate) enum SmpOp {
     SurveyPortInfo(SurveyPort),
     /// NodeInfo of the node behind it.
     SurveyNodeInfo(SurveyPort),
+}
+
+/// A port of a switch that a survey has found, or of the switch that it begins at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SurveyPort {
+    /// The number of the switch in the survey.
+    pub(crate) switch: u32,
+    pub(crate) port: PortNum,
 }
 
 /// Purpose of a Set(PortInfo).
@@ -239,7 +246,7 @@ impl SmpOp {
                 .part(AttrMod(block as u32), ALL)
                 .optional(),
             Self::SurveyPortInfo(at) => SmpSpec::get(Target::Surveyed, id::PORT_INFO)
-                .part(AttrMod(at.port().0 as u32), PORT)
+                .part(AttrMod(at.port.0 as u32), PORT)
                 .optional(),
             Self::SurveyNodeInfo(_) => SmpSpec::get(Target::Surveyed, id::NODE_INFO).optional(),
         }
