@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use super::light_sweep::LightSweep;
 use crate::event::NoLinkReason;
 use crate::io::Event;
 use crate::link_rates::LinkRates;
@@ -21,6 +20,17 @@ use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::Arming;
 use crate::sweep::{ScopeKind, SweepScope};
 use crate::vls::VlUpdate;
+
+/// A light sweep, while it runs.
+#[derive(Debug, Default)]
+pub(super) struct LightSweep {
+    /// The requests to other devices are enqueued.
+    pub(super) has_read_fabric: bool,
+    /// Switches that did not respond.
+    pub(super) silent_switches: Vec<NodeIdx>,
+    /// The own port is not read again before.
+    pub(super) own_port_due: Instant,
+}
 
 /// What the request queue works on. An activity ends when the queue is idle, or is abandoned with all its requests.
 #[derive(Debug)]

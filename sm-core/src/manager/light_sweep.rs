@@ -3,27 +3,15 @@
 //! The SM's own port is read first, and again when a switch does not respond: without its link no switch can, and none is at fault.
 
 use ferrosm_mad::ids::PortNum;
-use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use super::activity::Activity;
+use super::activity::{Activity, LightSweep};
 use crate::event::{Event, LocalSweepReasons, Observation};
 use crate::mastership;
 use crate::report::QuarantineReason;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, NodeIdx, PortRef};
-
-/// A light sweep, while it runs.
-#[derive(Debug, Default)]
-pub(super) struct LightSweep {
-    /// The requests to other devices are enqueued.
-    has_read_fabric: bool,
-    /// Switches that did not respond.
-    silent_switches: Vec<NodeIdx>,
-    /// The own port is not read again before.
-    own_port_due: Instant,
-}
 
 impl SubnetManager {
     pub(super) fn begin_light_sweep(&mut self) {

@@ -80,7 +80,7 @@ fn full_sweep_asks_for_extended_speeds_again() {
         sm_reads(&mut lab);
     }
     lab.world.run_for(Duration::from_secs(15));
-    assert_ne!(qdr_links(&lab), 0, "the bit is asked for without end");
+    assert_ne!(qdr_links(&lab), 0, "requests have the bit without end");
     sm_reads(&mut lab);
     assert_eq!(qdr_links(&lab), 0);
 }
