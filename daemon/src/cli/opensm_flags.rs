@@ -246,13 +246,13 @@ mod tests {
         )
         .unwrap();
         for line in [
-            "-g 0x0002c90300aa0001   --port-guid 0x0002c90300aa0001",
-            "-p 11                   --priority 11",
-            "-R ftree,updn,minhop    --engine ftree,updn,minhop",
-            "--port-shifting         not needed",
-            "--part_enforce both     partitions.enforce = \"both\"",
-            "-B                      run it as a service",
-            "-f sm.log               the log goes to standard error",
+            "-g 0x0002c90300aa0001  --port-guid 0x0002c90300aa0001",
+            "-p 11                  --priority 11",
+            "-R ftree,updn,minhop   --engine ftree,updn,minhop",
+            "--port-shifting        not needed",
+            "--part_enforce both    partitions.enforce = \"both\"",
+            "-B                     run it as a service",
+            "-f sm.log              the log goes to standard error",
             "ferrosm's command: ferrosm run --port-guid 0x0002c90300aa0001 --priority 11 --engine ftree,updn,minhop -P partitions.conf",
             "in its configuration file: partitions.enforce = \"both\"",
         ] {

@@ -462,7 +462,7 @@ mod tests {
             ),
             (
                 "[log]\nformat = \"xml\"\n",
-                "f.toml:2:10: log.format: expected \"compact\" or \"json\", found \"xml\"",
+                "f.toml:2:10: log.format: expected one of \"compact\", \"json\", \"opensm\", found \"xml\"",
             ),
         ] {
             assert_eq!(errors(text), expected);

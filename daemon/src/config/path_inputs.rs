@@ -76,7 +76,7 @@ mod tests {
     }
 
     const TOML: &str = "[routing]\nprefix-routes-file = \"prefix\"\n[qos]\npolicy-file = \"qos\"\n\
-        [[partition]]\nname = \"Blue\"\npkey = 0x55\n";
+        [[partition]]\nname = \"Blue\"\npkey = 0x55\n[[partition]]\nname = \"Default\"\npkey = 0x7fff\n";
 
     /// Files are relative to the configuration; port groups may name its partitions.
     #[test]

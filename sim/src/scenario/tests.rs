@@ -406,6 +406,7 @@ fn help_lists_valid_commands() {
             .replace("GUID", "0x77")
             .replace("KIND|off", "any")
             .replace("STATUS|off", "0x1c")
+            .replace("STATUS", "0x1c")
             .replace("STATE", "master")
             .replace("COUNTER", "symbol_errors")
             .replace("NUMBER", "128")
