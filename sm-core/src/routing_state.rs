@@ -426,16 +426,12 @@ impl RoutingState {
         if used.is_empty() || configured == AUTO || configured == used {
             return None;
         }
-        let rejection = self
-            .engine
-            .messages
-            .iter()
-            .find_map(|message| match message {
-                EngineMessage::EngineRejected(why) if why.message.engine == *configured => {
-                    Some(why.to_string())
-                }
-                _ => None,
-            });
+        let rejection = self.engine.messages.iter().find_map(|message| {
+            let EngineMessage::EngineRejected(why) = message else {
+                return None;
+            };
+            (why.message.engine == *configured).then(|| why.to_string())
+        });
         Some(Problem {
             location: Location::Subnet,
             kind: ProblemKind::EngineNotUsed {

@@ -12,20 +12,18 @@ fn with_engines(engines: &[&str]) -> SmConfig {
 
 /// Configured engine, engine in use, and reason of the note about the first configured engine.
 fn note(report: &SweepReport) -> Option<(&str, &str, &str)> {
-    report
-        .problems
-        .iter()
-        .find_map(|problem| match &problem.kind {
-            ProblemKind::EngineNotUsed {
-                configured,
-                used,
-                reason,
-            } => {
-                assert_eq!(problem.location, Location::Subnet);
-                Some((configured.as_str(), *used, reason.as_deref().unwrap_or("")))
-            }
-            _ => None,
-        })
+    report.problems.iter().find_map(|problem| {
+        let ProblemKind::EngineNotUsed {
+            configured,
+            used,
+            reason,
+        } = &problem.kind
+        else {
+            return None;
+        };
+        assert_eq!(problem.location, Location::Subnet);
+        Some((configured.as_str(), *used, reason.as_deref().unwrap_or("")))
+    })
 }
 
 /// OpenSM falls back silently: the subnet is up, and the performance is missing.

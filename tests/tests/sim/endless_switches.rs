@@ -49,7 +49,8 @@ fn config() -> SmConfig {
 fn emulate(lab: &mut Lab, emulation: Option<Emulation>) {
     let fabric = lab.world.fabric_mut();
     fabric.emulate_switches(LIAR, emulation);
-    fabric.bounce(PortAt::new(LIAR, 1)).unwrap();
+    let bounced = fabric.bounce(PortAt::new(LIAR, 1));
+    bounced.unwrap_or_else(|e| panic!("{e}"));
 }
 
 fn state(lab: &Lab, at: PortAt) -> Option<PortState> {
@@ -153,7 +154,8 @@ fn endless_switches_do_not_prevent_the_first_sweep() {
 /// The SM starts at a leaf, and all other switches, with 3,416 ports, come up behind one cable.
 fn extension(cfg: SmConfig) -> Lab {
     let mut lab = Lab::with("fat-tree:14", 5, cfg);
-    let leaf = lab.world.fabric().peer(lab.at).unwrap().node;
+    let peer = lab.world.fabric().peer(lab.at);
+    let leaf = peer.map_or_else(|| panic!("no leaf"), |peer| peer.node);
     let is_uplink = |lab: &Lab, at: PortAt| {
         let peer = lab.world.fabric().peer(at);
         peer.is_some_and(|peer| lab.world.fabric().is_switch(peer.node))
@@ -161,10 +163,12 @@ fn extension(cfg: SmConfig) -> Lab {
     let ports = lab.world.fabric().external_ports(leaf);
     let uplinks: Vec<PortAt> = ports.filter(|at| is_uplink(&lab, *at)).collect();
     for at in &uplinks {
-        lab.world.fabric_mut().cut(*at).unwrap();
+        let cut = lab.world.fabric_mut().cut(*at);
+        cut.unwrap_or_else(|e| panic!("{e}"));
     }
     assert_eq!(lab.next_sweep(10).switches, 1);
-    lab.world.fabric_mut().restore(uplinks[0]).unwrap();
+    let restored = lab.world.fabric_mut().restore(uplinks[0]);
+    restored.unwrap_or_else(|e| panic!("{e}"));
     lab
 }
 

@@ -80,15 +80,16 @@ fn lft_problem(lab: &Lab, node: NodeIdx) -> Option<(u16, usize, usize)> {
             return None;
         };
         let is_at = at.node.is_some_and(|n| n.guid == guid) && at.port == PortNum::ZERO;
-        match p.kind {
-            ProblemKind::LftTooSmall {
-                entries,
-                lids,
-                own_lids,
-                ..
-            } if is_at => Some((entries, lids, own_lids)),
-            _ => None,
-        }
+        let ProblemKind::LftTooSmall {
+            entries,
+            lids,
+            own_lids,
+            ..
+        } = p.kind
+        else {
+            return None;
+        };
+        is_at.then_some((entries, lids, own_lids))
     })
 }
 

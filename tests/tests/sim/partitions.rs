@@ -426,9 +426,11 @@ fn reload_that_takes_full_memberships_is_reported_with_their_number() {
     assert!(lab.next_sweep(60).is_clean());
     let lost = |lab: &Lab| -> Vec<usize> {
         let events = lab.manager().events.iter();
-        let lost = events.filter_map(|event| match event {
-            Event::Observation(Observation::FullMembershipsLost { ports }) => Some(*ports),
-            _ => None,
+        let lost = events.filter_map(|event| {
+            let Event::Observation(Observation::FullMembershipsLost { ports }) = event else {
+                return None;
+            };
+            Some(*ports)
         });
         lost.collect()
     };

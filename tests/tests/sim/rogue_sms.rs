@@ -149,7 +149,8 @@ fn add_foreign(lab: &mut Lab, at: PortAt, state: SmState, sm_key: MKey) -> SmId 
 
 /// The MADs that a foreign SM received.
 fn received(lab: &Lab, id: SmId) -> Vec<Mad> {
-    let foreign = lab.world.foreign_sm(id).unwrap();
+    let foreign = lab.world.foreign_sm(id);
+    let foreign = foreign.unwrap_or_else(|| panic!("no foreign SM"));
     foreign
         .log
         .iter()
