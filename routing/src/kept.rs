@@ -1,7 +1,7 @@
 //! Tables that switches keep because they reject writes. They are a constraint on the routing.
 //!
 //! A routing is computed as usual; then [`KeptTables::apply`] replaces what the switches keep, and the result is verified with it. If
-//! no engine passes in this way, no route leads through these switches any more ([`KeptTables::views`]): each has one link, which only
+//! no engine passes in this way, no route leads through these switches any more (`KeptTables::views`): each has one link, which only
 //! its own end ports use. A channel that leaves such a switch depends on no other channel, whatever its tables are, so it is part of no
 //! credit loop.
 //!

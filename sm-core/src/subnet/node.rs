@@ -146,7 +146,7 @@ pub struct Port {
     /// The port was armed after its peer was queried. After a change of state the peer is queried again, because a cable that was exchanged
     /// in between leaves no trace.
     pub peer_unverified: bool,
-    /// The routes avoid its link ([`crate::link_stability`]).
+    /// The routes avoid its link, which flaps or does not become active.
     pub is_avoided: bool,
     /// How PortInfo is requested.
     pub speed_query: SpeedQuery,
