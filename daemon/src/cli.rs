@@ -46,8 +46,8 @@ pub enum CliCommand {
     /// Run the subnet manager on a local port.
     ///
     /// SIGHUP reloads the configuration and all input files, SIGUSR2 recomputes all routes, SIGTERM and SIGINT hand over and exit. Without
-    /// --ca and --port-guid it serves the port of the configuration file, otherwise the only port with a link; if several have one, it exits
-    /// with status 78.
+    /// --ca and --port-guid it serves the port of the configuration file, otherwise the port served last, otherwise the only port with a
+    /// link; if several have one, it waits for 30 s and exits with status 1.
     Run(Box<RunArgs>),
     /// Run the subnet manager on a simulated fabric within this process; needs no hardware.
     #[cfg(feature = "simulator")]
@@ -95,7 +95,7 @@ pub enum CliCommand {
     },
 }
 
-/// The local port: the only one with a link if none is named. If several have one, `run` exits with status 78.
+/// The local port. If none is named: for `run` the port served last, otherwise the only one with a link.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PortArgs {
     /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, the port of the configuration file, otherwise the
