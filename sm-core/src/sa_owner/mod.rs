@@ -146,7 +146,7 @@ impl SaOwner {
         self.registry.take_changed_mlids()
     }
 
-    /// Moves multicast groups to free ones of the first `count` MLIDs. Their members are told to join again.
+    /// Moves multicast groups to free ones of the first `count` MLIDs. Their members receive ClientReregister.
     pub(crate) fn move_groups_below(&mut self, count: u16) {
         self.registry.groups_mut().move_below(count);
     }

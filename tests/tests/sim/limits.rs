@@ -288,7 +288,7 @@ fn mft_problem(lab: &Lab) -> Option<ProblemKind> {
 }
 
 /// A switch reports a small MFT after a reboot: its hosts miss the groups beyond it, and no others. New groups are not limited by it. On
-/// request, groups move to MLIDs that it can hold, and their members are told to join again.
+/// request, groups move to MLIDs that it can hold, and their members receive ClientReregister.
 #[test]
 fn small_mft_leaves_out_only_its_own_hosts() {
     // Leaves and an inner switch of the tree.
