@@ -146,7 +146,7 @@ impl KeptTables {
 
     /// Sets the SLtoVL tables of a plan to the kept ones, if they differ on an SL of the plan.
     fn apply_sl_to_vl(&self, topo: &Topology, plan: &mut VlPlan) {
-        let used = plan.path_sl.used_sls() | ((1u32 << plan.vls.min(15)) - 1) as u16;
+        let used = plan.path_sl.used_sls() | ((1u16 << plan.vls.min(15)) - 1);
         let mut differing: BTreeMap<SwitchIdx, SlToVlMaps> = BTreeMap::new();
         let mut vls = plan.vls;
         for (&s, kept) in &self.0 {
@@ -246,7 +246,7 @@ fn inputs(topo: &Topology, s: SwitchIdx, output: PortNum) -> impl Iterator<Item 
 }
 
 fn block_of(lid: Lid) -> u16 {
-    lid.raw() / BLOCK_LIDS as u16
+    u16::try_from(usize::from(lid.raw()) / BLOCK_LIDS).unwrap_or(u16::MAX)
 }
 
 /// Whether packets from a switch reach a LID.
@@ -436,12 +436,13 @@ mod tests {
     /// SLtoVL tables of another plan, of one VL, and tables that drop all SLs but one.
     #[test]
     fn routing_with_kept_sl_to_vl_tables_is_verified() {
+        type SlMap = fn(u8) -> u8;
         let topo = torus();
-        let maps = |map: fn(u8) -> u8| {
+        let maps = |map: SlMap| {
             let sls = core::array::from_fn(|sl| map(u8::try_from(sl).unwrap()));
             SlToVlMaps::uniform(5, sls)
         };
-        let tables: [(&str, fn(u8) -> u8); 4] = [
+        let tables: [(&str, SlMap); 4] = [
             ("SL", |sl| sl.min(14)),
             ("modulo 2", |sl| sl % 2),
             ("VL 0", |_| 0),

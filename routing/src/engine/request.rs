@@ -177,10 +177,8 @@ impl PreviousRouting {
     /// The previous run, whatever its switch indices are.
     #[must_use]
     pub fn run(&self) -> Option<&Arc<VerifiedRun>> {
-        let earlier = self.earlier_run.as_ref();
-        self.last_run
-            .as_ref()
-            .or(earlier.map(|earlier| &earlier.run))
+        let earlier = || self.earlier_run.as_ref().map(|earlier| &earlier.run);
+        self.last_run.as_ref().or_else(earlier)
     }
 
     /// The installed table of a switch.

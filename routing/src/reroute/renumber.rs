@@ -242,7 +242,7 @@ impl Numbers {
     }
 
     fn vl_plan(&self, vl_plan: &VlPlan, topo: &Topology) -> Option<VlPlan> {
-        let represented_by = || self.represented_by.iter().map(|old| *old);
+        let represented_by = || self.represented_by.iter().copied();
         let path_sl = match &vl_plan.path_sl {
             PathSl::Uniform(sl) => PathSl::Uniform(*sl),
             PathSl::ByLid(sls) => PathSl::ByLid(Arc::clone(sls)),

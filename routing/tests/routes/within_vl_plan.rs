@@ -29,7 +29,8 @@ fn fabrics() -> Vec<Fabric> {
 /// A routing on several VLs, if the engine finds one.
 fn routed(engine: &str, topo: &Topology) -> Option<Routing> {
     let request = RoutingRequest::new(topo).with_vls(8);
-    let routing = engine_by_name(engine).unwrap().route(&request).ok()?;
+    let engine = engine_by_name(engine).unwrap_or_else(|| panic!("no engine {engine}"));
+    let routing = engine.route(&request).ok()?;
     verify(topo, &routing.tables, &routing.vl_plan).ok()?;
     (!routing.vl_plan.is_single()).then_some(routing)
 }
