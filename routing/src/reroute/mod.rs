@@ -132,6 +132,8 @@ struct Reroute<'a> {
     topo: &'a Topology,
     vl_plan: &'a VlPlan,
     channels: PortChannels,
+    /// The channels of the last run's graph.
+    old_channels: PortChannels,
     tables: Vec<&'a Lft>,
     /// `None`: any load and any number of changed entries is accepted.
     limits: Option<&'a RerouteLimits>,
@@ -151,6 +153,7 @@ impl<'a> Reroute<'a> {
             topo,
             vl_plan,
             channels: PortChannels::new(topo),
+            old_channels: PortChannels::new(&last.topo),
             tables: last.routing.tables.iter().map(Arc::as_ref).collect(),
             limits,
             delta,
@@ -376,7 +379,7 @@ impl<'a> Reroute<'a> {
         }
         let loads = ChannelLoads::estimate(
             self.topo,
-            &PortChannels::new(&self.last.topo),
+            &self.old_channels,
             &self.channels,
             &self.tables,
             &by_lid,
@@ -385,6 +388,7 @@ impl<'a> Reroute<'a> {
         let mut routing = OrphanRouting {
             topo: self.topo,
             channels: &self.channels,
+            old_channels: &self.old_channels,
             routes: LidRoutes::new(&self.channels, &self.tables, order),
             guard,
             loads,
@@ -397,7 +401,6 @@ impl<'a> Reroute<'a> {
             tail_switches: Vec::new(),
             tried: vec![(0, Stage::Any, 0); n],
         };
-        let old = PortChannels::new(&self.last.topo);
         let (mut changes, mut seen, mut changed) = (Vec::new(), vec![Lid::NONE; n], 0);
         let mut tails: Vec<Tail> = Vec::new();
         for job in jobs {
@@ -408,7 +411,7 @@ impl<'a> Reroute<'a> {
             let load_per_tail = load.div_ceil(job.tails.len().max(1) as u64);
             tails.clear();
             tails.extend(job.tails.iter().filter_map(|&(at, port)| {
-                let (to, _) = old.peer(at, port)?;
+                let (to, _) = self.old_channels.peer(at, port)?;
                 Some(Tail {
                     at,
                     to,

@@ -19,6 +19,8 @@ use crate::topology::{Destination, SwitchIdx, Topology};
 pub(super) struct OrphanRouting<'a> {
     pub(super) topo: &'a Topology,
     pub(super) channels: &'a PortChannels,
+    /// The channels of the old graph.
+    pub(super) old_channels: &'a PortChannels,
     pub(super) routes: LidRoutes<'a>,
     pub(super) guard: Guard<'a>,
     pub(super) loads: ChannelLoads,
@@ -240,10 +242,13 @@ impl OrphanRouting<'_> {
         }
     }
 
-    /// The previous next hop of an orphan, if that is an orphan too.
+    /// The previous next hop of an orphan, if that is an orphan too and the link still exists. After cables were exchanged, the old port
+    /// leads to another switch: such hops can form a loop, while the old routes cannot.
     fn parent(&self, v: usize) -> Option<usize> {
-        let (next, _) = self.channels.peer(v, self.routes.old_port(v))?;
-        self.routes.is_orphan(next).then_some(next)
+        let port = self.routes.old_port(v);
+        let peer = self.channels.peer(v, port)?;
+        let has_same_peer = self.old_channels.peer(v, port) == Some(peer);
+        (has_same_peer && self.routes.is_orphan(peer.0)).then_some(peer.0)
     }
 
     /// Computes the load of each orphan, if all but the tails keep their next hop. In `orphans`, parents come before children.
