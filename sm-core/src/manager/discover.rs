@@ -214,8 +214,25 @@ impl SubnetManager {
         self.elect(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
         self.commands.on_no_link(&mut self.out);
-        if self.last_sweep.no_link.replace(reason) != Some(reason) {
+        self.report_no_link(reason);
+    }
+
+    /// Reports a new reason why the SM's own port is unusable; returns whether it is new.
+    fn report_no_link(&mut self, reason: NoLinkReason) -> bool {
+        let is_new = self.last_sweep.no_link.replace(reason) != Some(reason);
+        if is_new {
             self.emit(Event::LocalPortUnusable(reason));
+        }
+        is_new
+    }
+
+    /// Ends the sweep of an SM that reaches no device. Its report shows which port or neighbour does not respond; it is not repeated at
+    /// each attempt.
+    fn report_isolation(&mut self, reason: NoLinkReason) {
+        // Before the report: no command is complete, and `--once` ends with the reason.
+        self.commands.on_no_link(&mut self.out);
+        if self.report_no_link(reason) {
+            self.finish_sweep();
         }
     }
 
@@ -230,6 +247,7 @@ impl SubnetManager {
             && self.mastership.is_first_as_master()
             && let Some(reason) = isolation(&self.subnet, local)
         {
+            self.report_isolation(reason);
             self.no_link(reason);
             return None;
         }

@@ -358,7 +358,8 @@ impl SubnetManager {
         let Some(sweep) = self.activity.sweep() else {
             return;
         };
-        let configured = !self.read_only && !sweep.report.failed;
+        let has_link = self.last_sweep.no_link.is_none();
+        let configured = !self.read_only && has_link && !sweep.report.failed;
         if configured && let Some(scope) = self.activity.scope() {
             let inactive = link_setup::inactive_ports(&self.subnet, scope);
             with_ctx!(self, |ctx| self
