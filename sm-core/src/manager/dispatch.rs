@@ -260,8 +260,8 @@ impl SubnetManager {
                         .on_block_written(ctx, p, block, outcome));
                 }
             }
-            SmpOp::SlToVl(p, at) if self.activity.readback().is_some() => {
-                vls::on_kept_read(&mut self.subnet, p, at, outcome);
+            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) if self.activity.readback().is_some() => {
+                vls::on_kept_read(&mut self.subnet, op, outcome);
             }
             SmpOp::SurveyPortInfo(at) => {
                 with_ctx!(self, |ctx| self.surveys.on_port_info(ctx, at, outcome));

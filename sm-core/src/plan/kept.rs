@@ -1,12 +1,12 @@
 //! The tables that switches keep because they reject writes, as a constraint on the routing. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_mad::attr::{LFT_BLOCK_LEN, SlToVl};
+use ferrosm_mad::attr::{LFT_BLOCK_LEN, SlToVl, VlArb};
 use ferrosm_mad::ids::PortNum;
-use ferrosm_routing::{KeptSwitch, KeptTables, SlToVlMaps, Topology};
+use ferrosm_routing::{DATA_VLS_MAX, KeptSwitch, KeptTables, SlToVlMaps, Topology};
 
-use crate::subnet::{DeviceTable, Node, NodeIdx, Subnet};
+use crate::subnet::{DeviceTable, Node, NodeIdx, PortRef, Subnet};
 use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// LIDs of one forwarding table block.
@@ -40,6 +40,26 @@ pub(crate) fn kept_tables(subnet: &Subnet, topo: &Topology, nodes: &[NodeIdx]) -
         }
     }
     kept
+}
+
+/// Data VLs that a port serves, as far as the VLArbitrationTable that it keeps limits them; at least VL 0.
+pub(crate) fn weighted_vls(subnet: &Subnet, p: PortRef) -> u8 {
+    let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {
+        return DATA_VLS_MAX;
+    };
+    if !node.rejections.keeps(DeviceTable::VlArbitration(p.port)) {
+        return DATA_VLS_MAX;
+    }
+    let entries = port
+        .vl_arbitration
+        .iter()
+        .flat_map(|(_, block)| VlArb::decode(block).entries);
+    let weighted: BTreeSet<u8> = entries
+        .filter(|entry| entry.weight > 0)
+        .map(|entry| entry.vl.0)
+        .collect();
+    let first_without = (1..DATA_VLS_MAX).find(|vl| !weighted.contains(vl));
+    first_without.unwrap_or(DATA_VLS_MAX)
 }
 
 /// The known SLtoVLMappingTables of a switch. It maps all SLs to VL 0 for ports that operate one VL, which have no table. That is also

@@ -24,7 +24,7 @@ use super::drain::{RoutingUpdate, VlTransition, dropped_lids};
 use super::failure::{AdoptionRejection, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::installed_groups::InstalledGroups;
-use super::kept::kept_tables;
+use super::kept::{kept_tables, weighted_vls};
 use super::lids::{LidPlan, LimitedLft};
 use super::messages::EngineMessage;
 use super::routing_hints::{self, HintWarning};
@@ -194,7 +194,7 @@ struct PlannedUpdate {
 fn link_end(subnet: &Subnet, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEnd {
     LinkEnd {
         at: (s, p.port),
-        vls: Some(operated_vls(subnet, p, cfg)),
+        vls: Some(operated_vls(subnet, p, cfg).min(weighted_vls(subnet, p))),
         mbps: subnet.port(p).and_then(Port::mbps),
     }
 }

@@ -9,6 +9,7 @@ use ferrosm_mad::attr::{CapMask, SlToVl, VlArb, VlArbEntry};
 use ferrosm_mad::ids::{Lid, PortNum, Sl, Vl};
 use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, VerifiedRun};
 
+use super::kept::weighted_vls;
 use super::port_settings::{self, PortKind};
 use crate::config::SmConfig;
 use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
@@ -145,7 +146,7 @@ impl FabricVlPlan {
         let node = subnet.get(p.node)?;
         (!node.is_switch() && has_sl_to_vl(node, p.port) && has_several_vls(node, p.port)).then(
             || {
-                let vls = operated_vls(subnet, p, cfg);
+                let vls = operated_vls(subnet, p, cfg).min(weighted_vls(subnet, p));
                 table(self.run.routing.vl_plan.end_port_map(vls))
             },
         )

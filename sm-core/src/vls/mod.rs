@@ -274,18 +274,37 @@ impl VlTables {
     }
 }
 
-/// Reads the SLtoVLMappingTables of switches that keep them, as far as they are unknown.
+/// Reads the VL tables that limit routes because devices keep them, as far as they are unknown.
 pub(crate) fn read_kept(ctx: &mut Ctx<'_>) {
     let fabric = &*ctx.fabric;
-    let keeps = |node: &&Node| node.rejections.keeps(SWITCH_SL_TO_VL);
-    let nodes = fabric.nodes().filter(|(_, node)| keeps(node));
-    for (n, node) in nodes {
-        let live = live_ports(fabric, n, node);
-        for &output in live.iter().filter(|port| has_several_vls(node, **port)) {
-            let other_ports = live.iter().copied().filter(|input| *input != output);
-            for input in core::iter::once(PortNum::ZERO).chain(other_ports) {
+    for (n, node) in fabric.nodes() {
+        if node.rejections.next_retry().is_none() {
+            continue;
+        }
+        let mut live = live_ports(fabric, n, node);
+        live.retain(|port| has_several_vls(node, *port));
+        for &port in &live {
+            let p = PortRef::new(n, port);
+            let known = node
+                .ports
+                .get(port.index())
+                .map(|port| &port.vl_arbitration);
+            let is_unknown = known.is_some_and(|blocks| blocks.is_empty());
+            if is_unknown && node.rejections.keeps(DeviceTable::VlArbitration(port)) {
+                // The first blocks of low and high priority.
+                for block in [1, 3] {
+                    ctx.smps.enqueue(SmpOp::VlArbitration(p, block));
+                }
+            }
+        }
+        if !node.rejections.keeps(SWITCH_SL_TO_VL) {
+            continue;
+        }
+        for &output in &live {
+            for input in (0..=node.info.num_ports).map(PortNum) {
                 let at = SlToVlSelector::Pair(input, output);
-                if !node.sl_to_vl.contains_key(&at) {
+                let is_live = input == PortNum::ZERO || is_linked(fabric, n, node, input);
+                if input != output && is_live && !node.sl_to_vl.contains_key(&at) {
                     let port0 = PortRef::new(n, PortNum::ZERO);
                     ctx.smps.enqueue(SmpOp::SlToVl(port0, at));
                 }
@@ -294,17 +313,21 @@ pub(crate) fn read_kept(ctx: &mut Ctx<'_>) {
     }
 }
 
-/// A table of a switch was read. One that cannot be read stays unknown.
-pub(crate) fn on_kept_read(
-    fabric: &mut Subnet,
-    p: PortRef,
-    at: SlToVlSelector,
-    outcome: &SmpOutcome,
-) {
-    if let Some((data, node)) = outcome.data().zip(fabric.get_mut(p.node)) {
+/// A table that a device keeps was read. One that cannot be read stays unknown.
+pub(crate) fn on_kept_read(fabric: &mut Subnet, op: SmpOp, outcome: &SmpOutcome) {
+    let Some(data) = outcome.data() else {
+        return;
+    };
+    if let SmpOp::SlToVl(p, at) = op
+        && let Some(node) = fabric.get_mut(p.node)
+    {
         let mut map = [0; 8];
         map.copy_from_slice(&data[..8]);
         node.sl_to_vl.insert(at, map);
+    } else if let SmpOp::VlArbitration(p, block) = op
+        && let Some(port) = fabric.port_mut(p)
+    {
+        port.vl_arbitration.insert(block, *data);
     }
 }
 
@@ -338,10 +361,20 @@ impl VlUpdate {
                 if let Some((table, port)) = sent.zip(ctx.fabric.port_mut(p)) {
                     port.vl_arbitration.insert(block, table);
                 }
-                let _ = ctx.record_acceptance(p.node, table);
+                if ctx.record_acceptance(p.node, table) {
+                    ctx.effects.reroute_now();
+                }
                 ctx.effects.set_echoed(p, id::VL_ARBITRATION, echo);
             }
-            Err(kind) => ctx.record_port_rejection(p, table, outcome, kind),
+            Err(kind) => match ctx.record_rejection(p.node, table, outcome) {
+                RejectionEffect::Unanswered => ctx.effects.port_problem(p, kind),
+                RejectionEffect::WriteAgain => {
+                    ctx.smps.enqueue(SmpOp::SetVlArbitration(p, block));
+                }
+                // Its table is read, and routes use the VLs to which it gives a weight.
+                RejectionEffect::Keeps => ctx.effects.reroute_now(),
+                RejectionEffect::KeptBefore => {}
+            },
         }
     }
 }
@@ -416,11 +449,12 @@ pub(crate) fn nodes_with_uncertain_tables(fabric: &Subnet) -> Vec<NodeGuid> {
 /// Ports of a node with a link that is up.
 fn live_ports(fabric: &Subnet, n: NodeIdx, node: &Node) -> Vec<PortNum> {
     let ports = node.physical_ports();
-    let live = ports.filter(|p| {
-        node.ports.get(p.index()).is_some_and(Port::is_up)
-            && fabric.peer(PortRef::new(n, *p)).is_some()
-    });
-    live.collect()
+    ports.filter(|p| is_linked(fabric, n, node, *p)).collect()
+}
+
+fn is_linked(fabric: &Subnet, n: NodeIdx, node: &Node, port: PortNum) -> bool {
+    let is_up = node.ports.get(port.index()).is_some_and(Port::is_up);
+    is_up && fabric.peer(PortRef::new(n, port)).is_some()
 }
 
 /// The table that a Set writes.
