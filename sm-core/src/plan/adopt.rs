@@ -10,13 +10,13 @@ use ferrosm_mad::ids::NodeGuid;
 use ferrosm_routing::adopt::{AdoptError, adopt};
 use ferrosm_routing::table_limits::{LimitedSwitch, completed_table};
 use ferrosm_routing::{
-    EarlierRun, Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest, SwitchIdx,
-    Tables, Topology, VerifiedRun, reroute_installed, route_within_vl_plan,
+    Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest, Tables, Topology,
+    VerifiedRun, reroute_installed,
 };
 
 use super::failure::AdoptionRejection;
 use super::messages::EngineMessage;
-use crate::config::{DrainPolicy, SmConfig};
+use crate::config::SmConfig;
 use crate::records::routing::RoutingRecord;
 use crate::sa::View;
 
@@ -126,27 +126,11 @@ impl InheritedRouting {
             let node = view.node(view.by_node_guid(*guid)?);
             node.switch.as_ref()?.lft.clone()
         };
-        let run = |guids: &[NodeGuid]| {
-            let tables: Option<Tables> = guids.iter().map(table).collect();
-            self.routing.to_verified_run(guids, tables?).map(Arc::new)
-        };
         let mut previous = request.previous.clone();
         let tables: Option<Tables> = self.guids.iter().map(table).collect();
         let tables = tables.map(|tables| completed_tables(request.topo, tables, limited));
-        let last = tables.and_then(|tables| self.routing.to_verified_run(&self.guids, tables));
-        previous.last_run = last.map(Arc::new);
-        if previous.last_run.is_none() {
-            // Switches were lost or are new.
-            let guids = self.routing.switch_guids();
-            let switches = self.guids.iter().map(|guid| {
-                let at = guids.iter().position(|g| g == guid)?;
-                u32::try_from(at).ok().map(SwitchIdx)
-            });
-            previous.earlier_run = Some(EarlierRun {
-                switches: switches.collect(),
-                run: run(&guids)?,
-            });
-        }
+        let last = self.routing.to_verified_run(&self.guids, tables?)?;
+        previous.last_run = Some(Arc::new(last));
         Some(previous)
     }
 
@@ -161,22 +145,14 @@ impl InheritedRouting {
         let previous = self.persisted_run(request, limited)?;
         let baseline_max_load = previous.run()?.baseline_max_load;
         let request = request.with_previous(&previous);
-        let (routing, proof, cache) = match reroute_installed(&request) {
-            Some(selection) => {
-                let (routing, proof) = selection.chosen?;
-                (routing, proof, selection.cache)
-            }
-            None if self.cfg.routing_drain == DrainPolicy::Avoid => {
-                let (routing, proof) = route_within_vl_plan(&request)?;
-                (routing, proof, RerouteCache::new())
-            }
-            None => return None,
-        };
+        // No engine: only an incremental reroute of the persisted routing.
+        let selection = reroute_installed(&request)?;
+        let (routing, proof) = selection.chosen?;
         Some(AdoptedRouting {
             routing,
             proof,
             baseline_max_load,
-            cache,
+            cache: selection.cache,
             message: Some(EngineMessage::PersistedRoutingContinued),
         })
     }

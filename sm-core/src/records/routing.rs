@@ -305,12 +305,6 @@ impl RoutingRecord {
             && self.maps.as_ref().is_none_or(|m| covers_all(m.runs.len()))
     }
 
-    /// The switches of the record.
-    #[must_use]
-    pub fn switch_guids(&self) -> Vec<NodeGuid> {
-        self.switches.iter().map(|s| NodeGuid(s.guid)).collect()
-    }
-
     /// The routing for the switches `guids`, in this order, with the LFTs `tables`; baseline load and tree constraint are preserved. `None`
     /// if the switches are not those of the record.
     #[must_use]
