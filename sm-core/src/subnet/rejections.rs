@@ -15,7 +15,7 @@ use crate::smp::outcome::SmpOutcome;
 
 /// Shortest and longest time until a table that a device keeps is written again.
 pub(crate) const RETRY_DELAYS: (Duration, Duration) =
-    (Duration::from_secs(20), Duration::from_secs(640));
+    (Duration::from_secs(20), Duration::from_secs(80));
 
 /// A table of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -200,7 +200,7 @@ impl Rejections {
 mod tests {
     use super::*;
 
-    /// A device keeps a table after the second rejection. It is written again after 20 s, 40 s and so on, at most 640 s.
+    /// A device keeps a table after the second rejection. It is written again after 20 s, 40 s and so on, at most 80 s.
     #[test]
     fn table_is_written_again_at_increasing_intervals() {
         let rejected = SmpOutcome::Response {
@@ -220,7 +220,7 @@ mod tests {
             rejections.record(table, &rejected, now),
             RejectionEffect::Keeps
         );
-        for seconds in [20, 40, 80, 160, 320, 640, 640] {
+        for seconds in [20, 40, 80, 80] {
             assert!(!rejections.may_write(table, now));
             assert_eq!(
                 rejections.record(table, &rejected, now),
@@ -238,7 +238,7 @@ mod tests {
             );
         }
         assert!(!rejections.accept(table, now));
-        now = now + Duration::from_secs(640);
+        now = now + Duration::from_secs(80);
         assert!(rejections.accept(table, now));
         assert!(!rejections.keeps(table));
     }
