@@ -369,7 +369,9 @@ impl SubnetManager {
         with_ctx!(self, |ctx| report_quarantined(ctx));
         if !self.read_only {
             self.last_sweep.next_table_retry = with_ctx!(self, |ctx| report_kept(ctx));
-            self.report_unreached();
+            if self.subnet.nodes().any(|(_, node)| node.is_switch()) {
+                self.report_unreached();
+            }
         }
         let Activity::Sweep(mut sweep) = core::mem::replace(&mut self.activity, Activity::Idle)
         else {

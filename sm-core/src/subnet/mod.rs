@@ -21,7 +21,6 @@ use departed::DepartedNodes;
 pub use mft::Mft;
 pub use node::{Node, Port, SpeedQuery, TableCaps, VlTableOrigin};
 pub(crate) use paths::STABLE_AFTER;
-pub(crate) use rejections::RETRY_DELAYS;
 pub use rejections::{DeviceTable, RejectionEffect, Rejections};
 
 /// A node of the subnet. It becomes invalid when the node is removed, also if another node gets its index. So late responses never

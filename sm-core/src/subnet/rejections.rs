@@ -14,8 +14,7 @@ use ferrosm_mad::time::Instant;
 use crate::smp::outcome::SmpOutcome;
 
 /// Shortest and longest time until a table that a device keeps is written again.
-pub(crate) const RETRY_DELAYS: (Duration, Duration) =
-    (Duration::from_secs(20), Duration::from_secs(80));
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(80));
 
 /// A table of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -153,6 +152,12 @@ impl Rejections {
     pub(crate) fn next_retry(&self) -> Option<Instant> {
         let kept = self.0.values().filter(|rejection| rejection.is_kept());
         kept.map(|rejection| rejection.retry_at).min()
+    }
+
+    /// Forgets kept tables that were to be written again by now.
+    pub(crate) fn forget_due(&mut self, now: Instant) {
+        self.0
+            .retain(|_, rejection| !rejection.is_kept() || rejection.retry_at > now);
     }
 
     /// The ports of kept tables that are to be written again by now.

@@ -4,24 +4,30 @@ use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
 use crate::report::ProblemKind;
-use crate::subnet::{PortRef, RETRY_DELAYS, Subnet};
+use crate::subnet::{NodeIdx, PortRef, Subnet};
 
-/// Reports every table that a device keeps, whichever sweep it rejected. Returns when the next of them is written again.
+/// Reports every table that a device keeps, whichever sweep it rejected. Returns when the next of them is written again. A table that was
+/// due and not rejected again in this sweep needs no other contents: it is forgotten.
 pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> Option<Instant> {
-    let fabric = &*ctx.fabric;
     let mut next_retry: Option<Instant> = None;
-    for (n, node) in fabric.nodes() {
+    let kept: Vec<NodeIdx> = ctx
+        .fabric
+        .nodes()
+        .filter(|(_, node)| node.rejections.next_retry().is_some())
+        .map(|(n, _)| n)
+        .collect();
+    for n in kept {
+        let now = ctx.now;
+        let Some(node) = ctx.fabric.get_mut(n) else {
+            continue;
+        };
+        node.rejections.forget_due(now);
         let Some(retry) = node.rejections.next_retry() else {
             continue;
         };
-        // A retry that was due in this sweep may have failed to be sent.
-        let retry = if retry <= ctx.now {
-            ctx.now + RETRY_DELAYS.0
-        } else {
-            retry
-        };
         next_retry = Some(next_retry.map_or(retry, |next| next.min(retry)));
-        for (attr, port, status) in node.rejections.kept_attrs() {
+        let attrs = node.rejections.kept_attrs();
+        for (attr, port, status) in attrs {
             let kind = ProblemKind::TableKept { attr, status };
             ctx.effects.problem(PortRef::new(n, port), kind);
         }
