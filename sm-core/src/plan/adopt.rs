@@ -11,7 +11,7 @@ use ferrosm_routing::adopt::{AdoptError, adopt};
 use ferrosm_routing::table_limits::{LimitedSwitch, completed_table};
 use ferrosm_routing::{
     Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest, Tables, Topology,
-    VerifiedRun, reroute_installed,
+    VerifiedRun, reroute_installed, route_within_vl_plan,
 };
 
 use super::failure::AdoptionRejection;
@@ -145,14 +145,24 @@ impl InheritedRouting {
         let previous = self.persisted_run(request, limited)?;
         let baseline_max_load = previous.run()?.baseline_max_load;
         let request = request.with_previous(&previous);
-        // No engine: only an incremental reroute of the persisted routing.
-        let selection = reroute_installed(&request)?;
-        let (routing, proof) = selection.chosen?;
+        let (routing, proof, cache) = match reroute_installed(&request) {
+            Some(selection) => {
+                let (routing, proof) = selection.chosen?;
+                (routing, proof, selection.cache)
+            }
+            None => {
+                let (routing, proof) = route_within_vl_plan(&request)?;
+                if routing.vl_plan != previous.run()?.routing.vl_plan {
+                    return None;
+                }
+                (routing, proof, RerouteCache::new())
+            }
+        };
         Some(AdoptedRouting {
             routing,
             proof,
             baseline_max_load,
-            cache: selection.cache,
+            cache,
             message: Some(EngineMessage::PersistedRoutingContinued),
         })
     }

@@ -36,6 +36,7 @@ fn config_for(engine: &str) -> SmConfig {
     SmConfig {
         engines: vec![engine.to_owned()],
         sweep_interval: Duration::from_secs(2),
+        routing_drain: DrainPolicy::Avoid,
         ..SmConfig::default()
     }
 }
