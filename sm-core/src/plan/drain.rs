@@ -35,6 +35,8 @@ pub(super) struct RoutingUpdate<'a> {
     pub(super) vl_plan: &'a VlPlan,
     /// The new tables.
     pub(super) tables: &'a Tables,
+    /// Routes in use may be drained: those whose SL changes are, because packets on their old SL can deadlock with the new entries.
+    pub(super) may_drain: bool,
     pub(super) cache: &'a RerouteCache,
 }
 
@@ -70,7 +72,7 @@ impl RoutingUpdate<'_> {
         }
         messages.push(EngineMessage::PathSlsChange);
         // Packets on their old SL stay on its VL. Only those that would enter a new route are dropped.
-        if let Some(mut sls) = sls_before {
+        if let Some(mut sls) = sls_before.filter(|_| !self.may_drain) {
             let moved: Vec<Lid> = lids.iter().copied().filter(|l| self.moves(*l)).collect();
             for lid in &moved {
                 sls.replace(self.topology, vl_plan, *lid, &self.rerouted_switches(*lid));

@@ -712,6 +712,7 @@ impl RoutingJob {
             previous_vls: self.previous_vls.as_ref(),
             vl_plan: &routing.vl_plan,
             tables,
+            may_drain: self.may_drain,
             cache,
         }
         .plan(messages);
