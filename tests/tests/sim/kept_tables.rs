@@ -179,8 +179,9 @@ fn switch_that_keeps_a_table_delays_no_other_device() {
             let context = format!("{spec} from {before:?} to {after:?}, {attr}");
             let mut lab = Lab::with(spec, 7, config_for(before.0, before.1));
             assert!(lab.next_sweep(600).is_clean(), "{context}");
-            let switches = (0..lab.spec.nodes.len()).filter(|n| lab.world.fabric().is_switch(*n));
-            let switch = switches.skip(3).next().expect("switch");
+            let mut switches =
+                (0..lab.spec.nodes.len()).filter(|n| lab.world.fabric().is_switch(*n));
+            let switch = switches.nth(3).expect("switch");
             reject(&mut lab, switch, attr);
             let mut members = Members::new();
             for at in hosts(&lab).into_iter().filter(|_| attr == id::MFT) {
@@ -274,8 +275,9 @@ fn switch_that_rejects_a_table_at_bring_up_delays_no_other_device() {
         for attr in [id::SL_TO_VL, id::VL_ARBITRATION, id::MFT, id::PKEY_TABLE] {
             let context = format!("{spec} {engine} {attr}");
             let mut lab = Lab::with(spec, 7, config_for(engine, vls));
-            let switches = (0..lab.spec.nodes.len()).filter(|n| lab.world.fabric().is_switch(*n));
-            let switch = switches.skip(3).next().expect("switch");
+            let mut switches =
+                (0..lab.spec.nodes.len()).filter(|n| lab.world.fabric().is_switch(*n));
+            let switch = switches.nth(3).expect("switch");
             reject(&mut lab, switch, attr);
             lab.next_sweep(600);
             run_until_delivered(&mut lab, 20, &context);
