@@ -5,8 +5,9 @@
 //! its own end ports use. A channel that leaves such a switch depends on no other channel, whatever its tables are, so it is part of no
 //! credit loop.
 //!
-//! Packets that a kept LFT entry would lose do not travel: all switches whose routes lead through the entry drop them. Verification
-//! counts these pairs ([`crate::Proof::kept_unreachable`]).
+//! Packets that a kept LFT entry would lose do not travel: all switches whose routes lead through the entry drop them. The end ports of a
+//! switch whose SLtoVL tables drop even SL 0 are cut off in the same way. Verification counts these pairs
+//! ([`crate::Proof::kept_unreachable`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +30,11 @@ pub struct KeptSwitch {
 
 /// The tables that switches keep.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct KeptTables(BTreeMap<SwitchIdx, KeptSwitch>);
+pub struct KeptTables {
+    switches: BTreeMap<SwitchIdx, KeptSwitch>,
+    /// Switches whose end ports are cut off ([`Self::with_cut_off_switches`]).
+    cut_off: BTreeSet<SwitchIdx>,
+}
 
 /// How routes use the switches that keep tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,18 +49,32 @@ pub enum KeptSwitchUse {
 impl KeptTables {
     /// Adds a switch.
     pub fn insert(&mut self, s: SwitchIdx, kept: KeptSwitch) {
-        self.0.insert(s, kept);
+        self.switches.insert(s, kept);
     }
 
     /// Whether no switch keeps a table.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.switches.is_empty()
     }
 
     /// The switches that keep tables.
     pub fn switches(&self) -> impl Iterator<Item = SwitchIdx> + '_ {
-        self.0.keys().copied()
+        self.switches.keys().copied()
+    }
+
+    /// Cuts off the switches whose end ports cannot send or receive.
+    #[must_use]
+    pub fn with_cut_off_switches(mut self, topo: &Topology) -> Self {
+        let is_cut_off = |(s, kept): &(&SwitchIdx, &KeptSwitch)| {
+            let mut links = topo.links(**s).iter();
+            let has_no_passable_link = !topo.links(**s).is_empty()
+                && !links.any(|link| kept.passes_sl_0(topo, **s, Some(link.port)));
+            has_no_passable_link || !kept.passes_sl_0(topo, **s, None)
+        };
+        let cut_off = self.switches.iter().filter(is_cut_off);
+        self.cut_off = cut_off.map(|(s, _)| *s).collect();
+        self
     }
 
     /// The graphs for which engines are tried, in this order. An LFT that is kept usually fits no routing that leads through its switch.
@@ -65,12 +84,13 @@ impl KeptTables {
             return vec![full];
         }
         let one_link = self
-            .0
+            .switches
             .iter()
             .map(|(&s, kept)| (s, self.home_port(topo, s, kept)));
         let one_link = topo.with_limited(&one_link.collect());
         let one_link = (KeptSwitchUse::EndPortsOnly, one_link);
-        if self.0.values().any(|kept| !kept.lft_blocks.is_empty()) {
+        let keeps_lft = |kept: &KeptSwitch| !kept.lft_blocks.is_empty();
+        if !self.cut_off.is_empty() || self.switches.values().any(keeps_lft) {
             vec![one_link, full]
         } else {
             vec![full, one_link]
@@ -84,22 +104,12 @@ impl KeptTables {
             let entries = kept.lft_blocks.values().flatten();
             entries.filter(|entry| **entry == port.raw()).count()
         };
-        let is_passable = |port: PortNum| {
-            let maps = kept.sl_to_vl.as_ref();
-            maps.is_none_or(|maps| {
-                let mut hosts = topo.end_ports(s).iter();
-                hosts.all(|host| {
-                    maps.get(host.port, port)[0] < topo.vls(s, port)
-                        && maps.get(port, host.port)[0] < topo.vls(s, host.port)
-                })
-            })
-        };
         let links = topo.links(s).iter();
         let best = links.max_by_key(|link| {
-            let is_other = !self.0.contains_key(&link.peer);
+            let is_other = !self.switches.contains_key(&link.peer);
             let lowest_first = u8::MAX - link.port.raw();
             (
-                is_passable(link.port),
+                kept.passes_sl_0(topo, s, Some(link.port)),
                 is_other,
                 entries(link.port),
                 lowest_first,
@@ -108,10 +118,11 @@ impl KeptTables {
         best.map(|link| link.port)
     }
 
-    /// Data VLs up to which every SLtoVL table that is kept has VL = SL, at least 1.
+    /// Data VLs up to which every SLtoVL table that is kept has VL = SL, at least 1. Those of switches that are cut off do not count.
     pub(crate) fn identity_vls(&self, topo: &Topology) -> u8 {
         let mut vls = DATA_VLS_MAX;
-        for (&s, kept) in &self.0 {
+        let switches = self.switches.iter();
+        for (&s, kept) in switches.filter(|(s, _)| !self.cut_off.contains(s)) {
             let Some(maps) = &kept.sl_to_vl else {
                 continue;
             };
@@ -128,12 +139,32 @@ impl KeptTables {
 
     /// Replaces what the switches keep in a routing of this graph.
     pub fn apply(&self, topo: &Topology, routing: &mut Routing) {
-        for (&s, kept) in &self.0 {
+        for (&s, kept) in &self.switches {
             if !kept.lft_blocks.is_empty() {
                 apply_lft(topo, &mut routing.tables, s, &kept.lft_blocks);
             }
         }
         self.apply_sl_to_vl(topo, &mut routing.vl_plan);
+        for &s in &self.cut_off {
+            self.cut_off(topo, &mut routing.tables, s);
+        }
+    }
+
+    /// Drops packets to and from the end ports of a switch.
+    fn cut_off(&self, topo: &Topology, tables: &mut Tables, s: SwitchIdx) {
+        let keeps = |v: SwitchIdx, lid: Lid| {
+            let blocks = self.switches.get(&v).map(|kept| &kept.lft_blocks);
+            blocks.is_some_and(|blocks| blocks.contains_key(&block_of(lid)))
+        };
+        for d in topo.destinations() {
+            for (v, lft) in topo.switches().zip(tables.iter_mut()) {
+                let is_own_lid = d.switch == s && d.port == PortNum::ZERO;
+                let is_concerned = (v == s || d.switch == s) && !(v == s && is_own_lid);
+                if is_concerned && lft.get(d.lid) != PortNum::DROP && !keeps(v, d.lid) {
+                    Arc::make_mut(lft).set(d.lid, PortNum::DROP);
+                }
+            }
+        }
     }
 
     /// Whether a routing has what the switches keep.
@@ -149,7 +180,7 @@ impl KeptTables {
         let used = plan.path_sl.used_sls() | ((1u16 << plan.vls.min(15)) - 1);
         let mut differing: BTreeMap<SwitchIdx, SlToVlMaps> = BTreeMap::new();
         let mut vls = plan.vls;
-        for (&s, kept) in &self.0 {
+        for (&s, kept) in &self.switches {
             let Some(maps) = kept
                 .sl_to_vl
                 .as_ref()
@@ -209,29 +240,53 @@ impl KeptTables {
         plan.vls = vls;
     }
 
-    /// Whether packets to a LID may be lost at a switch: it keeps the entry, or drops packets that another switch would lose.
-    pub(crate) fn excuses(&self, at: SwitchIdx, entry: PortNum, lid: Lid) -> bool {
-        let block = block_of(lid);
+    /// Whether packets from a switch to a LID may be lost at the entry of another one: that keeps the entry, or drops packets that another
+    /// switch would lose.
+    pub(crate) fn excuses(
+        &self,
+        (from, dest): (SwitchIdx, &Destination),
+        (at, entry): (SwitchIdx, PortNum),
+    ) -> bool {
+        let block = block_of(dest.lid);
         let keeps = |kept: &KeptSwitch| kept.lft_blocks.contains_key(&block);
-        self.0.get(&at).is_some_and(keeps) || (entry == PortNum::DROP && self.0.values().any(keeps))
+        let drops = entry == PortNum::DROP;
+        self.switches.get(&at).is_some_and(keeps)
+            || (drops && self.switches.values().any(keeps))
+            || (drops && [from, dest.switch].iter().any(|s| self.cut_off.contains(s)))
     }
 
     /// LIDs that some switch with end ports does not reach because of kept entries, ascending.
     #[must_use]
     pub fn unreachable_lids(&self, topo: &Topology, tables: &Tables) -> Vec<Lid> {
         let blocks: BTreeSet<u16> = self
-            .0
+            .switches
             .values()
             .flat_map(|k| k.lft_blocks.keys())
             .copied()
             .collect();
         let of_blocks = topo.destinations().iter();
-        let of_blocks = of_blocks.filter(|d| blocks.contains(&block_of(d.lid)));
+        let of_blocks = of_blocks
+            .filter(|d| blocks.contains(&block_of(d.lid)) || self.cut_off.contains(&d.switch));
         let is_lost = |d: &&Destination| {
             topo.switches()
                 .any(|from| !topo.end_ports(from).is_empty() && !reaches(topo, tables, from, d))
         };
         of_blocks.filter(is_lost).map(|d| d.lid).collect()
+    }
+}
+
+impl KeptSwitch {
+    /// Whether packets on SL 0 pass between the end ports of the switch, and between these and the link at a port.
+    fn passes_sl_0(&self, topo: &Topology, s: SwitchIdx, link: Option<PortNum>) -> bool {
+        self.sl_to_vl.as_ref().is_none_or(|maps| {
+            let passes = |input, output| maps.get(input, output)[0] < topo.vls(s, output);
+            let end_ports = || topo.end_ports(s).iter().map(|e| e.port);
+            end_ports().all(|port| {
+                let mut others = end_ports().filter(|other| *other != port).chain(link);
+                others.all(|other| passes(port, other))
+                    && link.is_none_or(|link| passes(link, port))
+            })
+        })
     }
 }
 
@@ -468,6 +523,29 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// The SLtoVL tables of a switch drop all packets: its end ports are not reached, all others are.
+    #[test]
+    fn end_ports_behind_sl_to_vl_tables_that_drop_everything_are_cut_off() {
+        let topo = torus();
+        for engine in ["auto", "nue", "lash"] {
+            let kept = keeping(KeptSwitch {
+                lft_blocks: BTreeMap::new(),
+                sl_to_vl: Some(SlToVlMaps::uniform(5, [DATA_VLS_MAX; SLS])),
+            });
+            let kept = kept.with_cut_off_switches(&topo);
+            let request = RoutingRequest::new(&topo).with_kept(&kept).with_vls(8);
+            let (routing, proof) = route_with(&[engine], &request).chosen.unwrap();
+            assert_ne!(proof.kept_unreachable, 0, "{engine}");
+            let lost = kept.unreachable_lids(&topo, &routing.tables);
+            assert_eq!(lost, [5 + 1, 64 + 5].map(Lid), "{engine}");
+            for d in topo.destinations().iter().filter(|d| d.switch != KEEPER) {
+                let mut others = topo.switches().filter(|from| *from != KEEPER);
+                let reached = others.all(|from| reaches(&topo, &routing.tables, from, d));
+                assert!(reached, "{engine}");
             }
         }
     }

@@ -402,7 +402,9 @@ impl<'a, S: Sink> Walker<'a, S> {
             }
             let end = SwitchIdx::from_index(at);
             let kept = self.context.kept.filter(|_| hops == LOST);
-            if kept.is_some_and(|kept| kept.excuses(end, PortNum(column[at]), dest.lid)) {
+            let pair = (SwitchIdx::from_index(from), dest);
+            let entry = (end, PortNum(column[at]));
+            if kept.is_some_and(|kept| kept.excuses(pair, entry)) {
                 self.result.kept_unreachable += 1;
                 continue;
             }
