@@ -35,7 +35,7 @@ pub(crate) use index::{ChannelIndex, to_u32};
 pub(crate) use layer::{DependencyStatus, VirtualLayer};
 pub(crate) use lookup::Lookup;
 pub(crate) use ports::PortChannels;
-pub(crate) use routed::{RoutedDependencies, TopologicalOrder};
+pub(crate) use routed::{RoutedDependencies, TopologicalOrder, admit_in_all};
 pub(crate) use tables::{dependencies_of_lids, dependencies_of_tables};
 pub(crate) use tree::{
     dependencies_of_ordered_trees, dependencies_of_spanning_tree, dependencies_of_tree,

@@ -108,7 +108,7 @@ impl<'a> RoutedDependencies<'a> {
             .graph
             .insert_all(&self.channels, dependencies, &mut self.reader);
         if added.is_err() {
-            self.remove_last();
+            self.undo_last();
         } else {
             self.group.extend_from_slice(self.graph.last_added());
         }
@@ -137,12 +137,35 @@ impl<'a> RoutedDependencies<'a> {
     }
 
     /// Removes the dependencies added by the last [`Self::admit`].
-    pub(crate) fn remove_last(&mut self) {
+    fn remove_last(&mut self) {
+        let kept = self.group.len() - self.graph.last_added().len();
+        self.group.truncate(kept);
+        self.undo_last();
+    }
+
+    fn undo_last(&mut self) {
         for i in 0..self.graph.last_added().len() {
             self.forget_lookup(self.graph.last_added()[i]);
         }
         self.graph.remove_last(&self.channels);
     }
+}
+
+/// Adds the dependencies to all graphs, or to none.
+pub(crate) fn admit_in_all(
+    dependencies: &[Dependency],
+    graphs: &mut [RoutedDependencies<'_>],
+) -> bool {
+    let Some(rejecting) = graphs
+        .iter_mut()
+        .position(|graph| !graph.admit(dependencies))
+    else {
+        return true;
+    };
+    for graph in &mut graphs[..rejecting] {
+        graph.remove_last();
+    }
+    false
 }
 
 impl<'a> SearchControl<VlChannelNumbers<'a>> for DependencyReader<'_> {

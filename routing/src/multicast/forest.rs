@@ -1,16 +1,18 @@
 //! The links that multicast trees of one routing may use: the tree constraint of its engine, or a spanning tree found here.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
 
+use super::PortSet;
 use crate::channels::{
-    PortChannels, RoutedDependencies, VlChannelNumbers, dependencies_of_spanning_tree,
-    dependencies_of_tables,
+    PortChannels, RoutedDependencies, VlChannelNumbers, admit_in_all, dependencies_of_tables,
+    dependencies_of_tree,
 };
 use crate::engine::{Routing, TreeConstraint};
 use crate::tables::Lft;
-use crate::topology::{SwitchIdx, Topology};
+use crate::topology::{SwitchIdx, SwitchLink, Topology};
 
 /// Maximum number of roots tried in the search for a spanning tree.
 const ROOTS_MAX: usize = 12;
@@ -80,26 +82,42 @@ pub(super) fn find_spanning_tree(
     let mut graph = RoutedDependencies::new(channels, dependencies)?;
     let sls = u8::try_from(channels.packets.num_vls().min(16)).unwrap_or(1);
     let current_sl = current_sl.filter(|sl| *sl < sls);
-    let other_sls: Vec<u8> = (0..sls).filter(|sl| current_sl != Some(*sl)).collect();
-    let tries = current_sl.map(|sl| vec![sl]).into_iter().chain([other_sls]);
-    for sls in tries {
-        for up in spanning_trees(topo) {
-            for &sl in &sls {
-                let tree = dependencies_of_spanning_tree(topo, channels, &up, sl);
-                if graph.admit(&tree) {
-                    return Some((up, sl));
-                }
+    let other_sls = (0..sls).filter(|sl| current_sl != Some(*sl)).collect();
+    let mut tries = current_sl.map(|sl| vec![sl]).into_iter().chain([other_sls]);
+    tries.find_map(|sls: Vec<u8>| {
+        grow_spanning_tree(topo, channels, &sls, std::slice::from_mut(&mut graph))
+    })
+}
+
+/// Grows a spanning tree (of each connected component) on one of these SLs that closes no cycle in any of the graphs, and adds its
+/// dependencies to them. Central roots are tried first.
+pub(crate) fn grow_spanning_tree(
+    topo: &Topology,
+    channels: VlChannelNumbers<'_>,
+    sls: &[u8],
+    graphs: &mut [RoutedDependencies<'_>],
+) -> Option<(Vec<Option<PortNum>>, u8)> {
+    let roots = central_first(topo).into_iter().take(ROOTS_MAX);
+    let shapes = roots.flat_map(|root| [(root, false), (root, true)]);
+    for (root, depth_first) in shapes {
+        for &sl in sls {
+            let tree = GrowingTree::new(topo, channels, sl);
+            if let Some(up) = tree.grow(root, depth_first, graphs) {
+                return Some((up, sl));
             }
         }
     }
     None
 }
 
-/// Spanning trees in the order in which they are tried: those with central roots first.
-pub(crate) fn spanning_trees(topo: &Topology) -> impl Iterator<Item = Vec<Option<PortNum>>> {
-    let roots = central_first(topo).into_iter().take(ROOTS_MAX);
-    let shapes = roots.flat_map(|root| [(root, false), (root, true)]);
-    shapes.map(|(root, depth_first)| spanning_tree(topo, root, depth_first))
+/// A spanning tree to which links are added that close no cycle.
+struct GrowingTree<'a> {
+    topo: &'a Topology,
+    channels: VlChannelNumbers<'a>,
+    sl: u8,
+    up: Vec<Option<PortNum>>,
+    /// Ports of links of the tree, by switch.
+    ports: Vec<PortSet>,
 }
 
 /// Switches by the sum of their distances to all end ports, then by LID.
@@ -135,34 +153,83 @@ pub(super) fn distances(topo: &Topology, from: SwitchIdx) -> Vec<u32> {
     hops
 }
 
-/// A breadth-first or depth-first spanning tree of each connected component.
-fn spanning_tree(topo: &Topology, root: SwitchIdx, depth_first: bool) -> Vec<Option<PortNum>> {
-    let mut up = vec![None; topo.num_switches()];
-    let mut visited = vec![false; topo.num_switches()];
-    for start in std::iter::once(root).chain(topo.switches()) {
-        if std::mem::replace(&mut visited[start.index()], true) {
-            continue;
-        }
-        // (switch, index of its next link): breadth first expands the first entry, depth first the last.
-        let mut pending = std::collections::VecDeque::from([(start, 0usize)]);
-        while let Some((s, next)) = if depth_first {
-            pending.pop_back()
-        } else {
-            pending.pop_front()
-        } {
-            let Some(link) = topo.links(s).get(next) else {
-                continue;
-            };
-            if depth_first {
-                pending.push_back((s, next + 1));
-            } else {
-                pending.push_front((s, next + 1));
-            }
-            if !std::mem::replace(&mut visited[link.peer.index()], true) {
-                up[link.peer.index()] = Some(link.peer_port);
-                pending.push_back((link.peer, 0));
-            }
+impl<'a> GrowingTree<'a> {
+    fn new(topo: &'a Topology, channels: VlChannelNumbers<'a>, sl: u8) -> Self {
+        Self {
+            topo,
+            channels,
+            sl,
+            up: vec![None; topo.num_switches()],
+            ports: vec![PortSet::new(); topo.num_switches()],
         }
     }
-    up
+
+    /// Grows the tree of each connected component breadth first or depth first. `None`, with the graphs as before, if a switch cannot be
+    /// attached.
+    fn grow(
+        mut self,
+        root: SwitchIdx,
+        depth_first: bool,
+        graphs: &mut [RoutedDependencies<'_>],
+    ) -> Option<Vec<Option<PortNum>>> {
+        graphs.iter_mut().for_each(|graph| graph.begin_group());
+        let mut visited = vec![false; self.topo.num_switches()];
+        for start in std::iter::once(root).chain(self.topo.switches()) {
+            if std::mem::replace(&mut visited[start.index()], true) {
+                continue;
+            }
+            // A switch next to a tree that its links could not join.
+            let is_left_out = |link: &SwitchLink| start != root && visited[link.peer.index()];
+            if self.topo.links(start).iter().any(is_left_out) {
+                graphs.iter_mut().for_each(|graph| graph.remove_group());
+                return None;
+            }
+            // (switch, index of its next link): breadth first expands the first entry, depth first the last.
+            let mut pending = VecDeque::from([(start, 0usize)]);
+            while let Some((s, next)) = if depth_first {
+                pending.pop_back()
+            } else {
+                pending.pop_front()
+            } {
+                let Some(link) = self.topo.links(s).get(next) else {
+                    continue;
+                };
+                if depth_first {
+                    pending.push_back((s, next + 1));
+                } else {
+                    pending.push_front((s, next + 1));
+                }
+                if !visited[link.peer.index()] && self.attach(s, *link, graphs) {
+                    visited[link.peer.index()] = true;
+                    pending.push_back((link.peer, 0));
+                }
+            }
+        }
+        Some(self.up)
+    }
+
+    /// Attaches the switch at the other end of a link, unless that closes a cycle in one of the graphs.
+    fn attach(
+        &mut self,
+        s: SwitchIdx,
+        link: SwitchLink,
+        graphs: &mut [RoutedDependencies<'_>],
+    ) -> bool {
+        let (parent, child) = (s.index(), link.peer.index());
+        self.ports[parent].insert(link.port);
+        self.ports[child].insert(link.peer_port);
+        // The VLs of packets that leave the parent depend on its ports too.
+        let neighbours = self.ports[parent].iter();
+        let neighbours = neighbours.filter_map(|p| self.channels.ports.peer(parent, p.raw()));
+        let switches = neighbours.map(|(peer, _)| peer).chain([parent]);
+        let ports = |v: usize| self.ports[v];
+        let dependencies = dependencies_of_tree(self.topo, self.channels, self.sl, switches, ports);
+        if admit_in_all(&dependencies, graphs) {
+            self.up[child] = Some(link.peer_port);
+            return true;
+        }
+        self.ports[parent].remove(link.port);
+        self.ports[child].remove(link.peer_port);
+        false
+    }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortNum;
 
-pub(crate) use forest::spanning_trees;
+pub(crate) use forest::grow_spanning_tree;
 pub use forest::{NoSpanningForest, SpanningForest};
 pub use ports::PortSet;
 pub use stored_forest::{StoredForest, resolve_trees};

@@ -12,7 +12,7 @@ use super::{
     changed_entries, dependencies_in_any_order,
 };
 use crate::channels::{
-    Dependency, DependencySet, PortChannels, RoutedDependencies, VlChannelNumbers,
+    Dependency, DependencySet, PortChannels, RoutedDependencies, VlChannelNumbers, admit_in_all,
     dependencies_of_tables, dependencies_of_tree,
 };
 use crate::multicast::PortSet;
@@ -105,20 +105,6 @@ pub fn mft_entries_to_clear(
         }
     }
     to_clear
-}
-
-/// Adds the dependencies to the graphs of all phases, or to none.
-pub(super) fn admit_in_all(
-    dependencies: &[Dependency],
-    phases: &mut [RoutedDependencies<'_>],
-) -> bool {
-    let Some(rejecting) = phases.iter_mut().position(|m| !m.admit(dependencies)) else {
-        return true;
-    };
-    for phase in &mut phases[..rejecting] {
-        phase.remove_last();
-    }
-    false
 }
 
 fn switches_of(ports: &[(SwitchIdx, PortSet)]) -> Vec<SwitchIdx> {

@@ -4,13 +4,13 @@
 //! phases, and switches forward by old and new entries until it is repeated.
 
 use super::changed_entries;
-use super::groups::{Replacement, admit_in_all, dependencies_by_phase};
+use super::groups::{Replacement, dependencies_by_phase};
 use crate::channels::{
     DependencySet, PortChannels, RoutedDependencies, VlChannelNumbers,
     dependencies_of_ordered_trees, dependencies_of_spanning_tree,
 };
 use crate::engine::TreeConstraint;
-use crate::multicast::spanning_trees;
+use crate::multicast::grow_spanning_tree;
 
 /// The constraint of trees that are deadlock-free together with the routes of every phase of the update: `trees`, those of the new
 /// routes, if they are; otherwise a spanning tree on the same SL. `None` if none is found.
@@ -46,9 +46,6 @@ pub fn trees_in_all_phases(
     let phases = phases.into_iter();
     let graphs = phases.map(|phase| RoutedDependencies::new(channels, phase));
     let mut graphs: Vec<RoutedDependencies<'_>> = graphs.collect::<Option<_>>()?;
-    let up = spanning_trees(topo).find(|up| {
-        let dependencies = dependencies_of_spanning_tree(topo, channels, up, sl);
-        admit_in_all(&dependencies, &mut graphs)
-    })?;
+    let (up, sl) = grow_spanning_tree(topo, channels, &[sl], &mut graphs)?;
     Some(TreeConstraint::Within { up, sl })
 }
