@@ -32,9 +32,9 @@ pub fn work_units(budget: Duration) -> u64 {
 pub enum DrainPolicy {
     /// A routing that requires it is not installed before the operator requests a reroute or changes the settings of the routing. Until
     /// then the routing in force is rerouted within its VL plan.
+    #[default]
     Avoid,
     /// Yes.
-    #[default]
     Allow,
 }
 
@@ -200,7 +200,7 @@ impl Default for SmConfig {
             bounce_links: false,
             engines: vec![ferrosm_routing::select::AUTO.to_owned()],
             routing_budget: Duration::from_secs(2),
-            routing_drain: DrainPolicy::Allow,
+            routing_drain: DrainPolicy::Avoid,
             hints: Arc::default(),
             routing_vls: ferrosm_routing::DATA_VLS_MAX,
             partitions: Arc::default(),

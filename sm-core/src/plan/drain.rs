@@ -80,27 +80,25 @@ impl RoutingUpdate<'_> {
             let drained = (!moved.is_empty()).then(|| self.tables_without(&moved, true));
             let installed = self.tables_to_start_from(drained.as_deref());
             let tables = self.tables;
-            let mut transition = transition::plan_for_sls(
+            let transition = transition::plan_for_sls(
                 self.topology,
                 &installed,
                 tables,
                 vl_plan,
                 sls.into_path_sl(),
             );
-            if matches!(transition, Transition::Drain { .. }) {
-                // Connections keep their old SL after a drain too: only the new SLs count.
-                transition = self.transition_from(&installed);
+            if !matches!(transition, Transition::Drain { .. }) {
+                if !moved.is_empty() {
+                    let lids = moved.len();
+                    messages.push(EngineMessage::DrainedForVls { lids });
+                }
+                return VlTransition {
+                    drained,
+                    installed,
+                    transition,
+                    drained_lids: moved.len(),
+                };
             }
-            if !moved.is_empty() {
-                let lids = moved.len();
-                messages.push(EngineMessage::DrainedForVls { lids });
-            }
-            return VlTransition {
-                drained,
-                installed,
-                transition,
-                drained_lids: moved.len(),
-            };
         }
         messages.push(EngineMessage::DrainedForVls { lids: lids.len() });
         let drained = self.tables_without(&lids, false);

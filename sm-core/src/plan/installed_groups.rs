@@ -46,6 +46,12 @@ pub fn installed_entries(
 }
 
 impl InstalledGroups {
+    /// Whether no switch has an entry with ports.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     /// The entries of `nodes`, which are the switches of a graph in its order. `groups` gives the SL of each MLID; the default is SL 0.
     #[must_use]
     pub fn new(fabric: &Subnet, nodes: &[NodeIdx], groups: &MulticastGroups) -> Self {

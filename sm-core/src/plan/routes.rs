@@ -305,7 +305,7 @@ impl RoutingJob {
         previous.pinned_engine = last
             .filter(|(run, run_nodes)| is_subgraph(&topology, &nodes, &run.topo, run_nodes))
             .map(|(run, _)| run.routing.engine);
-        let kept = kept_tables(subnet, &topology, &nodes);
+        let kept = kept_tables(subnet, &topology, &nodes).with_cut_off_switches(&topology);
         let (hints, hint_warnings) = routing_hints::resolve(&cfg.hints, &guid_index);
         let installed = previous.lfts.clone();
         match start {
@@ -598,7 +598,7 @@ impl RoutingJob {
         if has_several_vls && has_only_losses {
             // Any engine would assign new VLs. Packets on the lost links have no route meanwhile.
             kept = self.keep(request);
-            if kept.is_some() {
+            if kept.as_ref().is_some_and(|kept| !self.loses_groups(kept)) {
                 return kept;
             }
         }
@@ -633,7 +633,10 @@ impl RoutingJob {
         if is_untried {
             kept = self.keep(request);
         }
-        let Some(mut kept) = kept.filter(|kept| kept.writes.drained_lids <= drained_lids) else {
+        let is_better = |kept: &PlannedUpdate| {
+            kept.writes.drained_lids <= drained_lids && (new.is_none() || !self.loses_groups(kept))
+        };
+        let Some(mut kept) = kept.filter(is_better) else {
             return new;
         };
         if new.is_some() && drained_lids > 0 {
@@ -658,6 +661,11 @@ impl RoutingJob {
             message: None,
         };
         Some(self.plan_update(adopted, request.topo))
+    }
+
+    /// Whether no multicast tree is free of deadlocks with a routing, although there are groups.
+    fn loses_groups(&self, update: &PlannedUpdate) -> bool {
+        !self.groups.is_empty() && update.adopted.routing.trees == TreeConstraint::Search
     }
 
     /// How a routing is written.
