@@ -298,15 +298,11 @@ fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteC
     if last.baseline_max_load > 0 && proof.max_load > REROUTED_LOAD_MAX * last.baseline_max_load {
         return None;
     }
-    // Members of groups send on the SL of their MCMemberRecord. Only a new routing may change it.
-    if let Some(sl) = last
-        .routing
-        .trees
-        .sl()
-        .filter(|_| !routing.vl_plan.is_single())
-    {
+    // Groups keep their trees, and on several VLs their SL: members send on that of their MCMemberRecord.
+    if let Some(sl) = last.routing.trees.sl() {
         multicast::resolve_trees(request.topo, &mut routing, Some(sl));
-        if routing.trees.sl() != Some(sl) {
+        let sl_after = routing.trees.sl()?;
+        if sl_after != sl && !routing.vl_plan.is_single() {
             return None;
         }
     }

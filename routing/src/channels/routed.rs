@@ -19,6 +19,10 @@ const LOOKUPS_MAX: usize = 1000;
 /// search are rejected.
 const VISITS_PER_CHANNEL: usize = 8;
 
+fn visits_max(channels: VlChannelNumbers<'_>) -> usize {
+    10_000 + VISITS_PER_CHANNEL * channels.len()
+}
+
 /// Position of each virtual channel in the order of an acyclic graph, without its dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TopologicalOrder(Vec<u32>);
@@ -87,9 +91,14 @@ impl<'a> RoutedDependencies<'a> {
                 known_from: known.clone(),
                 known_to: known,
                 lookups_left: LOOKUPS_MAX,
-                visits_left: 10_000 + VISITS_PER_CHANNEL * channels.len(),
+                visits_left: visits_max(channels),
             },
         }
+    }
+
+    /// Allows as many visits as at first.
+    pub(crate) fn renew_visits(&mut self) {
+        self.reader.visits_left = visits_max(self.channels);
     }
 
     /// The order, to be cached with the routing.

@@ -172,18 +172,17 @@ impl<'a> GrowingTree<'a> {
         depth_first: bool,
         graphs: &mut [RoutedDependencies<'_>],
     ) -> Option<Vec<Option<PortNum>>> {
-        graphs.iter_mut().for_each(|graph| graph.begin_group());
-        let mut visited = vec![false; self.topo.num_switches()];
+        for graph in graphs.iter_mut() {
+            graph.begin_group();
+            graph.renew_visits();
+        }
+        // The switch where the tree of each switch starts.
+        let mut tree_of = vec![None; self.topo.num_switches()];
         for start in std::iter::once(root).chain(self.topo.switches()) {
-            if std::mem::replace(&mut visited[start.index()], true) {
+            if tree_of[start.index()].is_some() {
                 continue;
             }
-            // A switch next to a tree that its links could not join.
-            let is_left_out = |link: &SwitchLink| start != root && visited[link.peer.index()];
-            if self.topo.links(start).iter().any(is_left_out) {
-                graphs.iter_mut().for_each(|graph| graph.remove_group());
-                return None;
-            }
+            tree_of[start.index()] = Some(start);
             // (switch, index of its next link): breadth first expands the first entry, depth first the last.
             let mut pending = VecDeque::from([(start, 0usize)]);
             while let Some((s, next)) = if depth_first {
@@ -199,11 +198,19 @@ impl<'a> GrowingTree<'a> {
                 } else {
                     pending.push_front((s, next + 1));
                 }
-                if !visited[link.peer.index()] && self.attach(s, *link, graphs) {
-                    visited[link.peer.index()] = true;
+                if tree_of[link.peer.index()].is_none() && self.attach(s, *link, graphs) {
+                    tree_of[link.peer.index()] = Some(start);
                     pending.push_back((link.peer, 0));
                 }
             }
+        }
+        let is_split = |s: SwitchIdx| {
+            let mut links = self.topo.links(s).iter();
+            links.any(|link| tree_of[link.peer.index()] != tree_of[s.index()])
+        };
+        if self.topo.switches().any(is_split) {
+            graphs.iter_mut().for_each(|graph| graph.remove_group());
+            return None;
         }
         Some(self.up)
     }

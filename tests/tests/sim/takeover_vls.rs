@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ferrosm_core::config::DrainPolicy;
 use ferrosm_core::records::{RecordKind, RecordRestorer, ViewPersister};
 use ferrosm_core::{Input, RestoredState, SmConfig};
 use ferrosm_mad::attr::{VlArb, id};
@@ -205,6 +206,7 @@ fn vl_tables_of_restored_links_are_reverted() {
         engines: ["torus-2QoS", "lash", "no_fallback"]
             .map(str::to_owned)
             .into(),
+        routing_drain: DrainPolicy::Allow,
         ..SmConfig::default()
     };
     let mut changed = 0;
