@@ -32,7 +32,7 @@ impl RoutingChannelOrder {
         let rows: Vec<&Lft> = tables.iter().map(Arc::as_ref).collect();
         let trees = trees::spanning_tree_constraint(topo, trees);
         let channels = VlChannelNumbers::new(&channels, vl_plan);
-        let graph = dependency_graph(topo, channels, &rows, &trees);
+        let graph = dependency_graph(topo, (channels, None), &rows, &trees);
         Self(graph.map(RoutedDependencies::into_order))
     }
 
@@ -42,14 +42,19 @@ impl RoutingChannelOrder {
     }
 }
 
-/// The channel dependency graph of tables and of the spanning tree of the constraint; `None` if it has a cycle.
+/// The channel dependency graph of tables and of the spanning tree of the constraint; `None` if it has a cycle. Packets also use the SLs of
+/// `before`, if given.
 pub(super) fn dependency_graph<'a>(
     topo: &Topology,
-    channels: VlChannelNumbers<'a>,
+    (channels, before): (VlChannelNumbers<'a>, Option<VlChannelNumbers<'_>>),
     rows: &[&Lft],
     trees: &TreeConstraint,
 ) -> Option<RoutedDependencies<'a>> {
-    let dependencies = dependencies_of_tables(topo, channels, rows, topo.destinations());
+    let mut dependencies = dependencies_of_tables(topo, channels, rows, topo.destinations());
+    if let Some(before) = before {
+        let of_before = dependencies_of_tables(topo, before, rows, topo.destinations());
+        dependencies.union_with(&of_before);
+    }
     with_spanning_tree(
         topo,
         trees,

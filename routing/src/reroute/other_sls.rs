@@ -15,16 +15,15 @@ use crate::vl_plan::{PathSl, SLS, SlToVl, VlPlan};
 const ATTEMPTS_MAX: usize = 24;
 
 impl Reroute<'_> {
-    /// The rerouted routing with another SL for some pairs of switches. `None` if there is no such routing, if the plan has one VL, or if
-    /// it does not assign SLs to pairs of switches.
+    /// The rerouted routing with another SL for some pairs of switches. `None` if there is no such routing, or if it
+    /// does not assign SLs to pairs of switches. With `old_sls_stay`, packets on the old SLs cannot deadlock on the remaining routes either,
+    /// so that these need not be drained.
     pub(super) fn on_other_sls(
         &self,
         jobs: &[Job],
         usable_vls: u8,
+        old_sls_stay: bool,
     ) -> Option<(Routing, RoutingChannelOrder)> {
-        if self.vl_plan.is_single() {
-            return None;
-        }
         let candidates = candidates(self.vl_plan, usable_vls);
         // The index of the candidate of each pair, by (lower, higher) switch.
         let mut assigned: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -34,7 +33,8 @@ impl Reroute<'_> {
             let reroute = Reroute::new(self.last, self.topo, &vl_plan, self.delta, None);
             let remaining_tables = reroute.tables_without(jobs);
             let mut failed = Failures::new();
-            let solved = reroute.attach_in_graph(jobs, &remaining_tables, &mut failed);
+            let before = Some(&self.vl_plan.path_sl).filter(|_| old_sls_stay);
+            let solved = reroute.attach_in_graph(jobs, &remaining_tables, before, &mut failed);
             if let Some(solved) = solved {
                 if failed.is_empty() {
                     return Some(reroute.to_routing(solved, jobs.len()));

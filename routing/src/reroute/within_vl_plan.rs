@@ -25,6 +25,7 @@ use crate::channels::VlChannelNumbers;
 use crate::engine::{Routing, RoutingRequest, TreeConstraint};
 use crate::tables::{Lft, Tables};
 use crate::topology::SwitchIdx;
+use crate::vl_plan::{PathSl, VlPlan};
 
 /// Maximum number of attempts in which further LIDs are routed from all switches again.
 const ATTEMPTS_MAX: usize = 16;
@@ -43,7 +44,9 @@ pub(crate) fn reroute_within_vl_plan(request: &RoutingRequest<'_>) -> Option<Rou
     let jobs = reroute.jobs_for_all_unrouted();
     let (routing, _) = match reroute.solve_at_any_load(&jobs) {
         Some(solved) => reroute.to_routing(solved, jobs.len()),
-        None => reroute.on_other_sls(&jobs, request.usable_vls())?,
+        None => [true, false].into_iter().find_map(|old_sls_stay| {
+            reroute.on_other_sls(&jobs, request.usable_vls(), old_sls_stay)
+        })?,
     };
     Some(renumbered.restore(routing))
 }
@@ -110,7 +113,7 @@ impl Reroute<'_> {
                 .filter(|job| ignored.contains(&job.dest.lid) || complete.contains(&job.dest.lid));
             let remaining_tables = self.tables_without(replaced);
             let mut failed = Failures::new();
-            let solved = self.attach_in_graph(&jobs, &remaining_tables, &mut failed)?;
+            let solved = self.attach_in_graph(&jobs, &remaining_tables, None, &mut failed)?;
             if failed.is_empty() {
                 return Some(solved);
             }
@@ -170,16 +173,23 @@ impl Reroute<'_> {
     }
 
     /// New entries for all jobs but those in `failed`, and the new tree constraint. `None` if the entries of `remaining_tables` alone can
-    /// deadlock.
+    /// deadlock, for packets on the SLs of the VL plan and those of `before`.
     pub(super) fn attach_in_graph(
         &self,
         jobs: &[Job],
         remaining_tables: &Tables,
+        before: Option<&PathSl>,
         failed: &mut Failures,
     ) -> Option<Solved> {
         let rows: &[&Lft] = &remaining_tables.iter().map(Arc::as_ref).collect::<Vec<_>>();
         let trees = &trees::spanning_tree_constraint(&self.last.topo, &self.last.routing.trees);
-        let channels = VlChannelNumbers::new(&self.channels, self.vl_plan);
+        let plan_before = before.map(|path_sl| VlPlan {
+            path_sl: path_sl.clone(),
+            ..self.vl_plan.clone()
+        });
+        let before = plan_before.as_ref();
+        let before = before.map(|plan| VlChannelNumbers::new(&self.channels, plan));
+        let channels = (VlChannelNumbers::new(&self.channels, self.vl_plan), before);
         let with_trees = dependency_graph(self.topo, channels, rows, trees);
         let (graph, trees) = match with_trees {
             Some(graph) => (graph, trees),

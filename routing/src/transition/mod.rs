@@ -108,11 +108,13 @@ pub fn plan_with(
     vl_plan: &VlPlan,
     cache: &RerouteCache,
 ) -> Transition {
-    plan_for(topo, (old, new), (None, vl_plan), cache)
+    let planned = plan_for(topo, (old, new), (None, vl_plan), cache);
+    // The new tables are free of credit loops, so that a drain of all changed LIDs is always possible.
+    planned.unwrap_or_else(|transition| transition)
 }
 
 /// As [`plan`], for packets on the SLs that paths had before and on those of the VL plan. The SLs in `before` have the same VLs in both
-/// plans.
+/// plans. `None` if packets on the old SLs can deadlock with the new tables.
 #[must_use]
 pub fn plan_for_sls(
     topo: &Topology,
@@ -120,7 +122,7 @@ pub fn plan_for_sls(
     new: &Tables,
     vl_plan: &VlPlan,
     before: PathSl,
-) -> Transition {
+) -> Option<Transition> {
     let before = VlPlan {
         path_sl: before,
         ..vl_plan.clone()
@@ -131,17 +133,19 @@ pub fn plan_for_sls(
         (Some(&before), vl_plan),
         &RerouteCache::new(),
     )
+    .ok()
 }
 
+/// `Err` with a drain of all changed LIDs if their new routes can deadlock with those of the other LIDs.
 fn plan_for(
     topo: &Topology,
     (old, new): (&[Option<Arc<Lft>>], &Tables),
     (before, vl_plan): (Option<&VlPlan>, &VlPlan),
     cache: &RerouteCache,
-) -> Transition {
+) -> Result<Transition, Transition> {
     let entries = changed_entries(topo, old, new);
     if entries.is_empty() && before.is_none() {
-        return Transition::AnyOrder;
+        return Ok(Transition::AnyOrder);
     }
     let old: Vec<&Lft> = new
         .iter()
@@ -166,7 +170,7 @@ fn plan_for(
             new: &rows,
         };
         if let Some(transition) = plan_locally(&mixed, channels, &entries, verifier) {
-            return transition;
+            return Ok(transition);
         }
     }
     let changes = |d: &Destination| entries.binary_search_by_key(&d.lid, |e| e.0).is_ok();
@@ -190,7 +194,7 @@ fn plan_for(
     dependencies.union_with(&mixed);
     let cycle = dependencies.find_cycle(&channels);
     let conflict = match (looping.first(), cycle) {
-        (None, None) => return Transition::AnyOrder,
+        (None, None) => return Ok(in_any_order(&entries, &update.old, &update.new)),
         (Some(d), _) => Conflict::Loop(d.lid),
         (None, Some(cycle)) => {
             let name = |c| ports.switch_and_port(channels.channel(c));
@@ -202,17 +206,19 @@ fn plan_for(
     let (free_dependencies, _) = update.dependencies(&other_lids, |_, _| Phase::Now);
     let mut dependencies = fixed.clone();
     dependencies.union_with(&free_dependencies);
-    let ordered = if dependencies.find_cycle(&channels).is_none() {
-        fixed = dependencies;
-        looping
+    let (ordered, known) = if dependencies.find_cycle(&channels).is_none() {
+        (looping, dependencies)
     } else {
-        update.changed.clone()
+        (update.changed.clone(), fixed.clone())
     };
-    if let Some(stages) = update.stages(&ordered, &fixed) {
-        return Transition::Stages(stages);
+    if let Some(stages) = update.stages(&ordered, &known) {
+        return Ok(Transition::Stages(stages));
     }
-    let drained = update.lids_to_drain(ordered, &fixed);
-    update.drain(&drained, conflict)
+    let drained = update.lids_to_drain(ordered, &known);
+    match drained.or_else(|| update.lids_to_drain(update.changed.clone(), &fixed)) {
+        Some(drained) => Ok(update.drain(&drained, conflict)),
+        None => Err(update.drain(&update.changed, conflict)),
+    }
 }
 
 /// LIDs in use with differing entries, and the switches of these entries.
@@ -231,6 +237,23 @@ fn changed_entries(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables) -> V
     entries
 }
 
+/// The transition if any order is safe. Entries that drop packets come first, so that none is dropped because a switch that leads to them was
+/// written earlier: a switch that returned has an empty table.
+fn in_any_order(entries: &[(Lid, usize)], old: &[&Lft], new: &[&Lft]) -> Transition {
+    let drops = |(lid, v): &&(Lid, usize)| {
+        old[*v].get(*lid) == PortNum::DROP && new[*v].get(*lid) != PortNum::DROP
+    };
+    let block = |(lid, v): &(Lid, usize)| (*v, block_of(*lid));
+    let first: BTreeSet<(usize, usize)> = entries.iter().filter(drops).map(block).collect();
+    let others = entries.iter().map(block);
+    let others: BTreeSet<(usize, usize)> = others.filter(|at| !first.contains(at)).collect();
+    if first.is_empty() || others.is_empty() {
+        Transition::AnyOrder
+    } else {
+        Transition::Stages(to_stages(vec![first, others]))
+    }
+}
+
 /// Plans the update from the changed entries alone; `None` if the full evaluation is needed.
 fn plan_locally(
     mixed: &MixedTables<'_>,
@@ -243,7 +266,7 @@ fn plan_locally(
         return None;
     }
     if looping.is_empty() {
-        return Some(Transition::AnyOrder);
+        return Some(in_any_order(entries, mixed.old, mixed.new));
     }
     let update = Update {
         topo: mixed.topo,
@@ -424,15 +447,18 @@ impl Update<'_> {
     }
 
     /// The LIDs of an update for which no safe order was found that have to be drained: all others can be written in any order together
-    /// with the new routes of these. `fixed` are the dependencies of all other LIDs.
-    fn lids_to_drain(&self, lids: Vec<Destination>, fixed: &DependencySet) -> Vec<Destination> {
+    /// with the new routes of these. `fixed` are the dependencies of all other LIDs. `None` if the new routes can close a cycle while other LIDs
+    /// have old and new entries.
+    fn lids_to_drain(
+        &self,
+        lids: Vec<Destination>,
+        fixed: &DependencySet,
+    ) -> Option<Vec<Destination>> {
         let (after, _) = self.dependencies(&lids, |_, _| Phase::Done);
         let mut safe = fixed.clone();
         safe.union_with(&after);
         if safe.find_cycle(&self.channels).is_some() {
-            // The new routes of the drained LIDs appear while the other LIDs have old and new entries. If that can close a cycle, all
-            // changed LIDs are drained.
-            return self.changed.clone();
+            return None;
         }
         let mut drained = Vec::new();
         let mut parts = vec![lids];
@@ -450,7 +476,7 @@ impl Update<'_> {
             }
         }
         drained.sort_unstable_by_key(|d| d.lid);
-        drained
+        Some(drained)
     }
 
     /// A safe order of the blocks of these LIDs, if one is found.

@@ -79,15 +79,10 @@ impl RoutingUpdate<'_> {
             }
             let drained = (!moved.is_empty()).then(|| self.tables_without(&moved, true));
             let installed = self.tables_to_start_from(drained.as_deref());
-            let tables = self.tables;
-            let transition = transition::plan_for_sls(
-                self.topology,
-                &installed,
-                tables,
-                vl_plan,
-                sls.into_path_sl(),
-            );
-            if !matches!(transition, Transition::Drain { .. }) {
+            let before = sls.into_path_sl();
+            if let Some(transition) =
+                transition::plan_for_sls(self.topology, &installed, self.tables, vl_plan, before)
+            {
                 if !moved.is_empty() {
                     let lids = moved.len();
                     messages.push(EngineMessage::DrainedForVls { lids });

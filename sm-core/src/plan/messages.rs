@@ -142,7 +142,7 @@ impl fmt::Display for EngineMessage {
             Self::NarrowSwitch(narrow) => narrow.fmt(f),
             Self::StagedUpdate { stages } => write!(
                 f,
-                "LFTs written in {stages} stages, so that old and new entries form no loop or deadlock meanwhile"
+                "LFTs written in {stages} stages, so that old and new entries form no loop or deadlock and drop no packets meanwhile"
             ),
             Self::DrainedUpdate { lids, conflict } => write!(
                 f,

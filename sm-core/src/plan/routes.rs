@@ -598,7 +598,7 @@ impl RoutingJob {
         if has_several_vls && has_only_losses {
             // Any engine would assign new VLs. Packets on the lost links have no route meanwhile.
             kept = self.keep(request);
-            if kept.as_ref().is_some_and(|kept| !self.loses_groups(kept)) {
+            if kept.as_ref().is_some_and(|kept| !self.moves_groups(kept)) {
                 return kept;
             }
         }
@@ -634,7 +634,7 @@ impl RoutingJob {
             kept = self.keep(request);
         }
         let is_better = |kept: &PlannedUpdate| {
-            kept.writes.drained_lids <= drained_lids && (new.is_none() || !self.loses_groups(kept))
+            kept.writes.drained_lids <= drained_lids && (new.is_none() || !self.moves_groups(kept))
         };
         let Some(mut kept) = kept.filter(is_better) else {
             return new;
@@ -663,9 +663,10 @@ impl RoutingJob {
         Some(self.plan_update(adopted, request.topo))
     }
 
-    /// Whether no multicast tree is free of deadlocks with a routing, although there are groups.
-    fn loses_groups(&self, update: &PlannedUpdate) -> bool {
-        !self.groups.is_empty() && update.adopted.routing.trees == TreeConstraint::Search
+    /// Whether groups have no tree on their SL with a routing. Members send on the old SL until they join again.
+    fn moves_groups(&self, update: &PlannedUpdate) -> bool {
+        let sl = self.previous.run().and_then(|last| last.routing.trees.sl());
+        !self.groups.is_empty() && update.adopted.routing.trees.sl() != sl
     }
 
     /// How a routing is written.
