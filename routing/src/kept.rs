@@ -58,6 +58,11 @@ impl KeptTables {
         self.switches.is_empty()
     }
 
+    /// Whether a switch keeps SLtoVL tables.
+    pub(crate) fn has_sl_to_vl(&self) -> bool {
+        self.switches.values().any(|kept| kept.sl_to_vl.is_some())
+    }
+
     /// The switches that keep tables.
     pub fn switches(&self) -> impl Iterator<Item = SwitchIdx> + '_ {
         self.switches.keys().copied()

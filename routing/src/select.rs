@@ -18,7 +18,7 @@ use crate::multicast;
 use crate::reroute::{RerouteLimits, reroute_cached, reroute_within_vl_plan};
 use crate::reroute_cache::RerouteCache;
 use crate::topology::{SwitchIdx, Topology};
-use crate::verify::{Proof, VerifyError, verify, verify_with_kept};
+use crate::verify::{IncrementalVerifier, Proof, VerifyError, verify_with_kept};
 use crate::work::WorkBudget;
 
 /// Engine name for automatic selection.
@@ -286,15 +286,7 @@ fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteC
     let last = request.previous.last_run.as_ref()?;
     let (mut routing, dependencies) = reroute_cached(request, &RerouteLimits::default())?;
     let mut verifier = last.cache.verifier().cloned().unwrap_or_default();
-    let proof = if request.kept.is_empty() {
-        verifier.verify(request.topo, &routing.tables, &routing.vl_plan)
-    } else if request.kept.are_in(request.topo, &routing) {
-        let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
-        verify_with_kept(request.topo, tables, vl_plan, request.kept)
-    } else {
-        return None;
-    };
-    let proof = proof.ok()?;
+    let proof = verify_rerouted(request, &routing, &mut verifier)?;
     if last.baseline_max_load > 0 && proof.max_load > REROUTED_LOAD_MAX * last.baseline_max_load {
         return None;
     }
@@ -315,15 +307,31 @@ fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteC
 
 /// The previous routing, rerouted within its VL plan at any cost in load: the SL of each path and the VL of each SL stay, so that the
 /// update interrupts few routes or none. Links and switches may be lost and new. `None` if no such routes are found, or if they fail
-/// verification, or if switches keep tables.
+/// verification or differ from the tables that switches keep.
 #[must_use]
 pub fn route_within_vl_plan(request: &RoutingRequest<'_>) -> Option<(Routing, Proof)> {
-    if !request.kept.is_empty() {
-        return None;
-    }
     let routing = reroute_within_vl_plan(request)?;
-    let proof = verify(request.topo, &routing.tables, &routing.vl_plan).ok()?;
+    let proof = verify_rerouted(request, &routing, &mut IncrementalVerifier::default())?;
     Some((routing, proof))
+}
+
+/// The proof of a reroute; `None` if it fails or if the routing differs from the tables that switches keep.
+fn verify_rerouted(
+    request: &RoutingRequest<'_>,
+    routing: &Routing,
+    verifier: &mut IncrementalVerifier,
+) -> Option<Proof> {
+    let Routing {
+        tables, vl_plan, ..
+    } = routing;
+    let proof = if request.kept.is_empty() {
+        verifier.verify(request.topo, tables, vl_plan)
+    } else if request.kept.are_in(request.topo, routing) {
+        verify_with_kept(request.topo, tables, vl_plan, request.kept)
+    } else {
+        return None;
+    };
+    proof.ok()
 }
 
 fn stages<'a>(engines: &[&'a str], request: &RoutingRequest<'_>) -> Vec<Stage<'a>> {

@@ -42,11 +42,17 @@ pub(crate) fn reroute_within_vl_plan(request: &RoutingRequest<'_>) -> Option<Rou
     let vl_plan = with_added_lids(&renumbered.topo, &last.routing.vl_plan, &delta.added)?;
     let reroute = Reroute::new(last, &renumbered.topo, &vl_plan, &delta, None);
     let jobs = reroute.jobs_for_all_unrouted();
+    // Another VL would change all SLtoVL tables.
+    let usable_vls = if request.kept.has_sl_to_vl() {
+        vl_plan.vls
+    } else {
+        request.usable_vls()
+    };
     let (routing, _) = match reroute.solve_at_any_load(&jobs) {
         Some(solved) => reroute.to_routing(solved, jobs.len()),
-        None => [true, false].into_iter().find_map(|old_sls_stay| {
-            reroute.on_other_sls(&jobs, request.usable_vls(), old_sls_stay)
-        })?,
+        None => [true, false]
+            .into_iter()
+            .find_map(|old_sls_stay| reroute.on_other_sls(&jobs, usable_vls, old_sls_stay))?,
     };
     Some(renumbered.restore(routing))
 }
