@@ -97,6 +97,11 @@ pub enum ProblemKind {
         /// MLIDs that it cannot hold and that have members at this switch, or behind it.
         mlids: usize,
     },
+    /// The switch keeps its MFT, and multicast trees avoid it.
+    MembersLeftOut {
+        /// MLIDs that have members at this switch, or behind it.
+        mlids: usize,
+    },
     /// The switch reported a LinearFDBTop beyond the end of its LFT; a valid one is written.
     LftTopTooHigh {
         /// LinearFDBTop.
@@ -153,6 +158,7 @@ impl ProblemKind {
             | Self::NoLinearTable
             | Self::LftTooSmall { .. }
             | Self::MftTooSmall { .. }
+            | Self::MembersLeftOut { .. }
             | Self::PKeyTableFull { .. } => true,
             Self::SetNormalized { .. }
             | Self::LidConflict(_)
@@ -200,6 +206,7 @@ impl ProblemKind {
             Self::NoLinearTable => "no-linear-table",
             Self::LftTooSmall { .. } => "lft-too-small",
             Self::MftTooSmall { .. } => "mft-too-small",
+            Self::MembersLeftOut { .. } => "members-left-out",
             Self::LftTopTooHigh { .. } => "lft-top-too-high",
             Self::PKeyTableFull { .. } => "p-key-table-full",
             Self::CannotJoinBroadcastGroup(..) => "cannot-join-broadcast-group",
@@ -281,6 +288,10 @@ impl fmt::Display for ProblemKind {
             Self::MftTooSmall { entries, mlids } => write!(
                 f,
                 "MFT too small: it has {entries} entries, and members at this switch miss the groups of {mlids} higher MLIDs (replace the switch, or move these groups to lower MLIDs with `ferrosm sweep --reroute`)"
+            ),
+            Self::MembersLeftOut { mlids } => write!(
+                f,
+                "multicast trees avoid this switch, because it rejects its MFT: members at or behind it miss the groups of {mlids} MLIDs (update its firmware)"
             ),
             Self::LftTopTooHigh { top, entries } => write!(
                 f,

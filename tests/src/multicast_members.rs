@@ -205,6 +205,16 @@ impl Members {
         Self::default()
     }
 
+    /// The MLID of a group.
+    ///
+    /// # Panics
+    ///
+    /// If nobody has joined it.
+    #[must_use]
+    pub fn mlid(&self, mgid: Gid) -> Lid {
+        self.groups[&mgid].mlid
+    }
+
     /// Joins a port with a JoinState, and creates the group if it does not exist.
     ///
     /// # Errors

@@ -76,10 +76,8 @@ pub(super) fn find_spanning_tree(
     routing: &Routing,
     current_sl: Option<u8>,
 ) -> Option<(Vec<Option<PortNum>>, u8)> {
-    let channels = VlChannelNumbers::new(ports, &routing.vl_plan);
-    let rows: Vec<&Lft> = routing.tables.iter().map(AsRef::as_ref).collect();
-    let dependencies = dependencies_of_tables(topo, channels, &rows, topo.destinations());
-    let mut graph = RoutedDependencies::new(channels, dependencies)?;
+    let mut graph = dependencies_of_routing(topo, ports, routing)?;
+    let channels = graph.channels;
     let sls = u8::try_from(channels.packets.num_vls().min(16)).unwrap_or(1);
     let current_sl = current_sl.filter(|sl| *sl < sls);
     let other_sls = (0..sls).filter(|sl| current_sl != Some(*sl)).collect();
@@ -87,6 +85,18 @@ pub(super) fn find_spanning_tree(
     tries.find_map(|sls: Vec<u8>| {
         grow_spanning_tree(topo, channels, &sls, std::slice::from_mut(&mut graph))
     })
+}
+
+/// The dependencies of the routes.
+pub(super) fn dependencies_of_routing<'a>(
+    topo: &Topology,
+    ports: &'a PortChannels,
+    routing: &'a Routing,
+) -> Option<RoutedDependencies<'a>> {
+    let channels = VlChannelNumbers::new(ports, &routing.vl_plan);
+    let rows: Vec<&Lft> = routing.tables.iter().map(AsRef::as_ref).collect();
+    let dependencies = dependencies_of_tables(topo, channels, &rows, topo.destinations());
+    RoutedDependencies::new(channels, dependencies)
 }
 
 /// Grows a spanning tree (of each connected component) on one of these SLs that closes no cycle in any of the graphs, and adds its

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::forest::{LinkConstraint, find_spanning_tree};
+use super::forest::{
+    LinkConstraint, dependencies_of_routing, find_spanning_tree, grow_spanning_tree,
+};
 use super::{PortSet, SpanningForest};
-use crate::channels::PortChannels;
+use crate::channels::{PortChannels, dependencies_of_spanning_tree};
 use crate::engine::{Routing, TreeConstraint};
 use crate::topology::{SwitchIdx, Topology};
 
@@ -20,14 +22,48 @@ pub struct StoredForest {
 }
 
 impl StoredForest {
-    /// The forest without the links that `topo` lacks. [`Self::forest`] takes the same `topo`.
+    /// A forest with the links of `part`, a subgraph. Its trees are deadlock-free together with those of `beside`, another forest of the same
+    /// routing. `topo` and `routing` are those of this forest; [`Self::forest`] of the result takes `part`. Its trees are disconnected where
+    /// none is found.
     #[must_use]
-    pub fn within(&self, topo: &Topology) -> Self {
+    pub fn within(
+        &self,
+        topo: &Topology,
+        routing: &Routing,
+        part: &Topology,
+        beside: Option<&Self>,
+    ) -> Self {
+        let constraint = self
+            .grow_within(topo, routing, part, beside)
+            .map_or_else(|| Arc::clone(&self.constraint), Arc::new);
         Self {
-            channels: Arc::new(PortChannels::new(topo)),
-            constraint: Arc::clone(&self.constraint),
+            channels: Arc::new(PortChannels::new(part)),
+            constraint,
             sl: self.sl,
         }
+    }
+
+    fn grow_within(
+        &self,
+        topo: &Topology,
+        routing: &Routing,
+        part: &Topology,
+        beside: Option<&Self>,
+    ) -> Option<LinkConstraint> {
+        let LinkConstraint::Tree(_) = &*self.constraint else {
+            return None;
+        };
+        let mut graph = dependencies_of_routing(topo, &self.channels, routing)?;
+        let channels = graph.channels;
+        if let Some(LinkConstraint::Tree(up)) = beside.map(|beside| &*beside.constraint) {
+            let trees = dependencies_of_spanning_tree(topo, channels, up, self.sl);
+            if !graph.admit(&trees) {
+                return None;
+            }
+        }
+        let graphs = std::slice::from_mut(&mut graph);
+        let (up, _) = grow_spanning_tree(part, channels, &[self.sl], graphs)?;
+        Some(LinkConstraint::Tree(up))
     }
 
     /// The forest of the same routing. `topo` must be the topology passed to [`SpanningForest::new`].

@@ -37,14 +37,15 @@ use crate::report::ProblemKind;
 use crate::sa::View;
 use crate::sa::registry::Registry;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{DeviceTable, NodeIdx, PortRef, RejectionEffect, Subnet};
+use crate::subnet::{DeviceTable, Node, NodeIdx, PortRef, RejectionEffect, Subnet};
 use crate::tables::mft::{MftBlockIdx, mft_index};
 use desired::DesiredMfts;
 pub(crate) use readback::MftReadback;
 use readback::normalize_masks;
+use steps::MftSteps;
 use trees::{ForestChange, Members, MulticastTrees};
-use update::fdb_top;
 pub(crate) use update::{MftUpdate, clear_entries};
+use update::{fdb_top, repeat_block};
 
 /// Minimum time between updates, so that many joins share one.
 const UPDATE_SPACING: Duration = Duration::from_millis(10);
@@ -105,6 +106,18 @@ pub(crate) fn payload(fabric: &Subnet, n: NodeIdx, at: MftBlockIdx) -> Option<[u
     Some(MftBlock { masks }.encode())
 }
 
+/// Writes a known block again where a switch keeps its MFT, it is time to try again, and no other block is written: the trees avoid the
+/// switch, so that its entries may be as desired.
+fn repeat_kept(ctx: &mut Ctx<'_>, steps: &MftSteps) {
+    let keeps = |(_, node): &(NodeIdx, &Node)| node.rejections.keeps(DeviceTable::Mft);
+    let kept: Vec<NodeIdx> = ctx.fabric.nodes().filter(keeps).map(|(n, _)| n).collect();
+    for n in kept {
+        if ctx.may_write(n, DeviceTable::Mft) && !steps.writes_to(n) {
+            repeat_block(ctx, n);
+        }
+    }
+}
+
 /// Reports entries that are to be cleared before LFTs are written, because they conflict with the new routes.
 pub(crate) fn report_conflicting(ctx: &mut Ctx<'_>, entries: &[(Lid, NodeIdx)]) {
     if !entries.is_empty() {
@@ -137,13 +150,18 @@ impl MulticastTables {
             ctx.effects.messages.push(message);
         }
         self.report_left_out(ctx);
-        MftUpdate::new(self.compare(ctx.fabric, None))
+        let steps = self.compare(ctx.fabric, None);
+        repeat_kept(ctx, &steps);
+        MftUpdate::new(steps)
     }
 
     /// Reports switches whose MFT leaves out members.
     fn report_left_out(&self, ctx: &mut Ctx<'_>) {
         for (n, entries, mlids) in self.trees.leaving_out() {
-            let problem = ProblemKind::MftTooSmall { entries, mlids };
+            let problem = match entries {
+                0 => ProblemKind::MembersLeftOut { mlids },
+                _ => ProblemKind::MftTooSmall { entries, mlids },
+            };
             ctx.effects.problem(PortRef::new(n, PortNum::ZERO), problem);
         }
     }
@@ -259,7 +277,11 @@ impl MulticastTables {
                 if let Some((node, sent)) = ctx.fabric.get_mut(n).zip(sent) {
                     node.mft.set_known(at, sent);
                 }
-                let _ = ctx.record_acceptance(n, DeviceTable::Mft);
+                if ctx.record_acceptance(n, DeviceTable::Mft) {
+                    self.update_all(ctx.now);
+                    // The next report is without it.
+                    ctx.effects.reread_switches.insert(n);
+                }
                 ctx.effects.set_echoed(port0, id::MFT, echo);
                 return;
             }
@@ -274,8 +296,15 @@ impl MulticastTables {
                 ctx.effects.reread_switches.insert(n);
                 ctx.effects.problem(port0, kind);
             }
-            RejectionEffect::Keeps | RejectionEffect::KeptBefore => {}
+            RejectionEffect::Keeps => self.update_all(ctx.now),
+            RejectionEffect::KeptBefore => {}
         }
+    }
+
+    /// Updates all trees soon: a switch is to be avoided from now on, or not any more.
+    fn update_all(&mut self, now: Instant) {
+        self.changed.extend(self.trees.mlids());
+        self.next_update.get_or_insert(now + UPDATE_SPACING);
     }
 
     /// The MulticastFDBTop that a switch should have.

@@ -64,6 +64,11 @@ pub(super) struct MftSteps {
 }
 
 impl MftSteps {
+    /// Whether a block of this switch is written.
+    pub(super) fn writes_to(&self, n: NodeIdx) -> bool {
+        self.first.iter().chain(&self.second).any(|w| w.node == n)
+    }
+
     /// Leaves the entries of some MLIDs as they are in all switches.
     pub(super) fn freeze(&mut self, switches: &[SwitchMft<'_>], frozen: &BTreeSet<MftEntryIdx>) {
         if frozen.is_empty() {

@@ -3,7 +3,8 @@
 //! A member that joins or leaves changes only its branch of its tree. A new routing replaces all trees, unless its graph and its tree
 //! constraint are those of the previous routing (a host was added, a LID moved).
 //!
-//! A switch whose MFT cannot hold an MLID is no part of its tree: the members attached to it are left out, and no others.
+//! A switch whose MFT cannot hold an MLID, or that rejects its MFT, is no part of its tree: the members attached to it are left out, and no
+//! others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use ferrosm_routing::table_limits::without_links_of;
 use ferrosm_routing::{SwitchIdx, Topology, VerifiedRun};
 use rustc_hash::FxHashMap;
 
-use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::subnet::{DeviceTable, NodeIdx, PortRef, Subnet};
 use crate::tables::mft::MLID_FIRST;
 
 /// Members of an MLID by the switch port that they are attached to (port 0: the switch itself), and whether they receive.
@@ -139,10 +140,14 @@ impl MulticastTrees {
         }
     }
 
-    /// Finds the switches whose MFT cannot hold all of these MLIDs. Returns whether they changed: all trees are to be computed again.
+    /// Finds the switches whose MFT cannot hold all of these MLIDs, or that keep the MFT that they have. Returns whether they changed: all trees are to be computed again.
     pub(super) fn set_limits(&mut self, fabric: &Subnet, mlids: impl Iterator<Item = Lid>) -> bool {
         let needed = mlids.map(|mlid| mft_entry(mlid) + 1).max().unwrap_or(0);
-        let entries = |(s, n): (&NodeIdx, SwitchIdx)| Some((n, fabric.get(*s)?.table_caps().mft));
+        let entries = |(s, n): (&NodeIdx, SwitchIdx)| {
+            let node = fabric.get(*s)?;
+            let keeps_mft = node.rejections.keeps(DeviceTable::Mft);
+            Some((n, if keeps_mft { 0 } else { node.table_caps().mft }))
+        };
         let switches = self.run.iter().flat_map(|run| run.topo.switches());
         let limited: Vec<(SwitchIdx, u16)> = self
             .nodes
@@ -156,7 +161,8 @@ impl MulticastTrees {
         is_changed
     }
 
-    /// The switches whose small MFT leaves out members of groups, with its entries and the number of MLIDs concerned.
+    /// The switches whose small MFT leaves out members of groups, with its entries and the number of MLIDs concerned. 0 entries: it keeps the
+    /// MFT that it has.
     pub(super) fn leaving_out(&self) -> impl Iterator<Item = (NodeIdx, u16, usize)> {
         self.limited.iter().filter_map(|(s, entries)| {
             let trees = self.trees.values();
@@ -263,15 +269,29 @@ impl MulticastTrees {
 
     /// The forest of the routing in force without some switches, and its graph.
     fn forest_without(&mut self, excluded: &[SwitchIdx]) -> Option<(&Topology, &StoredForest)> {
-        let (topo, forest) = (&*self.run.as_ref()?.topo, self.forest.as_ref()?);
+        let run = Arc::clone(self.run.as_ref()?);
+        let forest = self.forest.as_ref()?;
         if excluded.is_empty() {
-            return Some((topo, forest));
+            return Some((&self.run.as_ref()?.topo, forest));
         }
-        let partial = self.partial.entry(excluded.to_vec()).or_insert_with(|| {
-            let topo = without_links_of(topo, excluded);
-            let forest = forest.within(&topo);
-            (topo, forest)
-        });
+        // Trees of groups with fewer excluded switches: all avoid those that keep their MFT.
+        let keepers = self.limited.iter().filter(|(_, entries)| *entries == 0);
+        let keepers: Vec<SwitchIdx> = keepers.map(|(s, _)| *s).collect();
+        let within = |excluded: &[SwitchIdx], beside: Option<&StoredForest>| {
+            let part = without_links_of(&run.topo, excluded);
+            let forest = forest.within(&run.topo, &run.routing, &part, beside);
+            (part, forest)
+        };
+        if !keepers.is_empty() && !self.partial.contains_key(&keepers) {
+            let partial = within(&keepers, None);
+            self.partial.insert(keepers.clone(), partial);
+        }
+        if !self.partial.contains_key(excluded) {
+            let of_keepers = self.partial.get(&keepers).map(|(_, forest)| forest);
+            let partial = within(excluded, Some(of_keepers.unwrap_or(forest)));
+            self.partial.insert(excluded.to_vec(), partial);
+        }
+        let partial = self.partial.get(excluded)?;
         Some((&partial.0, &partial.1))
     }
 

@@ -189,6 +189,15 @@ fn send_block(ctx: &mut Ctx<'_>, n: NodeIdx, at: MftBlockIdx, masks: PortMasks) 
     }
 }
 
+/// Writes the first known block of a switch again.
+pub(super) fn repeat_block(ctx: &mut Ctx<'_>, n: NodeIdx) {
+    let node = ctx.fabric.get(n);
+    let first = node.and_then(|node| node.mft.known.iter().next());
+    if let Some((at, masks)) = first.map(|(at, masks)| (*at, *masks)) {
+        send_block(ctx, n, at, masks);
+    }
+}
+
 pub(super) fn has_fdb_top(node: &Node) -> bool {
     let port0 = node.ports.first().filter(|port| port.known);
     port0.is_some_and(|port| port.info().capability_mask.has(CapMask::MULTICAST_FDB_TOP))

@@ -11,7 +11,7 @@ use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
-use ferrosm_core::{Command, Input, Location, ProblemKind, SmConfig};
+use ferrosm_core::{Command, Input, Location, Problem, ProblemKind, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Status;
@@ -347,5 +347,94 @@ fn responses_that_differ_in_unused_bits_are_accepted() {
             again.smps.get(&attr).is_none_or(|count| count.sets == 0),
             "{attr}"
         );
+    }
+}
+
+/// A switch rejects its MFT. Groups avoid it: all members that are not attached to it reach each other, on trees of each kind. When it
+/// accepts its MFT again, its members are reached too.
+#[test]
+fn groups_avoid_a_switch_that_keeps_its_mft() {
+    for (spec, engine, vls) in [
+        ("mesh:4,4,1", "auto", 1),
+        ("torus:4,4,1", "updn", 1),
+        ("fat-tree:4", "updn", 1),
+        ("slim-fly:5", "auto", 8),
+    ] {
+        let context = format!("{spec} {engine}");
+        let mut lab = Lab::with(spec, 7, config_for(engine, vls));
+        lab.next_sweep(600);
+        let all_hosts = hosts(&lab);
+        let mut members = Members::new();
+        let join = |lab: &mut Lab, members: &mut Members, at: PortAt| {
+            let joined = members.join(lab, at, plain(1), JoinState::FULL);
+            joined.expect("joins");
+            lab.world.run_for(Duration::from_millis(20));
+        };
+        let (last, first) = all_hosts.split_last().expect("hosts");
+        for at in first {
+            join(&mut lab, &mut members, *at);
+        }
+        lab.world.run_for(Duration::from_secs(1));
+        let mlid = members.mlid(plain(1));
+        let sm_switch = lab.world.fabric().peer(lab.at).expect("connected SM").node;
+        let fabric = lab.world.fabric();
+        let transit = |n: &usize| fabric.is_switch(*n) && fabric.mft_ports(*n, mlid).len() > 2;
+        let mut switches = (0..fabric.num_nodes()).filter(|n| *n != sm_switch);
+        let keeper = switches.find(transit).expect("switch of the tree");
+        reject(&mut lab, keeper, id::MFT);
+        let at_keeper: Vec<PortAt> = all_hosts
+            .iter()
+            .copied()
+            .filter(|at| {
+                lab.world
+                    .fabric()
+                    .peer(*at)
+                    .is_some_and(|p| p.node == keeper)
+            })
+            .collect();
+        // A member joins, and a link of the switch is lost: its MFT has to change.
+        join(&mut lab, &mut members, *last);
+        let links = lab.spec.links.iter();
+        let mut links = links.filter(|l| l.a.node == keeper || l.b.node == keeper);
+        let is_link = |l: &&ferrosm_sim::spec::LinkSpec| {
+            lab.world.fabric().is_switch(l.a.node) && lab.world.fabric().is_switch(l.b.node)
+        };
+        let cable = links.find(is_link).expect("link between switches").a;
+        lab.world.fabric_mut().cut(cable).expect("link");
+        let missed = |lab: &Lab, members: &Members, left_out: &[PortAt]| {
+            let mut expect = members.expect(lab);
+            for group in expect.groups.iter_mut().flatten() {
+                group.members.retain(|at| !left_out.contains(at));
+            }
+            let verdict = judge_fabric(lab.world.fabric(), &expect);
+            let faults = verdict.violations.into_iter().filter(|v| {
+                let fault = match v {
+                    Violation::Multicast(fault) => fault,
+                    Violation::CreditLoop(_) => return true,
+                    _ => return false,
+                };
+                matches!(
+                    fault,
+                    MulticastFault::MemberNotReached { .. } | MulticastFault::Loop { .. }
+                )
+            });
+            faults.map(|v| v.to_string()).collect::<Vec<_>>()
+        };
+        lab.world.run_for(Duration::from_secs(15));
+        members.join_again_if_told(&mut lab);
+        lab.world.run_for(Duration::from_secs(1));
+        assert!(keeps(&lab, keeper, id::MFT), "{context}");
+        let problems = &lab.last_report().problems;
+        let is_reported = |p: &Problem| matches!(p.kind, ProblemKind::MembersLeftOut { .. });
+        let is_transit_only = at_keeper.is_empty();
+        assert!(
+            is_transit_only || problems.iter().any(is_reported),
+            "{context}"
+        );
+        assert_eq!(missed(&lab, &members, &at_keeper), [""; 0], "{context}");
+        lab.world.set_node_faults(keeper, None);
+        lab.world.run_for(Duration::from_secs(100));
+        assert!(!keeps(&lab, keeper, id::MFT), "{context}");
+        assert_eq!(missed(&lab, &members, &[]), [""; 0], "{context}");
     }
 }
