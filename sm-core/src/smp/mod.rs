@@ -6,11 +6,14 @@ pub(crate) mod outcome;
 pub(crate) mod queue;
 pub(crate) mod route;
 
+use core::time::Duration;
+
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::time::Instant;
 
+use crate::tables::sl_to_vl::SlToVlSelector;
 use op::SmpOp;
-use queue::{Dispatch, Limits, SmpQueue, TimedOut};
+use queue::{Dispatch, Limits, QueuedRequest, SmpQueue, TimedOut};
 
 /// The TID of MADs that expect no response; no tracked request has it.
 pub(crate) const UNTRACKED: Tid = Tid(u32::MAX as u64);
@@ -42,6 +45,18 @@ pub(crate) enum PathPolicy {
 pub(crate) struct SmpTransaction {
     pub(crate) op: SmpOp,
     pub(crate) paths: PathPolicy,
+}
+
+impl QueuedRequest for SmpTransaction {
+    /// A switch writes as many tables as it has ports for one optimised Set of SLtoVLMappingTables. OpenSM also waits 2.5 times as long
+    /// (`long_transaction_timeout`).
+    fn timeout(&self, usual: Duration) -> Duration {
+        if let SmpOp::SetSlToVl(_, SlToVlSelector::Output(_)) = self.op {
+            usual * 5 / 2
+        } else {
+            usual
+        }
+    }
 }
 
 /// The queue of the SM's transactions.

@@ -178,7 +178,15 @@ const fn attempt_of(tid: Tid) -> u64 {
     (tid.0 >> SLOT_BITS) & ((1 << ATTEMPT_BITS) - 1)
 }
 
-impl<I: Copy> SmpQueue<I> {
+/// A request in the queue.
+pub(crate) trait QueuedRequest: Copy {
+    /// The time allowed for a response; `usual` is that of most requests.
+    fn timeout(&self, usual: Duration) -> Duration {
+        usual
+    }
+}
+
+impl<I: QueuedRequest> SmpQueue<I> {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -459,7 +467,7 @@ impl<I: Copy> SmpQueue<I> {
             self.deadlines.pop_front();
         }
         // Before the deadlines of requests that were sent with a longer timeout.
-        let due = now + self.limits.timeout;
+        let due = now + item.timeout(self.limits.timeout);
         if self.deadlines.back().is_none_or(|(last, _)| *last <= due) {
             self.deadlines.push_back((due, tid));
         } else {

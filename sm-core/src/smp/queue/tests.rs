@@ -4,6 +4,15 @@ use super::*;
 
 const MS: Duration = Duration::from_millis(1);
 
+impl QueuedRequest for u32 {
+    fn timeout(&self, usual: Duration) -> Duration {
+        if *self == SLOW { 2 * usual } else { usual }
+    }
+}
+
+/// A request with a longer timeout.
+const SLOW: u32 = 1_000_000;
+
 fn smp_queue(window: usize, device_window: u16, retries: u8) -> SmpQueue<u32> {
     SmpQueue::new(Limits {
         timeout: 200 * MS,
@@ -257,4 +266,18 @@ fn shorter_timeout_expires_first() {
     assert_eq!(q.deadline(), Some(Instant::START + 50 * MS));
     assert_eq!(q.expired(Instant::START + 50 * MS), Some(second[0].tid));
     assert_eq!(q.expired(Instant::START + 200 * MS), Some(first[0].tid));
+}
+
+/// A request that devices answer slowly expires later than one that was sent after it.
+#[test]
+fn slow_request_has_a_longer_timeout() {
+    let mut r = smp_queue(10, 4, 0);
+    r.enqueue(DeviceId(0), SLOW);
+    r.enqueue(DeviceId(1), 1);
+    let sent = drain(&mut r, Instant::START);
+    assert_eq!(sent.len(), 2);
+    let tid_of = |item| sent.iter().find(|d| d.item == item).map(|d| d.tid);
+    assert_eq!(r.expired(Instant::START + 200 * MS), tid_of(1));
+    assert_eq!(r.expired(Instant::START + 399 * MS), None);
+    assert_eq!(r.expired(Instant::START + 400 * MS), tid_of(SLOW));
 }
