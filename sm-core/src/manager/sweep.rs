@@ -295,7 +295,8 @@ impl SubnetManager {
         self.vls.set_plan(vls);
     }
 
-    /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again.
+    /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again. It reads kept VL tables
+    /// again, because what was read of them may be wrong, and configures the links of this sweep.
     fn routing_failed(&mut self, failure: RoutingFailure) {
         if let Some(report) = self.activity.report() {
             report
@@ -308,6 +309,12 @@ impl SubnetManager {
         }
         self.emit(Event::RoutingFailed(failure));
         self.routing.mark_stale();
+        vls::forget_kept(&mut self.subnet);
+        if let Some(scope) = self.activity.scope() {
+            for (p, _) in link_setup::inactive_ports(&self.subnet, scope) {
+                self.schedule.reread_port(p);
+            }
+        }
         if with_ctx!(self, |ctx| self.link_stability.use_avoided(ctx)) {
             self.schedule.request(SweepKind::Local);
         }

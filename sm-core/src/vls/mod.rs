@@ -313,6 +313,28 @@ pub(crate) fn read_kept(ctx: &mut Ctx<'_>) {
     }
 }
 
+/// Discards what is known of VL tables that devices keep: [`read_kept`] reads them again.
+pub(crate) fn forget_kept(fabric: &mut Subnet) {
+    let nodes = fabric.nodes();
+    let keeping = nodes.filter(|(_, node)| node.rejections.next_retry().is_some());
+    let keeping: Vec<NodeIdx> = keeping.map(|(n, _)| n).collect();
+    for n in keeping {
+        let Some(node) = fabric.get_mut(n) else {
+            continue;
+        };
+        if node.rejections.keeps(SWITCH_SL_TO_VL) {
+            node.sl_to_vl.clear();
+        }
+        for port in node.physical_ports() {
+            if node.rejections.keeps(DeviceTable::VlArbitration(port))
+                && let Some(port) = node.ports.get_mut(port.index())
+            {
+                port.vl_arbitration = VlArbitrationBlocks::default();
+            }
+        }
+    }
+}
+
 /// A table that a device keeps was read. One that cannot be read stays unknown.
 pub(crate) fn on_kept_read(fabric: &mut Subnet, op: SmpOp, outcome: &SmpOutcome) {
     let Some(data) = outcome.data() else {
