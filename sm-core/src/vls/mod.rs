@@ -5,7 +5,8 @@
 //! none to devices that no SM has configured, because their power-up tables map SL 0 to VL 0.
 //!
 //! Invariants: a table is unknown from its Set until the response. Before the first write of a sweep a new epoch is persisted; if the SM
-//! fails before the routing of that epoch is persisted, its successor treats all tables as unknown.
+//! fails before the routing of that epoch is persisted, its successor treats all tables as unknown. So does this SM after a link between
+//! switches has moved, because Sets may have reached other devices.
 
 use std::collections::BTreeMap;
 
@@ -161,6 +162,14 @@ impl VlTables {
         for set in sets {
             forget_table(ctx.fabric, set);
             ctx.smps.enqueue(set);
+        }
+    }
+
+    /// Tables of devices may differ from those of `recorded`, the epoch of the published routing: a new epoch makes all of them unknown, also
+    /// to a successor. Without an effect if no table was ever written, or they are unknown already.
+    pub(crate) fn invalidate(&mut self, ctx: &mut Ctx<'_>, recorded: SlToVlEpoch) {
+        if recorded == self.epoch && recorded != SlToVlEpoch::NEVER {
+            self.begin_epoch(ctx);
         }
     }
 
