@@ -416,6 +416,9 @@ impl SubnetManager {
         self.surveys.forget_linked(&self.subnet);
         if configured {
             self.lids.confirm(&self.subnet);
+            if self.is_master() && !report.local {
+                self.lids.on_full_sweep(self.last_sweep.number);
+            }
             self.adoption.forget_installed();
             if self.is_master() {
                 with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));
