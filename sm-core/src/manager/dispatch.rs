@@ -170,6 +170,9 @@ impl SubnetManager {
                     ctx, n, outcome, mode
                 ));
                 self.note_uncleared(n, stays_set);
+                if let Some(TableReadback { lfts, .. }) = self.activity.readback() {
+                    with_ctx!(self, |ctx| lfts.read_switch(ctx, n));
+                }
             }
             SmpOp::PortInfo(p) => match outcome {
                 SmpOutcome::Response { status, data } => self.on_port_info(p, *status, data),

@@ -2,6 +2,7 @@
 //!
 //! A phase ends when the request queue is idle. A node that does not respond is reported and read again later.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::NodeType;
@@ -138,23 +139,22 @@ impl SubnetManager {
     /// Reads the tables of switches that this SM did not write, so that only differences are written.
     pub(super) fn begin_reading(&mut self, discovery: Discovery) -> SweepPhase {
         self.begin_phase(Phase::ReadTables);
-        let lfts = with_ctx!(self, |ctx| LftReadback::start(ctx));
+        // PortStateChange bits seen so far are cleared before tables are written: a bit set later is a new change. LFTs are read after that,
+        // because the Set hides that a switch restarted before: it restores LinearFDBTop.
+        let switches = self.subnet.nodes();
+        let changed =
+            switches.filter(|(_, n)| n.switch_info().is_some_and(|s| s.port_state_change));
+        let changed: BTreeSet<NodeIdx> = changed.map(|(n, _)| n).collect();
+        for n in &changed {
+            self.enqueue(SmpOp::ClearPortStateChange(*n));
+        }
+        let lfts = with_ctx!(self, |ctx| LftReadback::start(ctx, &changed));
         self.find_vl_table_origins();
         with_ctx!(self, |ctx| vls::read_kept(ctx));
         if let Some(scope) = self.activity.scope() {
             with_ctx!(self, |ctx| partitions::read(ctx, scope));
         }
         let mfts = with_ctx!(self, |ctx| MftReadback::start(ctx, self.sa.registry()));
-        // PortStateChange bits seen so far are cleared before tables are written: a bit set later is a new change.
-        let changed: Vec<NodeIdx> = self
-            .subnet
-            .nodes()
-            .filter(|(_, n)| n.switch_info().is_some_and(|s| s.port_state_change))
-            .map(|(i, _)| i)
-            .collect();
-        for n in changed {
-            self.enqueue(SmpOp::ClearPortStateChange(n));
-        }
         SweepPhase::ReadTables(TableReadback {
             lfts,
             mfts,

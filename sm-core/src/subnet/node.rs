@@ -46,6 +46,8 @@ pub struct Node {
     pub installed: Option<Arc<Lft>>,
     /// The last known LFT while `installed` is `None` because the switch rejected blocks, which have their old entries.
     pub last_known: Option<Arc<Lft>>,
+    /// How often its tables were discarded: what was read of them before is outdated.
+    pub times_forgotten: u32,
     /// The multicast forwarding table of a switch.
     pub mft: Mft,
     /// SLtoVLMappingTables that this SM has written.
@@ -274,6 +276,7 @@ impl Node {
             installed: None,
             last_known: None,
             mft: Mft::default(),
+            times_forgotten: 0,
             sl_to_vl: BTreeMap::new(),
             observed_vl_tables: None,
             vl_origin: VlTableOrigin::Unknown,
@@ -346,6 +349,7 @@ impl Node {
     pub fn forget_tables(&mut self) {
         self.installed = None;
         self.last_known = None;
+        self.times_forgotten = self.times_forgotten.wrapping_add(1);
         self.mft.forget();
         self.sl_to_vl.clear();
         self.vl_origin = VlTableOrigin::Unknown;
