@@ -35,6 +35,8 @@ pub struct Node {
     pub switch_raw: Option<[u8; 64]>,
     /// Table sizes that the switch reported before, until a full sweep confirms the present ones. They count where they are larger.
     earlier_caps: TableCaps,
+    /// EnhancedPort0 as it counts while the last SwitchInfo differs from the one before.
+    earlier_enhanced_port0: Option<bool>,
     /// The last Get(SwitchInfo) returned a LinearFDBTop: the switch had tables. Responses to Sets do not count, because a Set may reach
     /// another device while cables are exchanged.
     pub had_lft_top: bool,
@@ -270,6 +272,7 @@ impl Node {
             description: NodeDescription::default(),
             switch_raw: None,
             earlier_caps: TableCaps::default(),
+            earlier_enhanced_port0: None,
             had_lft_top: false,
             ports,
             path,
@@ -416,8 +419,14 @@ impl Node {
     }
 
     /// Stores SwitchInfo. A table that shrinks counts as before until a full sweep (`confirms`) reads the smaller size again: one wrong
-    /// value must not take routes away. Returns whether a table has shrunk in this way just now.
+    /// value must not take routes away. EnhancedPort0, on which the LMC depends, counts as before until it is reported twice in succession.
+    /// Returns whether a table has shrunk in this way just now.
     pub fn store_switch_info(&mut self, data: &[u8; 64], confirms: bool) -> bool {
+        let is_enhanced = SwitchInfo::decode(data).enhanced_port0;
+        let was_enhanced = self.switch_info().map(|info| info.enhanced_port0);
+        let counted_as_enhanced = self.has_enhanced_port0();
+        let differs = was_enhanced.is_some_and(|was| was != is_enhanced);
+        self.earlier_enhanced_port0 = differs.then_some(counted_as_enhanced);
         let new = TableCaps::reported(&SwitchInfo::decode(data));
         let before = self.switch_info().as_ref().map(TableCaps::reported);
         let counted = self.table_caps();
@@ -429,6 +438,13 @@ impl Node {
         };
         self.switch_raw = Some(*data);
         before == Some(counted) && self.table_caps() != new
+    }
+
+    /// Whether it is a switch with an enhanced port 0.
+    #[must_use]
+    pub fn has_enhanced_port0(&self) -> bool {
+        let reported = || self.switch_info().is_some_and(|info| info.enhanced_port0);
+        self.earlier_enhanced_port0.unwrap_or_else(reported)
     }
 
     /// The sizes of its forwarding tables; 0 unless it is a switch and was read.

@@ -117,8 +117,7 @@ pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
     let Some(node) = subnet.get(at.node) else {
         return Lmc(0);
     };
-    let many =
-        !node.is_switch() || (cfg.lmc_esp0 && node.switch_info().is_some_and(|s| s.enhanced_port0));
+    let many = !node.is_switch() || (cfg.lmc_esp0 && node.has_enhanced_port0());
     if many { cfg.lmc } else { Lmc(0) }
 }
 
