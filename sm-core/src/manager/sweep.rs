@@ -139,8 +139,8 @@ impl SubnetManager {
     /// Reads the tables of switches that this SM did not write, so that only differences are written.
     pub(super) fn begin_reading(&mut self, discovery: Discovery) -> SweepPhase {
         self.begin_phase(Phase::ReadTables);
-        // PortStateChange bits seen so far are cleared before tables are written: a bit set later is a new change. LFTs are read after that,
-        // because the Set hides that a switch restarted before: it restores LinearFDBTop.
+        // PortStateChange bits seen so far are cleared before tables are written: a bit set later is a new change. LFTs are read
+        // after that, because the Set hides that a switch restarted before: it restores LinearFDBTop.
         let switches = self.subnet.nodes();
         let changed =
             switches.filter(|(_, n)| n.switch_info().is_some_and(|s| s.port_state_change));
@@ -295,8 +295,8 @@ impl SubnetManager {
         self.vls.set_plan(vls);
     }
 
-    /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again. It reads kept VL tables
-    /// again, because what was read of them may be wrong, and configures the links of this sweep.
+    /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again. It reads kept VL
+    /// tables again, because what was read of them may be wrong, and configures the links of this sweep.
     fn routing_failed(&mut self, failure: RoutingFailure) {
         if let Some(report) = self.activity.report() {
             report

@@ -165,8 +165,8 @@ impl VlTables {
         }
     }
 
-    /// Tables of devices may differ from those of `recorded`, the epoch of the published routing: a new epoch makes all of them unknown, also
-    /// to a successor. Without an effect if no table was ever written, or they are unknown already.
+    /// Tables of devices may differ from those of `recorded`, the epoch of the published routing: a new epoch makes all of them unknown,
+    /// also to a successor. Without an effect if no table was ever written, or they are unknown already.
     pub(crate) fn invalidate(&mut self, ctx: &mut Ctx<'_>, recorded: SlToVlEpoch) {
         if recorded == self.epoch && recorded != SlToVlEpoch::NEVER {
             self.begin_epoch(ctx);
