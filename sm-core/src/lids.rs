@@ -78,6 +78,16 @@ impl LidTable {
         self.confirmed.confirm(fabric, &self.map);
     }
 
+    /// A Set reached another port than the one it was for.
+    pub(crate) const fn on_misdirected_set(&mut self, sweep: u32) {
+        self.confirmed.on_misdirected_set(sweep);
+    }
+
+    /// A full sweep as master is complete.
+    pub(crate) fn on_full_sweep(&mut self, sweep: u32) {
+        self.confirmed.on_full_sweep(sweep);
+    }
+
     /// Assigns LIDs to all end ports. Returns how many ports get another LID, and whether the plan changed.
     pub(crate) fn assign(&mut self, ctx: &mut Ctx<'_>, policy: LidPolicy) -> (usize, bool) {
         let plan = lids::plan(ctx.fabric, &self.map, &self.confirmed, ctx.cfg, policy);

@@ -24,6 +24,8 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
                     lmc: Lmc(end_port.lmc.0.min(7)),
                     current: end_port.lid,
                     in_use: true,
+                    is_unused: false,
+                    master: Lid::NONE,
                     is_own: false,
                     deliverable: Lid::UNICAST_MAX,
                 });

@@ -75,6 +75,18 @@ impl SubnetManager {
         self.multicast.discard_trees();
     }
 
+    /// Sets of VL tables may have reached other devices than those at the end of their DR paths. Unlike LFTs they are not read back, and
+    /// what was recorded of them is wrong, so that they are written again ([`vls`]).
+    pub(super) fn distrust_vl_tables(&mut self) {
+        if !self.is_master() || self.read_only {
+            return;
+        }
+        let recorded = self.view().and_then(|view| view.routing());
+        if let Some(epoch) = recorded.map(|(_, origin)| origin.sl_to_vl_epoch) {
+            with_ctx!(self, |ctx| self.vls.invalidate(ctx, epoch));
+        }
+    }
+
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
         let port_guid = NodeInfo::decode(data).port_guid;
         let had_lid =
@@ -133,6 +145,7 @@ impl SubnetManager {
             NodeInfoOutcome::Done => {}
             NodeInfoOutcome::NoLocalNode(why) => self.no_link(why),
             NodeInfoOutcome::LinkMoved(at) => {
+                self.distrust_vl_tables();
                 self.distrust_tables();
                 if self.activity.is_local_sweep() {
                     let observation = Observation::LinkMoved(self.subnet.port_name(at));

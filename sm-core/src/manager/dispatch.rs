@@ -81,7 +81,11 @@ impl SubnetManager {
         let path = DrPath::from_smp(mad);
         let end = path.and_then(|path| self.subnet.end_of_path(&path));
         let was_expected = end == Some(PortRef::new(p.node, last));
-        if was_expected && self.mastership.record_foreign_change() {
+        if !was_expected {
+            return;
+        }
+        self.lids.on_misdirected_set(self.last_sweep.number);
+        if self.mastership.record_foreign_change() {
             self.emit(Event::Observation(Observation::InconsistencyFound));
             self.request_full_sweep();
         }
@@ -166,6 +170,9 @@ impl SubnetManager {
                     ctx, n, outcome, mode
                 ));
                 self.note_uncleared(n, stays_set);
+                if let Some(TableReadback { lfts, .. }) = self.activity.readback() {
+                    with_ctx!(self, |ctx| lfts.read_switch(ctx, n));
+                }
             }
             SmpOp::PortInfo(p) => match outcome {
                 SmpOutcome::Response { status, data } => self.on_port_info(p, *status, data),

@@ -2,6 +2,7 @@
 //!
 //! A phase ends when the request queue is idle. A node that does not respond is reported and read again later.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::NodeType;
@@ -138,23 +139,22 @@ impl SubnetManager {
     /// Reads the tables of switches that this SM did not write, so that only differences are written.
     pub(super) fn begin_reading(&mut self, discovery: Discovery) -> SweepPhase {
         self.begin_phase(Phase::ReadTables);
-        let lfts = with_ctx!(self, |ctx| LftReadback::start(ctx));
+        // PortStateChange bits seen so far are cleared before tables are written: a bit set later is a new change. LFTs are read
+        // after that, because the Set hides that a switch restarted before: it restores LinearFDBTop.
+        let switches = self.subnet.nodes();
+        let changed =
+            switches.filter(|(_, n)| n.switch_info().is_some_and(|s| s.port_state_change));
+        let changed: BTreeSet<NodeIdx> = changed.map(|(n, _)| n).collect();
+        for n in &changed {
+            self.enqueue(SmpOp::ClearPortStateChange(*n));
+        }
+        let lfts = with_ctx!(self, |ctx| LftReadback::start(ctx, &changed));
         self.find_vl_table_origins();
         with_ctx!(self, |ctx| vls::read_kept(ctx));
         if let Some(scope) = self.activity.scope() {
             with_ctx!(self, |ctx| partitions::read(ctx, scope));
         }
         let mfts = with_ctx!(self, |ctx| MftReadback::start(ctx, self.sa.registry()));
-        // PortStateChange bits seen so far are cleared before tables are written: a bit set later is a new change.
-        let changed: Vec<NodeIdx> = self
-            .subnet
-            .nodes()
-            .filter(|(_, n)| n.switch_info().is_some_and(|s| s.port_state_change))
-            .map(|(i, _)| i)
-            .collect();
-        for n in changed {
-            self.enqueue(SmpOp::ClearPortStateChange(n));
-        }
         SweepPhase::ReadTables(TableReadback {
             lfts,
             mfts,
@@ -295,7 +295,8 @@ impl SubnetManager {
         self.vls.set_plan(vls);
     }
 
-    /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again.
+    /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again. It reads kept VL
+    /// tables again, because what was read of them may be wrong, and configures the links of this sweep.
     fn routing_failed(&mut self, failure: RoutingFailure) {
         if let Some(report) = self.activity.report() {
             report
@@ -308,6 +309,12 @@ impl SubnetManager {
         }
         self.emit(Event::RoutingFailed(failure));
         self.routing.mark_stale();
+        vls::forget_kept(&mut self.subnet);
+        if let Some(scope) = self.activity.scope() {
+            for (p, _) in link_setup::inactive_ports(&self.subnet, scope) {
+                self.schedule.reread_port(p);
+            }
+        }
         if with_ctx!(self, |ctx| self.link_stability.use_avoided(ctx)) {
             self.schedule.request(SweepKind::Local);
         }
@@ -409,6 +416,9 @@ impl SubnetManager {
         self.surveys.forget_linked(&self.subnet);
         if configured {
             self.lids.confirm(&self.subnet);
+            if self.is_master() && !report.local {
+                self.lids.on_full_sweep(self.last_sweep.number);
+            }
             self.adoption.forget_installed();
             if self.is_master() {
                 with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));

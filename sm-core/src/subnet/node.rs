@@ -35,6 +35,8 @@ pub struct Node {
     pub switch_raw: Option<[u8; 64]>,
     /// Table sizes that the switch reported before, until a full sweep confirms the present ones. They count where they are larger.
     earlier_caps: TableCaps,
+    /// EnhancedPort0 as it counts while the last SwitchInfo differs from the one before.
+    earlier_enhanced_port0: Option<bool>,
     /// The last Get(SwitchInfo) returned a LinearFDBTop: the switch had tables. Responses to Sets do not count, because a Set may reach
     /// another device while cables are exchanged.
     pub had_lft_top: bool,
@@ -46,6 +48,8 @@ pub struct Node {
     pub installed: Option<Arc<Lft>>,
     /// The last known LFT while `installed` is `None` because the switch rejected blocks, which have their old entries.
     pub last_known: Option<Arc<Lft>>,
+    /// How often its tables were discarded: what was read of them before is outdated.
+    pub times_forgotten: u32,
     /// The multicast forwarding table of a switch.
     pub mft: Mft,
     /// SLtoVLMappingTables that this SM has written.
@@ -268,12 +272,14 @@ impl Node {
             description: NodeDescription::default(),
             switch_raw: None,
             earlier_caps: TableCaps::default(),
+            earlier_enhanced_port0: None,
             had_lft_top: false,
             ports,
             path,
             installed: None,
             last_known: None,
             mft: Mft::default(),
+            times_forgotten: 0,
             sl_to_vl: BTreeMap::new(),
             observed_vl_tables: None,
             vl_origin: VlTableOrigin::Unknown,
@@ -346,6 +352,7 @@ impl Node {
     pub fn forget_tables(&mut self) {
         self.installed = None;
         self.last_known = None;
+        self.times_forgotten = self.times_forgotten.wrapping_add(1);
         self.mft.forget();
         self.sl_to_vl.clear();
         self.vl_origin = VlTableOrigin::Unknown;
@@ -412,8 +419,14 @@ impl Node {
     }
 
     /// Stores SwitchInfo. A table that shrinks counts as before until a full sweep (`confirms`) reads the smaller size again: one wrong
-    /// value must not take routes away. Returns whether a table has shrunk in this way just now.
+    /// value must not take routes away. EnhancedPort0, on which the LMC depends, counts as before until it is reported twice in succession.
+    /// Returns whether a table has shrunk in this way just now.
     pub fn store_switch_info(&mut self, data: &[u8; 64], confirms: bool) -> bool {
+        let is_enhanced = SwitchInfo::decode(data).enhanced_port0;
+        let was_enhanced = self.switch_info().map(|info| info.enhanced_port0);
+        let counted_as_enhanced = self.has_enhanced_port0();
+        let differs = was_enhanced.is_some_and(|was| was != is_enhanced);
+        self.earlier_enhanced_port0 = differs.then_some(counted_as_enhanced);
         let new = TableCaps::reported(&SwitchInfo::decode(data));
         let before = self.switch_info().as_ref().map(TableCaps::reported);
         let counted = self.table_caps();
@@ -425,6 +438,13 @@ impl Node {
         };
         self.switch_raw = Some(*data);
         before == Some(counted) && self.table_caps() != new
+    }
+
+    /// Whether it is a switch with an enhanced port 0.
+    #[must_use]
+    pub fn has_enhanced_port0(&self) -> bool {
+        let reported = || self.switch_info().is_some_and(|info| info.enhanced_port0);
+        self.earlier_enhanced_port0.unwrap_or_else(reported)
     }
 
     /// The sizes of its forwarding tables; 0 unless it is a switch and was read.

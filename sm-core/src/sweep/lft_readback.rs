@@ -1,6 +1,6 @@
 //! Reads the forwarding tables of switches whose tables are unknown, so that only blocks that differ are written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferrosm_mad::attr::LFT_BLOCK_LEN;
@@ -18,30 +18,48 @@ const BLOCK_LIDS: u16 = 64;
 /// The tables that are being read.
 #[derive(Debug)]
 pub(crate) struct LftReadback {
-    tables: BTreeMap<NodeIdx, Vec<u8>>,
+    tables: BTreeMap<NodeIdx, TableRead>,
+}
+
+/// The entries of a switch.
+#[derive(Debug)]
+struct TableRead {
+    entries: Vec<u8>,
+    /// [`Node::times_forgotten`](crate::subnet::Node::times_forgotten) when the read began.
+    times_forgotten: u32,
 }
 
 impl LftReadback {
-    /// Reads all blocks up to LinearFDBTop.
-    pub(crate) fn start(ctx: &mut Ctx<'_>) -> Self {
-        let mut tables = BTreeMap::new();
-        let tops: Vec<(NodeIdx, u16)> = ctx
-            .fabric
-            .nodes()
-            .filter(|(_, n)| n.installed.is_none())
-            .filter_map(|(i, n)| Some((i, n, n.switch_info()?.linear_fdb_top)))
-            .filter(|(_, _, top)| *top > 0 && *top <= Lid::UNICAST_MAX.0)
-            .map(|(i, n, top)| (i, n.lft_top(Lid(top)).0))
-            .collect();
-        for (n, top) in tops {
-            let blocks = top / BLOCK_LIDS + 1;
-            let empty = vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN];
-            tables.insert(n, empty);
-            for block in 0..blocks {
-                ctx.smps.enqueue(SmpOp::Lft(n, block));
-            }
+    /// Reads the tables of switches, except those of `later`.
+    pub(crate) fn start(ctx: &mut Ctx<'_>, later: &BTreeSet<NodeIdx>) -> Self {
+        let mut readback = Self {
+            tables: BTreeMap::new(),
+        };
+        let nodes: Vec<NodeIdx> = ctx.fabric.node_indices().collect();
+        for n in nodes.into_iter().filter(|n| !later.contains(n)) {
+            readback.read_switch(ctx, n);
         }
-        Self { tables }
+        readback
+    }
+
+    /// Reads all blocks up to LinearFDBTop, if they are unknown and not being read.
+    pub(crate) fn read_switch(&mut self, ctx: &mut Ctx<'_>, n: NodeIdx) {
+        let Some(node) = ctx.fabric.get(n).filter(|node| node.installed.is_none()) else {
+            return;
+        };
+        let top = node.switch_info().map_or(0, |info| info.linear_fdb_top);
+        if !(1..=Lid::UNICAST_MAX.0).contains(&top) || self.tables.contains_key(&n) {
+            return;
+        }
+        let blocks = node.lft_top(Lid(top)).0 / BLOCK_LIDS + 1;
+        let read = TableRead {
+            entries: vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN],
+            times_forgotten: node.times_forgotten,
+        };
+        self.tables.insert(n, read);
+        for block in 0..blocks {
+            ctx.smps.enqueue(SmpOp::Lft(n, block));
+        }
     }
 
     /// A block was read. If it cannot be, the whole table stays unknown.
@@ -52,16 +70,18 @@ impl LftReadback {
         };
         let at = usize::from(block) * LFT_BLOCK_LEN;
         let table = self.tables.get_mut(&n);
-        if let Some(part) = table.and_then(|t| t.get_mut(at..at + LFT_BLOCK_LEN)) {
+        if let Some(part) = table.and_then(|t| t.entries.get_mut(at..at + LFT_BLOCK_LEN)) {
             part.copy_from_slice(data);
         }
     }
 
-    /// All blocks are read: the tables are known.
+    /// All blocks are read: the tables are known, except those of switches that restarted meanwhile.
     pub(crate) fn finish(self, ctx: &mut Ctx<'_>) {
-        for (n, entries) in self.tables {
-            if let Some(node) = ctx.fabric.get_mut(n) {
-                node.installed = Some(Arc::new(Lft::from_entries(entries)));
+        for (n, read) in self.tables {
+            if let Some(node) = ctx.fabric.get_mut(n)
+                && node.times_forgotten == read.times_forgotten
+            {
+                node.installed = Some(Arc::new(Lft::from_entries(read.entries)));
                 node.last_known = None;
             }
         }

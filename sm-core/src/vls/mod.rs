@@ -5,7 +5,8 @@
 //! none to devices that no SM has configured, because their power-up tables map SL 0 to VL 0.
 //!
 //! Invariants: a table is unknown from its Set until the response. Before the first write of a sweep a new epoch is persisted; if the SM
-//! fails before the routing of that epoch is persisted, its successor treats all tables as unknown.
+//! fails before the routing of that epoch is persisted, its successor treats all tables as unknown. So does this SM after a link between
+//! switches has moved, because Sets may have reached other devices.
 
 use std::collections::BTreeMap;
 
@@ -164,6 +165,14 @@ impl VlTables {
         }
     }
 
+    /// Tables of devices may differ from those of `recorded`, the epoch of the published routing: a new epoch makes all of them unknown,
+    /// also to a successor. Without an effect if no table was ever written, or they are unknown already.
+    pub(crate) fn invalidate(&mut self, ctx: &mut Ctx<'_>, recorded: SlToVlEpoch) {
+        if recorded == self.epoch && recorded != SlToVlEpoch::NEVER {
+            self.begin_epoch(ctx);
+        }
+    }
+
     /// Persists a new epoch.
     fn begin_epoch(&mut self, ctx: &mut Ctx<'_>) {
         ctx.effects.is_new_vl_epoch = true;
@@ -308,6 +317,28 @@ pub(crate) fn read_kept(ctx: &mut Ctx<'_>) {
                     let port0 = PortRef::new(n, PortNum::ZERO);
                     ctx.smps.enqueue(SmpOp::SlToVl(port0, at));
                 }
+            }
+        }
+    }
+}
+
+/// Discards what is known of VL tables that devices keep: [`read_kept`] reads them again.
+pub(crate) fn forget_kept(fabric: &mut Subnet) {
+    let nodes = fabric.nodes();
+    let keeping = nodes.filter(|(_, node)| node.rejections.next_retry().is_some());
+    let keeping: Vec<NodeIdx> = keeping.map(|(n, _)| n).collect();
+    for n in keeping {
+        let Some(node) = fabric.get_mut(n) else {
+            continue;
+        };
+        if node.rejections.keeps(SWITCH_SL_TO_VL) {
+            node.sl_to_vl.clear();
+        }
+        for port in node.physical_ports() {
+            if node.rejections.keeps(DeviceTable::VlArbitration(port))
+                && let Some(port) = node.ports.get_mut(port.index())
+            {
+                port.vl_arbitration = VlArbitrationBlocks::default();
             }
         }
     }

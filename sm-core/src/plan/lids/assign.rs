@@ -18,6 +18,10 @@ pub struct LidDemand {
     pub current: Lid,
     /// The port is Active with that LID, and a switch has forwarding tables.
     pub in_use: bool,
+    /// It is a switch that no SM has configured: its LID is not in use.
+    pub is_unused: bool,
+    /// Its MasterSMLID: the LID of the SM that configured it, or [`Lid::NONE`].
+    pub master: Lid,
     /// It is the SM port.
     pub is_own: bool,
     /// The highest LID that its switch can deliver.
@@ -105,36 +109,47 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
         reserve(&mut space, &mut after, &without_demand(true));
         // Otherwise an Active port retains its LID, even if the map has it for an absent port: the map may belong to another subnet, or be
         // older than the assignment of another master.
+        let misdirected = Misdirected::new(demands, known, is_map_of_other_subnet);
         for (slot, demand) in assigned.iter_mut().zip(demands) {
             let current = demand.current;
             if demand.in_use
                 && slot.is_none()
                 && current.is_unicast()
                 && space.is_free(current, demand.count())
+                && !misdirected.has_lid_of(demand)
             {
                 space.take(current, demand.count());
                 *slot = Some(current);
             }
         }
         take_from_map(&mut space, &mut assigned, demands, map, |_, _| true);
-        // Entries of another subnet yield to the present LIDs of all ports.
+        // Entries of another subnet yield to the present LIDs of ports, except those that no SM assigned to them.
         let (foreign, own): (Vec<_>, Vec<_>) = without_demand(false)
             .into_iter()
             .partition(|(guid, _)| is_map_of_other_subnet || confirmed_lids.foreign.contains(guid));
         reserve(&mut space, &mut after, &own);
         occupy(&mut space, &known.quarantined);
-        for (i, (slot, demand)) in assigned.iter_mut().zip(demands).enumerate() {
-            let current = demand.current;
-            if slot.is_none() && current.is_unicast() {
-                if space.is_free(current, demand.count()) {
-                    space.take(current, demand.count());
-                    *slot = Some(current);
-                } else if space.is_taken(current, demand.count()) {
-                    conflicts.push(i);
+        let may_be_assigned =
+            |demand: &LidDemand| !demand.is_unused && !misdirected.has_lid_of(demand);
+        for yields_to_foreign in [false, true] {
+            for (i, (slot, demand)) in assigned.iter_mut().zip(demands).enumerate() {
+                let current = demand.current;
+                if slot.is_none()
+                    && current.is_unicast()
+                    && may_be_assigned(demand) != yields_to_foreign
+                {
+                    if space.is_free(current, demand.count()) {
+                        space.take(current, demand.count());
+                        *slot = Some(current);
+                    } else if space.is_taken(current, demand.count()) {
+                        conflicts.push(i);
+                    }
                 }
             }
+            if !yields_to_foreign {
+                reserve(&mut space, &mut after, &foreign);
+            }
         }
-        reserve(&mut space, &mut after, &foreign);
     }
     take_deliverable(&mut space, &mut assigned, demands, known.highest);
     let mut absent = Reservations::new(&after, known);
@@ -157,6 +172,46 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
         conflicts,
         map: after,
         is_map_of_other_subnet,
+    }
+}
+
+/// LIDs that ports got from Sets of this SM that were for other ports: a cable was exchanged. The map was persisted before these Sets were
+/// sent, so that it precedes them.
+struct Misdirected<'a> {
+    /// This SM's LID, if Sets may have been misdirected.
+    own_lid: Option<Lid>,
+    known: &'a KnownLids<'a>,
+}
+
+impl<'a> Misdirected<'a> {
+    fn new(demands: &[LidDemand], known: &'a KnownLids<'a>, is_map_of_other_subnet: bool) -> Self {
+        let own = demands.iter().find(|demand| demand.is_own);
+        let own_lid = own.and_then(|own| {
+            let (lid, _) = *known.map.get(&own.guid)?;
+            (own.current == lid && own.master == lid).then_some(lid)
+        });
+        // The masters of two subnets may have the same LID.
+        let is_possible = !is_map_of_other_subnet || known.confirmed_lids.has_misdirected_sets();
+        Self {
+            own_lid: own_lid.filter(|_| is_possible),
+            known,
+        }
+    }
+
+    /// Whether this SM configured the port last, and assigned its LID to another one.
+    fn has_lid_of(&self, demand: &LidDemand) -> bool {
+        let KnownLids {
+            map,
+            confirmed_lids,
+            ..
+        } = self.known;
+        let current = demand.current.0;
+        let is_of_other = |(guid, (lid, lmc)): (&PortGuid, &(Lid, Lmc))| {
+            *guid != demand.guid
+                && (lid.0..=lid.0 + ((1 << lmc.0) - 1)).contains(&current)
+                && !confirmed_lids.foreign.contains(guid)
+        };
+        self.own_lid == Some(demand.master) && map.iter().any(is_of_other)
     }
 }
 

@@ -117,8 +117,7 @@ pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
     let Some(node) = subnet.get(at.node) else {
         return Lmc(0);
     };
-    let many =
-        !node.is_switch() || (cfg.lmc_esp0 && node.switch_info().is_some_and(|s| s.enhanced_port0));
+    let many = !node.is_switch() || (cfg.lmc_esp0 && node.has_enhanced_port0());
     if many { cfg.lmc } else { Lmc(0) }
 }
 
@@ -159,12 +158,29 @@ pub struct ConfirmedLids {
     ports: BTreeSet<PortGuid>,
     /// Ports whose entries are of another subnet, as long as they are absent.
     foreign: BTreeSet<PortGuid>,
+    /// The last sweep in which a Set of this SM reached another port than the one it was for, until a later full sweep is complete.
+    misdirected_in: Option<u32>,
 }
 
 impl ConfirmedLids {
     /// Another SM may have assigned LIDs: no entry is confirmed.
     pub(crate) fn clear(&mut self) {
         self.ports.clear();
+    }
+
+    /// A Set reached another port than the one it was for, which may have got its LID.
+    pub(crate) const fn on_misdirected_set(&mut self, sweep: u32) {
+        self.misdirected_in = Some(sweep);
+    }
+
+    /// Whether ports may have LIDs that were sent to other ones.
+    pub(crate) const fn has_misdirected_sets(&self) -> bool {
+        self.misdirected_in.is_some()
+    }
+
+    /// A full sweep has configured all ports.
+    pub(crate) fn on_full_sweep(&mut self, sweep: u32) {
+        self.misdirected_in.take_if(|since| *since < sweep);
     }
 
     /// The entries of `map` that are not confirmed are of another subnet.
@@ -210,6 +226,10 @@ pub fn plan(
         let switch = subnet.get(p.node).and_then(Node::switch_info);
         switch.is_none_or(|info| info.linear_fdb_top > 0)
     };
+    let master = |p: &PortRef| {
+        let port = subnet.port(*p);
+        port.map_or(Lid::NONE, |port| port.info().master_sm_lid)
+    };
     let demand = |p: &PortRef| {
         let port = subnet.port(*p);
         LidDemand {
@@ -217,6 +237,8 @@ pub fn plan(
             lmc: lmc_of(subnet, *p, cfg),
             current: port.map_or(Lid::NONE, |port| port.info().lid),
             in_use: port.is_some_and(|port| port.state() == PortState::Active) && forwards(p),
+            is_unused: !forwards(p) && !master(p).is_unicast(),
+            master: master(p),
             is_own: Some(*p) == subnet.local(),
             deliverable: highest_deliverable(subnet, *p),
         }
@@ -259,7 +281,10 @@ mod tests {
     use super::*;
     use crate::report::QuarantineReason;
 
-    /// A switch with `has.len()` CAs whose ports have the LIDs in `has`; the SM is at the first.
+    /// The LID of another SM.
+    const OTHER_SM: Lid = Lid(0xB000);
+
+    /// A switch with `has.len()` CAs whose ports have the LIDs in `has`, assigned by another SM; the SM is at the first.
     fn star(has: &[u16]) -> Subnet {
         let mut subnet = Subnet::default();
         let hosts = u8::try_from(has.len()).unwrap();
@@ -278,6 +303,7 @@ mod tests {
             ca.ports[1].guid = PortGuid(u64::from(i));
             ca.ports[1].raw = PortInfo {
                 lid: Lid(*lid),
+                master_sm_lid: OTHER_SM,
                 ..PortInfo::default()
             }
             .encode()
@@ -346,6 +372,68 @@ mod tests {
             plan_of(&star(&[4, 0]), &map).map.get(&PortGuid(77)),
             map.get(&PortGuid(77))
         );
+    }
+
+    fn edit(subnet: &mut Subnet, guid: u64, change: impl FnOnce(&mut PortInfo)) {
+        let has_guid = |p: &PortRef| subnet.port(*p).is_some_and(|port| port.guid.0 == guid);
+        let at = subnet.end_ports().find(has_guid).unwrap();
+        let port = subnet.port_mut(at).unwrap();
+        let mut info = port.info();
+        change(&mut info);
+        port.raw = info.encode().into();
+    }
+
+    /// No port of the map is present. Its entry does not yield to the LID of a switch that no SM has configured.
+    #[test]
+    fn lid_of_an_unconfigured_switch_is_not_taken_from_an_absent_port() {
+        let map = LidMap::from([(PortGuid(77), (Lid(5), Lmc(0)))]);
+        let mut subnet = star(&[3]);
+        let with = |subnet: &Subnet| {
+            let plan = plan_of(subnet, &map);
+            [1000, 77].map(|guid| lid_of(&plan, guid).map(|lid| lid.0))
+        };
+        edit(&mut subnet, 1000, |info| {
+            info.port_state = PortState::Active;
+            info.lid = Lid(5);
+            info.master_sm_lid = OTHER_SM;
+        });
+        assert_eq!(with(&subnet), [Some(5), None]);
+        edit(&mut subnet, 1000, |info| info.master_sm_lid = Lid::NONE);
+        assert_eq!(with(&subnet), [Some(1), Some(5)]);
+    }
+
+    /// A Set for an absent port reached another port, which is Active with the LID of the absent one.
+    #[test]
+    fn misdirected_lid_stays_reserved() {
+        let lids = |lid| (Lid(lid), Lmc(0));
+        let map = LidMap::from([
+            (PortGuid(1), lids(1)),
+            (PortGuid(2), lids(4)),
+            (PortGuid(77), lids(5)),
+        ]);
+        let mut subnet = star(&[1, 5]);
+        edit(&mut subnet, 2, |info| info.port_state = PortState::Active);
+        let with = |subnet: &Subnet, map: &LidMap, confirmed_lids: &ConfirmedLids| {
+            let cfg = SmConfig::default();
+            let plan = plan(subnet, map, confirmed_lids, &cfg, LidPolicy::ActivePorts);
+            [2, 77].map(|guid| lid_of(&plan, guid).map(|lid| lid.0))
+        };
+        let mut confirmed_lids = ConfirmedLids::default();
+        assert_eq!(with(&subnet, &map, &confirmed_lids), [Some(5), None]);
+        for guid in [1, 2] {
+            edit(&mut subnet, guid, |info| info.master_sm_lid = Lid(1));
+        }
+        assert_eq!(with(&subnet, &map, &confirmed_lids), [Some(4), Some(5)]);
+        // Without a port in the map, the SM of another subnet may have had the same LID.
+        let mut other_map = map;
+        other_map.remove(&PortGuid(2));
+        assert_eq!(with(&subnet, &other_map, &confirmed_lids), [Some(5), None]);
+        confirmed_lids.on_misdirected_set(3);
+        confirmed_lids.on_full_sweep(3);
+        let [own, absent] = with(&subnet, &other_map, &confirmed_lids);
+        assert!(own.is_some_and(|lid| lid != 5) && absent == Some(5));
+        confirmed_lids.on_full_sweep(4);
+        assert_eq!(with(&subnet, &other_map, &confirmed_lids), [Some(5), None]);
     }
 
     /// Entries of another subnet yield to the present LID of a port that joins later, although ports of this subnet are in the map by then.
