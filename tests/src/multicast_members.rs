@@ -66,7 +66,7 @@ struct KnownGroup {
 #[derive(Debug, Clone, Default)]
 pub struct Members {
     groups: BTreeMap<Gid, KnownGroup>,
-    /// How often each port had been told to re-register when it joined.
+    /// How often each port had received ClientReregister when it joined.
     reregisters: BTreeMap<PortAt, u32>,
     tid: u64,
 }
@@ -246,21 +246,21 @@ impl Members {
         Ok(reply.mlid)
     }
 
-    /// Members whose port was told to re-register since it joined join again, as hosts do.
+    /// Members whose port received ClientReregister since it joined join again, as hosts do.
     ///
     /// # Panics
     ///
     /// If the SM refuses a join.
-    pub fn join_again_if_told(&mut self, lab: &mut Lab) {
-        let told = |at: &PortAt| lab.world.fabric().client_reregisters(*at);
+    pub fn join_again_if_notified(&mut self, lab: &mut Lab) {
+        let reregisters = |at: &PortAt| lab.world.fabric().client_reregisters(*at);
         let members = self.groups.values().flat_map(|g| g.members.keys());
-        let ports: BTreeMap<PortAt, u32> = members.map(|at| (*at, told(at))).collect();
+        let ports: BTreeMap<PortAt, u32> = members.map(|at| (*at, reregisters(at))).collect();
         let memberships = self.groups.iter().flat_map(|(mgid, g)| {
             let members = g.members.iter();
             members.map(|(at, join_state)| (*at, *mgid, JoinState(*join_state)))
         });
-        let is_told = |at: &PortAt| self.reregisters.get(at).is_none_or(|n| *n < ports[at]);
-        let again: Vec<_> = memberships.filter(|(at, ..)| is_told(at)).collect();
+        let is_notified = |at: &PortAt| self.reregisters.get(at).is_none_or(|n| *n < ports[at]);
+        let again: Vec<_> = memberships.filter(|(at, ..)| is_notified(at)).collect();
         for (at, mgid, join_state) in again {
             let joined = self.join(lab, at, mgid, join_state);
             joined.unwrap_or_else(|status| panic!("{} {status:?}", lab.describe_run()));

@@ -407,21 +407,20 @@ fn groups_avoid_a_switch_that_keeps_its_mft() {
                 group.members.retain(|at| !left_out.contains(at));
             }
             let verdict = judge_fabric(lab.world.fabric(), &expect);
-            let faults = verdict.violations.into_iter().filter(|v| {
-                let fault = match v {
-                    Violation::Multicast(fault) => fault,
-                    Violation::CreditLoop(_) => return true,
-                    _ => return false,
-                };
+            let is_missed_or_loop = |fault: &MulticastFault| {
                 matches!(
                     fault,
                     MulticastFault::MemberNotReached { .. } | MulticastFault::Loop { .. }
                 )
+            };
+            let faults = verdict.violations.into_iter().filter(|v| {
+                matches!(v, Violation::CreditLoop(_))
+                    || matches!(v, Violation::Multicast(fault) if is_missed_or_loop(fault))
             });
             faults.map(|v| v.to_string()).collect::<Vec<_>>()
         };
         lab.world.run_for(Duration::from_secs(15));
-        members.join_again_if_told(&mut lab);
+        members.join_again_if_notified(&mut lab);
         lab.world.run_for(Duration::from_secs(1));
         assert!(keeps(&lab, keeper, id::MFT), "{context}");
         let problems = &lab.last_report().problems;
