@@ -97,7 +97,8 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
     (lab, members)
 }
 
-/// Waits until all packets arrive without credit loops. Members that receive ClientReregister join again, because the SL of their group may have changed.
+/// Waits until all packets arrive without credit loops. Members that receive ClientReregister join again, because the SL of their group may
+/// have changed.
 fn until_delivered(lab: &mut Lab, members: &mut Members, context: &str) {
     let deadline = lab.world.now() + Duration::from_secs(60);
     while let Err(error) = lab.verdict(&members.expect(lab)) {
