@@ -235,8 +235,9 @@ impl<'a> GrowingTree<'a> {
         let (parent, child) = (s.index(), link.peer.index());
         self.ports[parent].insert(link.port);
         self.ports[child].insert(link.peer_port);
-        // The VLs of packets that leave the parent depend on its ports too.
+        // The VLs of packets that leave the parent may depend on its ports.
         let neighbours = self.ports[parent].iter();
+        let neighbours = neighbours.filter(|_| self.channels.packets.depend_on_ports());
         let neighbours = neighbours.filter_map(|p| self.channels.ports.peer(parent, p.raw()));
         let switches = neighbours.map(|(peer, _)| peer).chain([parent]);
         let ports = |v: usize| self.ports[v];
