@@ -154,10 +154,22 @@ impl Rejections {
         kept.map(|rejection| rejection.retry_at).min()
     }
 
-    /// Forgets kept tables that were to be written again by now.
-    pub(crate) fn forget_due(&mut self, now: Instant) {
-        self.0
-            .retain(|_, rejection| !rejection.is_kept() || rejection.retry_at > now);
+    /// Tables that were to be written again by now count as not kept, with the same delay if they are rejected again. Returns whether routes
+    /// were computed with one of them.
+    pub(crate) fn forget_due(&mut self, now: Instant) -> bool {
+        let mut constrained_routes = false;
+        for (table, rejection) in &mut self.0 {
+            if rejection.is_kept() && rejection.retry_at <= now {
+                rejection.count = 0;
+                constrained_routes |= match table {
+                    DeviceTable::Lft(_)
+                    | DeviceTable::SlToVl(_)
+                    | DeviceTable::VlArbitration(_) => true,
+                    DeviceTable::Mft | DeviceTable::PKeys(_) => false,
+                };
+            }
+        }
+        constrained_routes
     }
 
     /// The ports of kept tables that are to be written again by now.

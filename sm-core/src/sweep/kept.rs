@@ -7,9 +7,11 @@ use crate::report::ProblemKind;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
 /// Reports every table that a device keeps, whichever sweep it rejected. Returns when the next of them is written again. A table that was
-/// due and not rejected again in this sweep needs no other contents: it is forgotten.
-pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> Option<Instant> {
+/// due and not rejected again in this sweep needs no other contents: it is forgotten. The second value is whether routes have to be computed
+/// without it.
+pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> (Option<Instant>, bool) {
     let mut next_retry: Option<Instant> = None;
+    let mut are_routes_stale = false;
     let kept: Vec<NodeIdx> = ctx
         .fabric
         .nodes()
@@ -21,7 +23,7 @@ pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> Option<Instant> {
         let Some(node) = ctx.fabric.get_mut(n) else {
             continue;
         };
-        node.rejections.forget_due(now);
+        are_routes_stale |= node.rejections.forget_due(now);
         let Some(retry) = node.rejections.next_retry() else {
             continue;
         };
@@ -32,7 +34,7 @@ pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> Option<Instant> {
             ctx.effects.problem(PortRef::new(n, port), kind);
         }
     }
-    next_retry
+    (next_retry, are_routes_stale)
 }
 
 /// The ports with tables that are to be written again by now.
