@@ -72,10 +72,12 @@ impl KeptTables {
     #[must_use]
     pub fn with_cut_off_switches(mut self, topo: &Topology) -> Self {
         let is_cut_off = |(s, kept): &(&SwitchIdx, &KeptSwitch)| {
-            let mut links = topo.links(**s).iter();
-            let has_no_passable_link = !topo.links(**s).is_empty()
-                && !links.any(|link| kept.passes_sl_0(topo, **s, Some(link.port)));
-            has_no_passable_link || !kept.passes_sl_0(topo, **s, None)
+            let links = topo.links(**s);
+            if links.is_empty() {
+                return !kept.passes_sl_0(topo, **s, None);
+            }
+            let mut ports = links.iter().map(|link| link.port);
+            !ports.any(|port| kept.passes_sl_0(topo, **s, Some(port)))
         };
         let cut_off = self.switches.iter().filter(is_cut_off);
         self.cut_off = cut_off.map(|(s, _)| *s).collect();
@@ -123,7 +125,7 @@ impl KeptTables {
         best.map(|link| link.port)
     }
 
-    /// Data VLs up to which every SLtoVL table that is kept has VL = SL, at least 1. Those of switches that are cut off do not count.
+    /// Data VLs up to which VL = SL in every SLtoVL table that a switch keeps, at least 1. Switches that are cut off do not count.
     pub(crate) fn identity_vls(&self, topo: &Topology) -> u8 {
         let mut vls = DATA_VLS_MAX;
         let switches = self.switches.iter();
@@ -245,8 +247,8 @@ impl KeptTables {
         plan.vls = vls;
     }
 
-    /// Whether packets from a switch to a LID may be lost at the entry of another one: that keeps the entry, or drops packets that another
-    /// switch would lose.
+    /// Whether packets of the pair (`from`, `dest`) may be lost at the entry of switch `at`: `at` keeps this entry, or it drops packets that
+    /// would be lost at a later switch.
     pub(crate) fn excuses(
         &self,
         (from, dest): (SwitchIdx, &Destination),

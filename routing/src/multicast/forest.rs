@@ -232,13 +232,15 @@ impl<'a> GrowingTree<'a> {
         link: SwitchLink,
         graphs: &mut [RoutedDependencies<'_>],
     ) -> bool {
-        let (parent, child) = (s.index(), link.peer.index());
+        let parent = s.index();
+        let child = link.peer.index();
         self.ports[parent].insert(link.port);
         self.ports[child].insert(link.peer_port);
         // The VLs of packets that leave the parent may depend on its ports.
-        let neighbours = self.ports[parent].iter();
-        let neighbours = neighbours.filter(|_| self.channels.packets.depend_on_ports());
-        let neighbours = neighbours.filter_map(|p| self.channels.ports.peer(parent, p.raw()));
+        let neighbours = self.ports[parent]
+            .iter()
+            .filter(|_| self.channels.packets.depend_on_ports())
+            .filter_map(|p| self.channels.ports.peer(parent, p.raw()));
         let switches = neighbours.map(|(peer, _)| peer).chain([parent]);
         let ports = |v: usize| self.ports[v];
         let dependencies = dependencies_of_tree(self.topo, self.channels, self.sl, switches, ports);

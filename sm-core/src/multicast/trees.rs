@@ -140,7 +140,8 @@ impl MulticastTrees {
         }
     }
 
-    /// Finds the switches whose MFT cannot hold all of these MLIDs, or that keep the MFT that they have. Returns whether they changed: all trees are to be computed again.
+    /// Finds the switches whose MFT cannot hold all of these MLIDs, or that keep the MFT that they have. Returns whether they changed: all
+    /// trees are to be computed again.
     pub(super) fn set_limits(&mut self, fabric: &Subnet, mlids: impl Iterator<Item = Lid>) -> bool {
         let needed = mlids.map(|mlid| mft_entry(mlid) + 1).max().unwrap_or(0);
         let entries = |(s, n): (&NodeIdx, SwitchIdx)| {
