@@ -257,6 +257,7 @@ pub struct Gid(pub [u8; 16]);
 impl Gid {
     /// The GID of a port.
     #[must_use]
+    #[inline]
     pub fn new(prefix: GidPrefix, guid: PortGuid) -> Self {
         let mut b = [0; 16];
         b[..8].copy_from_slice(&prefix.0.to_be_bytes());
@@ -266,12 +267,14 @@ impl Gid {
 
     /// The upper half.
     #[must_use]
+    #[inline]
     pub fn prefix(self) -> GidPrefix {
         GidPrefix(crate::wire::get_bits(&self.0, 0, 64))
     }
 
     /// The lower half of a unicast GID.
     #[must_use]
+    #[inline]
     pub fn guid(self) -> PortGuid {
         PortGuid(crate::wire::get_bits(&self.0, 64, 64))
     }

@@ -51,23 +51,31 @@ impl PathLimits {
     /// # Errors
     /// The path does not satisfy the limits.
     pub fn apply(&self, actual: PathValues) -> Result<PathValues, SaRefusal> {
-        let mtu = largest(
-            actual.mtu.0,
-            self.mtu.map(|(s, v)| (s, v.0)),
-            MtuCode::Mtu256.0,
-        );
+        let (mtu, rate, packet_life_time) = self.best(actual);
+        if let (Some(mtu), Some(rate), Some(packet_life_time)) = (mtu, rate, packet_life_time) {
+            return Ok(PathValues {
+                mtu,
+                rate,
+                packet_life_time,
+            });
+        }
+        Err(if mtu.is_none() {
+            refuse(SaRefusal::PathMtu, self.mtu, actual.mtu)
+        } else if rate.is_none() {
+            refuse(SaRefusal::PathRate, self.rate, actual.rate)
+        } else {
+            let (limit, actual) = (self.packet_life_time, actual.packet_life_time);
+            refuse(SaRefusal::PathLifeTime, limit, actual)
+        })
+    }
+
+    /// The value to report of each component; `None` where the path does not satisfy the limit.
+    fn best(&self, actual: PathValues) -> (Option<MtuCode>, Option<RateCode>, Option<u8>) {
+        let mtu_limit = self.mtu.map(|(s, v)| (s, v.0));
+        let mtu = largest(actual.mtu.0, mtu_limit, MtuCode::Mtu256.0);
         let rate = rate(actual.rate, self.rate);
         let packet_life_time = life_time(actual.packet_life_time, self.packet_life_time);
-        Ok(PathValues {
-            mtu: mtu
-                .map(MtuCode)
-                .ok_or_else(|| refuse(SaRefusal::PathMtu, self.mtu, actual.mtu))?,
-            rate: rate.ok_or_else(|| refuse(SaRefusal::PathRate, self.rate, actual.rate))?,
-            packet_life_time: packet_life_time.ok_or_else(|| {
-                let (limit, actual) = (self.packet_life_time, actual.packet_life_time);
-                refuse(SaRefusal::PathLifeTime, limit, actual)
-            })?,
-        })
+        (mtu.map(MtuCode), rate, packet_life_time)
     }
 }
 

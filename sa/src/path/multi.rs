@@ -86,6 +86,8 @@ pub struct MultiScan {
     work_done: usize,
     candidates: Vec<Candidate>,
     chosen: Vec<Candidate>,
+    /// Why there is no path between the first ends without one.
+    refusal: Option<SaRefusal>,
     /// Switches and links of the chosen paths.
     used: BTreeSet<(u32, PortNum)>,
 }
@@ -136,6 +138,7 @@ impl MultiScan {
             work_done: 0,
             candidates: Vec::new(),
             chosen: Vec::new(),
+            refusal: None,
             used: BTreeSet::new(),
         })
     }
@@ -157,10 +160,12 @@ impl MultiScan {
             }
             self.next_index += 1;
             let candidates = &mut self.candidates;
-            self.work_done += for_each_path(view, &path_ends, &self.constraints, &mut |path| {
+            let outcome = for_each_path(view, &path_ends, &self.constraints, &mut |path| {
                 candidates.push(candidate(view, path_ends, *path));
                 candidates.len() < CANDIDATES_MAX
             });
+            self.work_done += outcome.evaluated;
+            self.refusal = self.refusal.or(outcome.refusal);
         }
         // If there are no more candidates than requested paths, all are chosen.
         if self.chosen.is_empty() && self.candidates.len() <= self.paths_wanted {
@@ -184,7 +189,12 @@ impl MultiScan {
             );
             records.push(&record.encode());
         }
-        QueryProgress::Done(path_reply(SaReply::from_records(request, records)))
+        let reply = SaReply::from_records(request, records);
+        let refusal = self.refusal.filter(|_| self.chosen.is_empty());
+        QueryProgress::Done(path_reply(SaReply {
+            refusal: reply.refusal.or(refusal),
+            ..reply
+        }))
     }
 
     fn next_pair(&self) -> Option<PathEnds> {

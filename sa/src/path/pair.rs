@@ -62,71 +62,74 @@ pub struct Path {
 /// Preference of paths between LIDs with different offsets (docs/sm-behaviour.md 11.4).
 const OFF_DIAGONAL_PREFERENCE: u8 = 2;
 
-/// Calls `visit` with each path in order of preference until it returns `false`. Returns the number of LID pairs evaluated, at
-/// least 1.
+/// What [`for_each_path`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PairOutcome {
+    /// LID pairs evaluated, at least 1.
+    pub evaluated: usize,
+    /// Why there is no path between the first LID pair without one.
+    pub refusal: Option<SaRefusal>,
+}
+
+/// Calls `visit` with each path in order of preference until it returns `false`.
 pub fn for_each_path(
     view: &View,
     path_ends: &PathEnds,
     constraints: &PathConstraints,
     visit: &mut dyn FnMut(&Path) -> bool,
-) -> usize {
+) -> PairOutcome {
     let (from, to) = (view.end_port(path_ends.from), view.end_port(path_ends.to));
     let level = view
         .qos_level(path_ends, &constraints.qos)
         .map(|level| &**level);
-    let Ok(pkey) = pkey(view, path_ends, constraints, level) else {
-        return 1;
+    let mut outcome = PairOutcome {
+        evaluated: 0,
+        refusal: None,
     };
-    let mut evaluated = 0;
+    let pkey = match pkey(view, path_ends, constraints, level) {
+        Ok(pkey) => pkey,
+        Err(refusal) => {
+            return PairOutcome {
+                evaluated: 1,
+                refusal: Some(refusal),
+            };
+        }
+    };
     let allowed =
         |bits, port: &EndPort| level.is_none_or(|l| l.allows_path_bits(bits, port.num_lids()));
     let (sources, destinations) = (lids(from, path_ends.slid), lids(to, path_ends.dlid));
     let mut offer = |i: u16, j: u16, preference: u8| {
-        evaluated += 1;
+        outcome.evaluated += 1;
         let (slid, dlid) = (Lid(sources.0 + i), Lid(destinations.0 + j));
         if !allowed(slid.0.wrapping_sub(from.lid.0), from)
             || !allowed(dlid.0.wrapping_sub(to.lid.0), to)
         {
+            outcome.refusal.get_or_insert(SaRefusal::LidsExcluded);
             return true;
         }
         match path(view, path_ends, constraints, level, (slid, dlid), pkey) {
             Ok(path) => visit(&Path { preference, ..path }),
-            Err(_) => true,
+            Err(refusal) => {
+                outcome.refusal.get_or_insert(refusal);
+                true
+            }
         }
     };
     let lid_pairs = sources.1.min(destinations.1);
     for i in 0..lid_pairs {
         if !offer(i, i, 0) {
-            return evaluated;
+            return outcome;
         }
     }
     for i in 0..sources.1 {
         for j in (0..destinations.1).filter(|j| *j != i) {
             if !offer(i, j, OFF_DIAGONAL_PREFERENCE) {
-                return evaluated;
+                return outcome;
             }
         }
     }
-    evaluated.max(1)
-}
-
-/// Why there is no path that satisfies a query: that of the first pair of LIDs.
-#[must_use]
-pub fn explain_no_path(
-    view: &View,
-    path_ends: &PathEnds,
-    constraints: &PathConstraints,
-) -> SaRefusal {
-    let level = view
-        .qos_level(path_ends, &constraints.qos)
-        .map(|level| &**level);
-    let (from, to) = (view.end_port(path_ends.from), view.end_port(path_ends.to));
-    let lids = (lids(from, path_ends.slid).0, lids(to, path_ends.dlid).0);
-    let lids = (Lid(lids.0), Lid(lids.1));
-    let path = pkey(view, path_ends, constraints, level)
-        .and_then(|pkey| path(view, path_ends, constraints, level, lids, pkey));
-    // Of this pair, a QoS level may exclude the LIDs.
-    path.err().unwrap_or(SaRefusal::LidsExcluded)
+    outcome.evaluated = outcome.evaluated.max(1);
+    outcome
 }
 
 /// First LID and number of LIDs to use.

@@ -5,7 +5,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
 use super::limits::PathLimits;
-use super::pair::{Path, PathConstraints, PathEnds, explain_no_path, for_each_path};
+use super::pair::{PairOutcome, Path, PathConstraints, PathEnds, for_each_path};
 use super::progress::QueryProgress;
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::qos::QosQuery;
@@ -83,11 +83,11 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
         }
         let mut records = ReplyRecords::new(request, PathRecord::LEN);
         let path_ends = query.path_ends(view, (from, slid), (to, dlid));
-        query.find(view, &path_ends, &mut records);
-        if records.count() == 0 {
-            return Err(explain_no_path(view, &path_ends, &query.constraints));
+        let outcome = query.find(view, &path_ends, &mut records);
+        match outcome.refusal {
+            Some(refusal) if records.count() == 0 => Err(refusal),
+            _ => Ok(SaReply::from_records(request, records)),
         }
-        Ok(SaReply::from_records(request, records))
     });
     Some(reply.unwrap_or_else(|refusal| refuse(request, refusal)))
 }
@@ -242,8 +242,8 @@ impl Query {
         }
     }
 
-    /// Adds the paths between two end ports to `records`. Returns the number of LID pairs evaluated.
-    fn find(&self, view: &View, path_ends: &PathEnds, records: &mut ReplyRecords) -> usize {
+    /// Adds the paths between two end ports to `records`.
+    fn find(&self, view: &View, path_ends: &PathEnds, records: &mut ReplyRecords) -> PairOutcome {
         let mut paths_left = self.paths_per_pair;
         for_each_path(view, path_ends, &self.constraints, &mut |path| {
             if paths_left == 0 {
@@ -317,7 +317,8 @@ impl PathScan {
             }
             self.next.1 += 1;
             let path_ends = self.query.path_ends(view, (from, slid), (to, dlid));
-            self.evaluated += self.query.find(view, &path_ends, &mut self.records);
+            let outcome = self.query.find(view, &path_ends, &mut self.records);
+            self.evaluated += outcome.evaluated;
             // A Get returns the first path (docs/sm-behaviour.md 11.1).
             if self.records.is_full() || !request.wants_table() && self.records.count() > 0 {
                 break;
@@ -364,19 +365,17 @@ fn decode_constraints(request: &SaRequest<'_>, requested: &PathRecord) -> PathCo
 
 /// Resolves a GID and a LID, which must denote the same port (docs/sm-behaviour.md 11.1).
 fn resolve_end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<QueryEnd, SaRefusal> {
-    let by_gid = gid
-        .map(|gid| view.by_gid(gid).ok_or(SaRefusal::UnknownGid(gid)))
-        .transpose()?;
-    let by_lid = lid
-        .map(|lid| view.by_lid(lid).ok_or(SaRefusal::UnknownLid(lid)))
-        .transpose()?;
-    match (by_gid, by_lid) {
-        (Some(a), Some(b)) if a != b => Err(SaRefusal::InvalidField(
+    let by_gid = gid.and_then(|gid| view.by_gid(gid));
+    let by_lid = lid.and_then(|lid| view.by_lid(lid));
+    match ((gid, by_gid), (lid, by_lid)) {
+        ((Some(gid), None), _) => Err(SaRefusal::UnknownGid(gid)),
+        (_, (Some(lid), None)) => Err(SaRefusal::UnknownLid(lid)),
+        ((_, Some(a)), (_, Some(b))) if a != b => Err(SaRefusal::InvalidField(
             "GID and LID, which name different ports",
         )),
-        (_, Some(port)) => Ok(QueryEnd::Port(port, lid)),
-        (Some(port), None) => Ok(QueryEnd::Port(port, None)),
-        (None, None) => Ok(QueryEnd::Any),
+        (_, (_, Some(port))) => Ok(QueryEnd::Port(port, lid)),
+        ((_, Some(port)), _) => Ok(QueryEnd::Port(port, None)),
+        _ => Ok(QueryEnd::Any),
     }
 }
 

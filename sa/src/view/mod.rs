@@ -429,6 +429,7 @@ impl View {
 
     /// The end port with this GID, if it has the subnet's prefix or the default prefix (docs/sm-behaviour.md 7.7).
     #[must_use]
+    #[inline]
     pub fn by_gid(&self, gid: Gid) -> Option<EndPortIdx> {
         if !self.is_local_prefix(gid.prefix()) {
             return None;
@@ -438,6 +439,7 @@ impl View {
 
     /// Whether a prefix denotes this subnet.
     #[must_use]
+    #[inline]
     pub fn is_local_prefix(&self, prefix: GidPrefix) -> bool {
         prefix == self.settings.prefix || prefix == GidPrefix::DEFAULT
     }

@@ -17,6 +17,7 @@ use ferrosm_mad::sa::tables::ClassPortInfo;
 use ferrosm_mad::sa::{DATA_LEN, id};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::qos::{QosLevel, QosPolicy, QosPortGroup, QosRule, RangeSet};
+use ferrosm_sa::refusal::SaRefusal;
 use ferrosm_sa::settings::PrefixRoute;
 use ferrosm_sa::{self as sa, Disposition, SaReply, SaRequest};
 use ferrosm_sim::spec::PortAt;
@@ -254,6 +255,22 @@ fn first_matching_qos_rule_selects_the_level() {
     };
     assert_eq!(multi(counts), Sl(1));
     assert_eq!(multi(counts | 1 << 16 | 1 << 21), Sl(3));
+    // So does its refusal: the reply is an empty table, and the log has the cause.
+    data[12] = 0b01 << 6 | 3;
+    let reply = query(
+        &lab,
+        a,
+        Method::GetMulti,
+        id::MULTI_PATH,
+        counts | 0b11 << 14,
+        &data,
+    );
+    assert_eq!((reply.status, reply.count()), (Status::OK, 0));
+    assert!(
+        matches!(reply.refusal, Some(SaRefusal::PathLifeTime(_))),
+        "{:?}",
+        reply.refusal
+    );
     let info = query(&lab, a, Method::Get, id::CLASS_PORT_INFO, 0, &[]);
     assert_ne!(
         ClassPortInfo::decode_slice(&info.body)
