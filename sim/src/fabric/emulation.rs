@@ -59,7 +59,8 @@ impl Fabric {
         }
     }
 
-    /// Processes a directed-route SMP in place, if the node emulates switches.
+    /// Processes a directed-route SMP in place, if the node emulates switches. Few fabrics have one.
+    #[cold]
     pub(crate) fn emulate(&mut self, packet: &mut Packet) -> Option<Status> {
         let (node, hops) = (packet.at.node, packet.hops);
         let path = DrPath::from_smp(&packet.mad).filter(|_| packet.is_directed())?;

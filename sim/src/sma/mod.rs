@@ -55,7 +55,9 @@ impl Fabric {
             return Some(self.reject(end_port.node, Status::BAD_METHOD));
         }
         let set = method == Method::Set;
-        if let Some(status) = self.emulate(packet) {
+        if self.nodes[packet.at.node].emulator.is_some()
+            && let Some(status) = self.emulate(packet)
+        {
             return Some(status);
         }
         self.nodes[end_port.node].counters.count(attr, set);
