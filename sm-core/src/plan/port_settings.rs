@@ -43,7 +43,7 @@ pub fn port_kind(node: &Node, port: PortNum) -> PortKind {
     match (node.is_switch(), port) {
         (false, _) => PortKind::EndPort,
         (true, PortNum::ZERO) => {
-            if node.switch_info().is_some_and(|s| s.enhanced_port0) {
+            if node.has_enhanced_port0() {
                 PortKind::EnhancedPort0
             } else {
                 PortKind::BasePort0
