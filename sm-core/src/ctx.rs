@@ -123,7 +123,8 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Whether no action is requested, as after most responses.
+    /// Whether no action is requested, as after most responses. Not inlined: the code of a response must fit into the cache.
+    #[inline(never)]
     pub(crate) fn is_empty(&self) -> bool {
         let Self {
             problems,

@@ -140,15 +140,19 @@ impl Surveys {
             .retain(|at, _| fabric.get(at.node).is_some() && fabric.peer(*at).is_none());
     }
 
-    /// The DR path to a switch of the survey.
-    pub(crate) fn path(&self, at: SurveyPort) -> Option<DrPath> {
+    /// The DR path of a request to a node of the survey.
+    #[cold]
+    pub(crate) fn path_of(&self, op: SmpOp) -> Option<DrPath> {
+        let (SmpOp::SurveyPortInfo(at) | SmpOp::SurveyNodeInfo(at)) = op else {
+            return None;
+        };
         let survey = self.running.as_ref()?;
-        Some(survey.switches.get(at.switch as usize)?.0)
-    }
-
-    /// The DR path to the node behind a port.
-    pub(crate) fn path_beyond(&self, at: SurveyPort) -> Option<DrPath> {
-        self.path(at)?.extend(at.port)
+        let (path, ..) = survey.switches.get(at.switch as usize)?;
+        if matches!(op, SmpOp::SurveyNodeInfo(_)) {
+            path.extend(at.port)
+        } else {
+            Some(*path)
+        }
     }
 
     /// Begins a survey that is due, or continues the one that runs. Returns whether there are requests.
@@ -234,7 +238,7 @@ impl Surveys {
 
     /// NodeInfo of the node behind a port: a switch that is not in the subnet is counted.
     pub(crate) fn on_node_info(&mut self, fabric: &Subnet, at: SurveyPort, outcome: &SmpOutcome) {
-        let beyond = self.path_beyond(at);
+        let beyond = self.path_of(SmpOp::SurveyNodeInfo(at));
         let Some(survey) = &mut self.running else {
             return;
         };

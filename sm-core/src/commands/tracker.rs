@@ -81,6 +81,11 @@ impl CommandTracker {
         true
     }
 
+    /// Whether no command is in progress.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Whether a command waits for a full sweep.
     pub(crate) fn awaits_full_sweep(&self) -> bool {
         self.pending.iter().any(|p| p.command.is_sweep())

@@ -41,6 +41,9 @@ impl SubnetManager {
     /// Advances the SM, then checks that the work of each command is still in progress: a handover or sweep may have been abandoned.
     pub(super) fn advance_with_commands(&mut self) {
         self.advance();
+        if self.commands.is_empty() && !self.hands_over_after_sweep {
+            return;
+        }
         if self.hands_over_after_sweep && !self.activity.is_writing() {
             self.hands_over_after_sweep = false;
             if self.commands.awaits_handover() {

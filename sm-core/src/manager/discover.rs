@@ -90,7 +90,7 @@ impl SubnetManager {
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
         let port_guid = NodeInfo::decode(data).port_guid;
         let had_lid =
-            self.lids.lids_of(port_guid).is_some() && self.subnet.port_by_guid(port_guid).is_none();
+            self.subnet.port_by_guid(port_guid).is_none() && self.lids.lids_of(port_guid).is_some();
         self.discover(|discovery, ctx| {
             Some(discovery.on_node_info(ctx, from, status, data, had_lid))
         });
@@ -173,7 +173,6 @@ impl SubnetManager {
         if let Some(sweep) = self.activity.sweep_mut() {
             sweep.scope.on_port_read(at);
         }
-        with_ctx!(self, |ctx| discovery::update_speed_query(ctx, at));
         self.correct_restored_view(at);
         self.write_sm_lid_early(at);
         with_ctx!(self, |ctx| discovery::read_fdr10(ctx, &change, mode));

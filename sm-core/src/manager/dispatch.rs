@@ -43,7 +43,7 @@ impl SubnetManager {
     pub(super) fn on_response(&mut self, received: &MadIn) {
         let mad = &received.mad;
         let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
-        if self.on_sender_response(tid, received) {
+        if self.mastership.awaits_sender() && self.on_sender_response(tid, received) {
             return;
         }
         let Some(SmpTransaction { op, .. }) = self.smps.peek(tid) else {

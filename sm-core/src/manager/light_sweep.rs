@@ -2,6 +2,8 @@
 //!
 //! The SM's own port is read first, and again when a switch does not respond: without its link no switch can, and none is at fault.
 
+use std::collections::BTreeSet;
+
 use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
@@ -11,7 +13,7 @@ use crate::mastership;
 use crate::report::QuarantineReason;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{Node, NodeIdx, PortRef};
+use crate::subnet::{Node, NodeIdx, Port, PortRef};
 
 impl SubnetManager {
     pub(super) fn begin_light_sweep(&mut self) {
@@ -149,23 +151,30 @@ impl SubnetManager {
     }
 
     /// Ports with a link and an unknown or quarantined neighbour, which may respond by now.
-    pub(super) fn silent_ports(&self) -> Vec<PortRef> {
-        let mut ports = Vec::new();
+    pub(super) fn silent_ports(&self) -> BTreeSet<PortRef> {
         let local = self.subnet.local();
+        let mut ports = BTreeSet::new();
         for (n, node) in self.subnet.nodes() {
-            for p in node.physical_ports().map(|p| PortRef::new(n, p)) {
-                if (node.is_switch() || local == Some(p)) && self.is_silent(p) {
-                    ports.push(p);
+            for num in node.physical_ports() {
+                let p = PortRef::new(n, num);
+                let Some(port) = node.ports.get(num.index()) else {
+                    continue;
+                };
+                if port.link.is_none() && port.is_up() {
+                    ports.insert(p);
+                }
+                // The port on the other side asks again.
+                if port.quarantine.is_some() {
+                    ports.extend(self.subnet.peer(p));
                 }
             }
         }
+        ports.retain(|p| {
+            let is_switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
+            let is_up = self.subnet.port(*p).is_some_and(Port::is_up);
+            is_up && (is_switch || local == Some(*p))
+        });
         ports
-    }
-
-    fn is_silent(&self, p: PortRef) -> bool {
-        let peer_port = self.subnet.peer(p).and_then(|far| self.subnet.port(far));
-        self.subnet.port(p).is_some_and(|port| port.is_up())
-            && peer_port.is_none_or(|far| far.quarantine.is_some())
     }
 
     /// Switch ports connected to the node whose GUID a node behind `p` uses as well.

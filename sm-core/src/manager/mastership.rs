@@ -321,7 +321,9 @@ impl SubnetManager {
         if let Some(report) = self.mastership.end_sa_reads(self.now) {
             self.execute([report]);
         }
-        while let Some(action) = with_ctx!(self, |ctx| self.mastership.on_sender_timeout(ctx)) {
+        while self.mastership.awaits_sender()
+            && let Some(action) = with_ctx!(self, |ctx| self.mastership.on_sender_timeout(ctx))
+        {
             self.execute(action);
         }
         if self.mastership.on_timeout(&mut self.out, self.now) {

@@ -3,7 +3,7 @@
 use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, Tid};
 use ferrosm_mad::mad::Mad;
-use ferrosm_mad::smp::{DATA_LEN, SmpRequest};
+use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
 use super::activity::{SweepPhase, TableUpdate};
@@ -14,7 +14,7 @@ use crate::mastership::{Mastership, with_sm_lid};
 use crate::multicast;
 use crate::plan::port_settings::{self, EndPortAddress};
 use crate::sa_owner::SaOwner;
-use crate::smp::op::{PortSetting, SmpOp, SmpSpec};
+use crate::smp::op::{PortSetting, SmpOp, SmpSpec, Target};
 use crate::smp::{SmpTransaction, route};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 use crate::sweep::link_setup::wanted_port_info;
@@ -24,14 +24,12 @@ impl SubnetManager {
     /// The MAD of a transaction's attempt; `None` if its target is no longer in the fabric.
     pub(super) fn frame(&self, transaction: &SmpTransaction, attempt: u8, tid: Tid) -> Option<Mad> {
         let op = transaction.op;
-        let path = if let SmpOp::SurveyPortInfo(at) = op {
-            self.surveys.path(at)?
-        } else if let SmpOp::SurveyNodeInfo(at) = op {
-            self.surveys.path_beyond(at)?
+        let spec = op.spec();
+        let path = if spec.target == Target::Surveyed {
+            self.surveys.path_of(op)?
         } else {
             route::path_of(&self.subnet, transaction, attempt)?
         };
-        let spec = op.spec();
         let configured = self.cfg.m_key;
         // An SM with another M_Key drops HANDOVER: it could not configure the subnet.
         let needs_current_key = matches!(op, SmpOp::SetSmInfo(_, SmControl::Handover));
@@ -42,14 +40,15 @@ impl SubnetManager {
                 .key_for(&self.subnet, configured, spec.target, attempt)
         };
         let modifier = self.modifier_of(&spec);
-        let data = self.payload(op);
         let request = if spec.is_set {
-            SmpRequest::set(spec.attr, modifier, key, data?)
-        } else {
+            SmpRequest::set(spec.attr, modifier, key, self.payload(op)?)
+        } else if let SmpOp::SmInfo(p) | SmpOp::SmInfoPoll(p) = op {
             SmpRequest {
-                data: data.unwrap_or([0; DATA_LEN]),
+                data: Mastership::sm_info_request(&self.cfg, &self.subnet, Some(p)),
                 ..SmpRequest::get(spec.attr, modifier, key)
             }
+        } else {
+            SmpRequest::get(spec.attr, modifier, key)
         };
         Some(request.directed(&path, tid))
     }
@@ -71,7 +70,8 @@ impl SubnetManager {
         }
     }
 
-    /// The data of a Set, as wanted now, and that of Get(SMInfo).
+    /// The data of a Set, as wanted now. Not inlined: Gets, which are more frequent, do without its code in the cache.
+    #[inline(never)]
     fn payload(&self, op: SmpOp) -> Option<[u8; 64]> {
         match op {
             SmpOp::ClearPortStateChange(n) => self.switch_set(n, None),
@@ -93,11 +93,9 @@ impl SubnetManager {
                 alias_guid_block(&self.subnet, aliases, p, block)
             }
             SmpOp::SetSmInfo(_, control) => Some(self.own_sm_info(Some(control)).encode()),
-            SmpOp::SmInfo(p) | SmpOp::SmInfoPoll(p) => {
-                let (cfg, subnet) = (&self.cfg, &self.subnet);
-                Some(Mastership::sm_info_request(cfg, subnet, Some(p)))
-            }
-            SmpOp::NodeInfo(_)
+            SmpOp::SmInfo(_)
+            | SmpOp::SmInfoPoll(_)
+            | SmpOp::NodeInfo(_)
             | SmpOp::NodeDescription(_)
             | SmpOp::SwitchInfo(_)
             | SmpOp::PortInfo(_)

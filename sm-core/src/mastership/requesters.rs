@@ -145,6 +145,11 @@ impl SenderQueries {
 }
 
 impl Mastership {
+    /// Whether the query of a sender is not answered yet. Checked for each response.
+    pub(crate) const fn awaits_sender(&self) -> bool {
+        !self.sender_queries.waiting.is_empty()
+    }
+
     /// Another SM, or any host, requests SMInfo (Get) or sends a control (Set).
     pub(crate) fn on_request(
         &mut self,

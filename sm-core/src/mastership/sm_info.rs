@@ -101,7 +101,7 @@ impl Mastership {
         LocalChangeDetails {
             lid: from,
             other_local_changes: true,
-            capability_mask: port.info().capability_mask,
+            capability_mask: port.capability_mask(),
             change_flags: LocalChangeDetails::SM_PRIORITY,
             ..LocalChangeDetails::default()
         }

@@ -200,7 +200,7 @@ pub(super) fn repeat_block(ctx: &mut Ctx<'_>, n: NodeIdx) {
 
 pub(super) fn has_fdb_top(node: &Node) -> bool {
     let port0 = node.ports.first().filter(|port| port.known);
-    port0.is_some_and(|port| port.info().capability_mask.has(CapMask::MULTICAST_FDB_TOP))
+    port0.is_some_and(|port| port.capability_mask().has(CapMask::MULTICAST_FDB_TOP))
 }
 
 /// The MulticastFDBTop that a switch should have: the end of the last block in use. It is not raised while any block in use is not known to

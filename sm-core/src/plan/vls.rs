@@ -195,7 +195,7 @@ fn table(map: [u8; 16]) -> [u8; 64] {
 fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())
-        .is_some_and(|p| p.info().capability_mask.has(CapMask::SL_MAPPING))
+        .is_some_and(|p| p.capability_mask().has(CapMask::SL_MAPPING))
 }
 
 /// Whether a port can operate more than one data VL: a port with one VL has neither table.

@@ -128,11 +128,9 @@ impl Subnet {
     /// did not accept before, which no reader of [`Node::revision`] depends on.
     pub fn begin_full_sweep(&mut self) {
         self.full_sweep_number += 1;
-        let ports = self
-            .graph
-            .node_weights_mut()
-            .flat_map(|node| &mut node.ports);
-        ports.for_each(Port::forget_refusals);
+        for node in self.graph.node_weights_mut() {
+            node.forget_refusals();
+        }
     }
 
     /// Changes whenever a node is added or removed, or a port GUID or the SM port may have changed.

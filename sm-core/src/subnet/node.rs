@@ -64,6 +64,8 @@ pub struct Node {
     pub rejects_optimized_sl_to_vl: bool,
     /// Tables that it rejected.
     pub rejections: Rejections,
+    /// How PortInfo of its ports is requested, where not as [`SpeedQuery::Extended`]. Not a field of [`Port`], because each request asks.
+    speed_queries: BTreeMap<PortNum, SpeedQuery>,
     /// The number of the last full sweep that reached it.
     pub seen: u32,
     /// Distinguishes nodes that successively have the same index in the graph.
@@ -86,6 +88,15 @@ pub enum SpeedQuery {
     ExtendedAgain,
     /// Requests with the bit failed repeatedly: none has it until the next full sweep.
     Plain,
+}
+
+impl SpeedQuery {
+    /// The device may know the bit now.
+    fn ask_again(&mut self) {
+        if *self == Self::Plain {
+            *self = Self::ExtendedAgain;
+        }
+    }
 }
 
 /// Where a node's VL tables come from.
@@ -152,8 +163,6 @@ pub struct Port {
     pub peer_unverified: bool,
     /// The routes avoid its link, which flaps or does not become active.
     pub is_avoided: bool,
-    /// How PortInfo is requested.
-    pub speed_query: SpeedQuery,
     /// The link runs at FDR10, which PortInfo shows as QDR.
     pub fdr10: bool,
     /// Bounces of its link since its ends last agreed.
@@ -185,7 +194,6 @@ impl Default for Port {
             params_rejected: false,
             peer_unverified: false,
             is_avoided: false,
-            speed_query: SpeedQuery::default(),
             fdr10: false,
             bounces: 0,
             pkeys: PKeyTable::default(),
@@ -214,7 +222,7 @@ impl Port {
     /// Whether PortInfo reports an SM.
     #[must_use]
     pub fn has_sm(&self) -> bool {
-        self.info().capability_mask.has(CapMask::IS_SM)
+        self.capability_mask().has(CapMask::IS_SM)
     }
 
     /// Link speed per physical lane, with FDR10 distinguished from QDR.
@@ -247,12 +255,12 @@ impl Port {
         (MtuCode(self.raw[36] >> 4), self.raw[43] >> 4)
     }
 
-    /// Forgets what the device did not accept: it may do so now.
-    pub(crate) const fn forget_refusals(&mut self) {
-        self.written_fingerprint = None;
-        if matches!(self.speed_query, SpeedQuery::Plain) {
-            self.speed_query = SpeedQuery::ExtendedAgain;
-        }
+    /// PortInfo.CapabilityMask. Read for each request of PortInfo.
+    #[must_use]
+    pub fn capability_mask(&self) -> CapMask {
+        let mut bytes = [0; 4];
+        bytes.copy_from_slice(&self.raw[20..24]);
+        CapMask(u32::from_be_bytes(bytes))
     }
 
     /// Whether the link is up: Initialize, Armed or Active.
@@ -286,6 +294,7 @@ impl Node {
             vl_fingerprint: None,
             rejects_optimized_sl_to_vl: false,
             rejections: Rejections::default(),
+            speed_queries: BTreeMap::new(),
             seen: 0,
             generation: NonZeroU32::MIN,
             revision: 0,
@@ -372,7 +381,10 @@ impl Node {
         if let Some(port) = self.ports.get_mut(num.index()) {
             port.vl_arbitration = VlArbitrationBlocks::default();
             port.pkeys.invalidate();
-            port.forget_refusals();
+            port.written_fingerprint = None;
+        }
+        if let Some(query) = self.speed_queries.get_mut(&num) {
+            query.ask_again();
         }
     }
 
@@ -383,8 +395,7 @@ impl Node {
         if self.is_switch() && num == PortNum::ZERO {
             return false;
         }
-        let query = self.ports.get(num.index()).map(|port| port.speed_query);
-        let is_asked = match query.unwrap_or_default() {
+        let is_asked = match self.speed_query(num) {
             SpeedQuery::Extended => true,
             SpeedQuery::ExtendedAgain => !is_set,
             SpeedQuery::PlainOnce | SpeedQuery::Plain => false,
@@ -397,7 +408,31 @@ impl Node {
     pub fn supports_extended_speeds(&self, num: PortNum) -> Option<bool> {
         let of_mask = if self.is_switch() { PortNum::ZERO } else { num };
         let port = self.ports.get(of_mask.index()).filter(|port| port.known)?;
-        Some(port.info().capability_mask.has(CapMask::EXTENDED_SPEEDS))
+        Some(port.capability_mask().has(CapMask::EXTENDED_SPEEDS))
+    }
+
+    /// How PortInfo of a port is requested.
+    #[must_use]
+    pub fn speed_query(&self, num: PortNum) -> SpeedQuery {
+        self.speed_queries.get(&num).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_speed_query(&mut self, num: PortNum, query: SpeedQuery) {
+        if query == SpeedQuery::Extended {
+            self.speed_queries.remove(&num);
+        } else {
+            self.speed_queries.insert(num, query);
+        }
+    }
+
+    /// Forgets what the device did not accept: it may do so now.
+    pub(crate) fn forget_refusals(&mut self) {
+        for port in &mut self.ports {
+            port.written_fingerprint = None;
+        }
+        self.speed_queries
+            .values_mut()
+            .for_each(SpeedQuery::ask_again);
     }
 
     /// Changes whenever the node may have changed; unique among all nodes of the subnet.

@@ -38,7 +38,7 @@ use budget::Budget;
 use owners::{has_unreached_owner, index_port, set_port_guid};
 pub(crate) use port_info::{
     check_port_info, on_ext_port_info, on_port_info_failed, read_fdr10, retry_unanswered_port_info,
-    store_port_info, update_speed_query,
+    store_port_info,
 };
 
 /// What the SM does while a response arrives, as far as discovery depends on it.
@@ -103,8 +103,8 @@ pub(crate) struct Discovery {
     /// Switches with PortStateChange, and those of which a port has another state than before.
     changed_switches: BTreeSet<NodeIdx>,
     explained_changes: BTreeSet<NodeIdx>,
-    /// End ports whose links were armed since they were last read, with their switches.
-    armed_end_ports: BTreeSet<(NodeIdx, PortRef)>,
+    /// Switch ports whose links were armed since they were last read.
+    armed_ports: Vec<PortRef>,
     /// Ports that an earlier sweep excluded the node behind, and whose node GUID it has.
     known_duplicates: BTreeMap<PortRef, NodeGuid>,
     has_read_unreached_ports: bool,
@@ -143,7 +143,7 @@ impl Discovery {
             far_ends: BTreeSet::new(),
             changed_switches: BTreeSet::new(),
             explained_changes: BTreeSet::new(),
-            armed_end_ports: BTreeSet::new(),
+            armed_ports: Vec::new(),
             known_duplicates: BTreeMap::new(),
             has_read_unreached_ports: false,
             links_elsewhere: Vec::new(),

@@ -51,19 +51,19 @@ impl Discovery {
             .fabric
             .port(*at)
             .is_some_and(|port| port.peer_unverified);
-        if let Some(behind) = ctx.fabric.peer(*at).filter(|_| is_armed_since)
-            && ctx.fabric.get(behind.node).is_some_and(|n| !n.is_switch())
-        {
-            self.armed_end_ports.insert((at.node, behind));
+        if is_armed_since {
+            self.armed_ports.push(*at);
         }
     }
 
     /// All ports are read: forgets the tables of end ports that may have been reset while they were configured.
     pub(super) fn forget_unexplained(&mut self, ctx: &mut Ctx<'_>) {
-        for (switch, behind) in core::mem::take(&mut self.armed_end_ports) {
-            if self.changed_switches.contains(&switch)
-                && !self.explained_changes.contains(&switch)
+        for at in core::mem::take(&mut self.armed_ports) {
+            if self.changed_switches.contains(&at.node)
+                && !self.explained_changes.contains(&at.node)
+                && let Some(behind) = ctx.fabric.peer(at)
                 && let Some(node) = ctx.fabric.get_mut(behind.node)
+                && !node.is_switch()
             {
                 node.forget_port_tables(behind.port);
             }
@@ -164,6 +164,10 @@ pub(crate) fn check_port_info(
     let has_link = change.is_external() || !change.is_switch;
     if let Some(reason) = plausible::implausible_port_info(&change.new, has_link) {
         ctx.effects.invalid_response = true;
+        if change.is_switch {
+            // Plausible values of its other ports may be wrong as well, such as a state that removes a link.
+            ctx.effects.reread_switches.insert(at.node);
+        }
         let kind = ProblemKind::quarantined(QuarantineReason::Implausible(reason));
         on_port_info_failed(ctx, at, kind, mode);
         return None;
@@ -174,14 +178,15 @@ pub(crate) fn check_port_info(
 /// A Get of PortInfo was rejected: repeats it without the modifier bit of extended speeds, once. An agent that predates the bit takes it for
 /// a part of the port number. Returns whether it is repeated.
 fn retry_without_extended_speeds(ctx: &mut Ctx<'_>, at: PortRef) -> bool {
-    let Some(port) = ctx.fabric.port_mut(at) else {
+    let Some(node) = ctx.fabric.get_mut(at.node) else {
         return false;
     };
-    port.speed_query = match port.speed_query {
+    let query = match node.speed_query(at.port) {
         SpeedQuery::Extended => SpeedQuery::PlainOnce,
         SpeedQuery::ExtendedAgain => SpeedQuery::Plain,
         SpeedQuery::PlainOnce | SpeedQuery::Plain => return false,
     };
+    node.set_speed_query(at.port, query);
     ctx.smps.enqueue(SmpOp::PortInfo(at));
     true
 }
@@ -192,10 +197,9 @@ pub(crate) fn retry_unanswered_port_info(ctx: &mut Ctx<'_>, at: PortRef) -> bool
     let Some(node) = ctx.fabric.get(at.node) else {
         return false;
     };
-    let is_unknown = node
-        .ports
-        .get(at.port.index())
-        .is_some_and(|port| !port.known || port.speed_query == SpeedQuery::ExtendedAgain);
+    let port = node.ports.get(at.port.index());
+    let is_unknown = port.is_some_and(|port| !port.known)
+        || node.speed_query(at.port) == SpeedQuery::ExtendedAgain;
     is_unknown
         && node.asks_extended_speeds(at.port, false)
         && retry_without_extended_speeds(ctx, at)
@@ -203,25 +207,25 @@ pub(crate) fn retry_unanswered_port_info(ctx: &mut Ctx<'_>, at: PortRef) -> bool
 
 /// PortInfo was read: the next request is with the modifier bit of extended speeds, except after repeated failures. A port whose speeds
 /// may be hidden, because it was read without the bit, is read again.
-pub(crate) fn update_speed_query(ctx: &mut Ctx<'_>, at: PortRef) {
-    let Some(node) = ctx.fabric.get_mut(at.node) else {
+fn update_speed_query(ctx: &mut Ctx<'_>, at: PortRef) {
+    let node = ctx.fabric.get_mut(at.node);
+    let Some(node) = node.filter(|node| node.speed_query(at.port) != SpeedQuery::Extended) else {
         return;
     };
     let has_speeds = node.asks_extended_speeds(at.port, false);
     let supports_speeds = node.supports_extended_speeds(at.port) == Some(true);
     let is_port0 = node.is_switch() && at.port == PortNum::ZERO;
-    let Some(port) = node.ports.get_mut(at.port.index()) else {
-        return;
-    };
-    match port.speed_query {
-        SpeedQuery::PlainOnce if is_port0 => port.speed_query = SpeedQuery::Extended,
+    match node.speed_query(at.port) {
+        SpeedQuery::PlainOnce if is_port0 => node.set_speed_query(at.port, SpeedQuery::Extended),
         SpeedQuery::PlainOnce => {
-            port.speed_query = SpeedQuery::ExtendedAgain;
+            node.set_speed_query(at.port, SpeedQuery::ExtendedAgain);
             if supports_speeds {
                 ctx.effects.reread_ports.insert(at);
             }
         }
-        SpeedQuery::ExtendedAgain if has_speeds => port.speed_query = SpeedQuery::Extended,
+        SpeedQuery::ExtendedAgain if has_speeds => {
+            node.set_speed_query(at.port, SpeedQuery::Extended);
+        }
         SpeedQuery::Extended | SpeedQuery::ExtendedAgain | SpeedQuery::Plain => {}
     }
 }
@@ -301,6 +305,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     if has_fallen && change.is_external() {
         on_link_lost(ctx, *at);
     }
+    update_speed_query(ctx, *at);
     true
 }
 
