@@ -45,13 +45,15 @@ struct LinkRecord {
     attempts: u8,
     /// No routing was found without it.
     is_required: bool,
+    /// It leads to a host: no route avoids it.
+    is_host_link: bool,
     /// The interval of the last retry, and when the next one is due.
     retry_after: Duration,
     retry_at: Option<Instant>,
 }
 
 impl LinkRecord {
-    const fn new(now: Instant) -> Self {
+    const fn new(now: Instant, is_host_link: bool) -> Self {
         Self {
             flaps: 0,
             first_flap: now,
@@ -61,6 +63,7 @@ impl LinkRecord {
             held_until: None,
             attempts: 0,
             is_required: false,
+            is_host_link,
             retry_after: Duration::ZERO,
             retry_at: None,
         }
@@ -70,11 +73,14 @@ impl LinkRecord {
         self.attempts >= LinkStability::ATTEMPTS
     }
 
+    /// The routes avoid the link, or may do so soon.
+    const fn is_in_use(&self) -> bool {
+        self.attempts > 0 || self.held_until.is_some()
+    }
+
     /// Nothing depends on it any more.
     fn is_obsolete(&self, now: Instant) -> bool {
-        self.attempts == 0
-            && self.held_until.is_none()
-            && now.since(self.last_flap) >= LinkStability::FORGET_AFTER
+        !self.is_in_use() && now.since(self.last_flap) >= LinkStability::FORGET_AFTER
     }
 }
 
@@ -105,9 +111,17 @@ impl LinkStability {
 
     /// The record of a link; `None` for a link that left the fabric, and beyond [`Self::MAX`].
     fn record(&mut self, fabric: &Subnet, p: PortRef, now: Instant) -> Option<&mut LinkRecord> {
-        let key = fabric.link_key(p, last_peer(fabric, p)?)?;
+        let peer = last_peer(fabric, p)?;
+        let key = fabric.link_key(p, peer)?;
+        let is_switch = |p: PortRef| fabric.get(p.node).is_some_and(Node::is_switch);
+        let is_host_link = !(is_switch(p) && is_switch(peer));
         if self.links.len() >= Self::MAX && !self.links.contains_key(&key) {
             self.links.retain(|_, record| !record.is_obsolete(now));
+            if self.links.len() >= Self::MAX && !is_host_link {
+                // Hosts that rebooted must not hide a link of the routes.
+                self.links
+                    .retain(|_, record| !record.is_host_link || record.is_in_use());
+            }
             if self.links.len() >= Self::MAX {
                 return None;
             }
@@ -115,7 +129,7 @@ impl LinkStability {
         Some(
             self.links
                 .entry(key)
-                .or_insert_with(|| LinkRecord::new(now)),
+                .or_insert_with(|| LinkRecord::new(now, is_host_link)),
         )
     }
 

@@ -2,8 +2,8 @@
 //! ([`crate::sweep::discovery::budget`]).
 //!
 //! A survey follows the links behind the port breadth-first and stores nothing but the GUIDs and DR paths of switches. It runs between
-//! other activities, in batches of [`BATCH`] ports, so that other changes wait for one batch at most, and for the first timeout if a node
-//! does not respond. If it comes to an end, the next
+//! other activities, in batches of [`BATCH`] ports, so that other changes wait for one batch at most. A batch with a node that does not
+//! respond is interrupted for them at the first timeout, once: it is repeated later, and then ends. If the survey comes to an end, the next
 //! sweep accepts what it counted. If it exceeds `sweep.new-port-budget`, the port stays excluded and is counted up to that limit again
 //! after a delay that doubles; up to [`QUICK_MAX`] it is counted as often as its neighbour is read, so that a device that was repaired
 //! returns soon.
@@ -78,9 +78,12 @@ struct Survey {
     /// Ports of the switches behind the port.
     ports: u32,
     has_host: bool,
-    /// The port that is read next.
+    /// The first port of the batch, and the port that is read next.
+    batch: SurveyPort,
     next: SurveyPort,
-    /// Requests without a response yet; of an interrupted batch, for ever.
+    /// The batch was interrupted before.
+    is_repeated: bool,
+    /// Requests without a response yet.
     outstanding: usize,
     /// A request of this batch has timed out.
     has_timeout: bool,
@@ -157,9 +160,6 @@ impl Surveys {
 
     /// Begins a survey that is due, or continues the one that runs. Returns whether there are requests.
     pub(crate) fn begin_batch(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        if let Some(interrupted) = self.running.take_if(|s| s.outstanding > 0) {
-            self.due.push_back(interrupted.at);
-        }
         while self.running.is_none() {
             let Some(at) = self.due.pop_front() else {
                 return false;
@@ -169,6 +169,12 @@ impl Surveys {
         let Some(survey) = &mut self.running else {
             return false;
         };
+        survey.is_repeated = survey.outstanding > 0;
+        if survey.is_repeated {
+            survey.next = survey.batch;
+            survey.outstanding = 0;
+        }
+        survey.batch = survey.next;
         survey.has_timeout = false;
         if survey.ports == 0 {
             survey.outstanding += 1;
@@ -190,6 +196,11 @@ impl Surveys {
         let node = ctx.fabric.get(at.node).filter(|node| node.is_switch())?;
         let is_full = ctx.now >= port.full_from;
         let budget = ctx.cfg.new_port_budget;
+        node.path.extend(at.port)?;
+        let first = SurveyPort {
+            switch: 0,
+            port: at.port,
+        };
         Some(Survey {
             at,
             is_full,
@@ -202,10 +213,9 @@ impl Surveys {
             guids: FxHashSet::default(),
             ports: 0,
             has_host: false,
-            next: SurveyPort {
-                switch: 0,
-                port: at.port,
-            },
+            batch: first,
+            next: first,
+            is_repeated: false,
             outstanding: 0,
             has_timeout: false,
         })
@@ -218,19 +228,23 @@ impl Surveys {
         }
     }
 
-    /// Whether the batch waits for a node that does not respond. If it is abandoned, its survey begins again.
-    pub(crate) fn is_stalled(&self) -> bool {
-        self.running.as_ref().is_some_and(|s| s.has_timeout)
+    /// Whether the batch waits for a node that does not respond, and may be interrupted.
+    pub(crate) fn may_interrupt(&self) -> bool {
+        let survey = self.running.as_ref();
+        survey.is_some_and(|s| s.has_timeout && !s.is_repeated)
     }
 
     /// PortInfo of a port: if it is up, the node behind it is read.
     pub(crate) fn on_port_info(&mut self, ctx: &mut Ctx<'_>, at: SurveyPort, outcome: &SmpOutcome) {
+        // A DR path has at most 63 hops.
+        let has_path = self.path_of(SmpOp::SurveyNodeInfo(at)).is_some();
         let Some(survey) = &mut self.running else {
             return;
         };
         survey.outstanding = survey.outstanding.saturating_sub(1);
         let info = outcome.data().map(PortInfo::decode);
-        if info.is_some_and(|info| info.port_state >= PortState::Initialize) && !survey.is_over() {
+        let is_up = info.is_some_and(|info| info.port_state >= PortState::Initialize);
+        if is_up && has_path && !survey.is_over() {
             survey.outstanding += 1;
             ctx.smps.enqueue(SmpOp::SurveyNodeInfo(at));
         }
@@ -323,5 +337,83 @@ impl Survey {
             }
         };
         Some(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::ids::PortGuid;
+    use ferrosm_mad::mad::Status;
+
+    use super::*;
+    use crate::config::SmConfig;
+    use crate::ctx::Effects;
+    use crate::outbox::Outbox;
+    use crate::smp::Smps;
+    use crate::smp::queue::Limits;
+    use crate::subnet::Node;
+
+    fn switch_info(guid: u64, num_ports: u8) -> NodeInfo {
+        NodeInfo {
+            base_version: 1,
+            class_version: 1,
+            node_type: NodeType::Switch,
+            num_ports,
+            node_guid: NodeGuid(guid),
+            port_guid: PortGuid(guid),
+            local_port_num: PortNum(1),
+            ..NodeInfo::default()
+        }
+    }
+
+    /// Other work interrupts a batch with a silent node once. The survey goes on with the same batch, so that it comes to an end however
+    /// often there is other work.
+    #[test]
+    fn interrupted_batch_is_repeated_to_its_end() {
+        let mut fabric = Subnet::default();
+        let known = fabric.add_node(Node::new(switch_info(1, 2), DrPath::LOCAL));
+        let cfg = SmConfig::default();
+        let (mut smps, mut outbox) = (Smps::new(Limits::new(&cfg)), Outbox::default());
+        let ctx = &mut Ctx {
+            now: Instant::START,
+            cfg: &cfg,
+            fabric: &mut fabric,
+            smps: &mut smps,
+            outbox: &mut outbox,
+            effects: &mut Effects::default(),
+        };
+        let mut surveys = Surveys::default();
+        let at = PortRef::new(known, PortNum(1));
+        surveys.on_excluded(at, QuarantineReason::Uncounted(1), ctx.now);
+        assert!(surveys.begin_batch(ctx));
+        let first = SurveyPort {
+            switch: 0,
+            port: at.port,
+        };
+        let response = SmpOutcome::Response {
+            status: Status::OK,
+            data: switch_info(2, 254).encode(),
+        };
+        surveys.on_node_info(ctx.fabric, first, &response);
+        assert_eq!(surveys.finish_batch(ctx.now), None);
+
+        for may_interrupt in [true, false, false] {
+            ctx.smps.clear();
+            assert!(surveys.begin_batch(ctx));
+            assert_eq!(ctx.smps.pending(), 254);
+            surveys.on_timeout();
+            assert_eq!(surveys.may_interrupt(), may_interrupt);
+        }
+        for port in 1..=254 {
+            let at = SurveyPort {
+                switch: 1,
+                port: PortNum(port),
+            };
+            surveys.on_port_info(ctx, at, &SmpOutcome::Unanswered);
+        }
+        assert_eq!(
+            surveys.finish_batch(ctx.now),
+            Some(SurveyResult::Counted(at))
+        );
     }
 }

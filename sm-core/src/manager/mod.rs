@@ -375,7 +375,7 @@ impl SubnetManager {
     }
 
     fn step(&mut self) {
-        self.abandon_stalled_survey();
+        self.interrupt_survey();
         if !self.smps.is_idle() {
             return;
         }
@@ -392,9 +392,9 @@ impl SubnetManager {
                     && !self.begin_sm_scan()
                     && !self.begin_multicast_update()
                     && !self.begin_deferred_reads()
-                    && !self.begin_survey()
                 {
                     self.on_idle();
+                    self.begin_survey();
                 }
             }
             Activity::AwaitReplica => {}

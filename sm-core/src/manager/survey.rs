@@ -1,5 +1,7 @@
 //! When surveys run, and what follows from them.
 
+use std::collections::BTreeMap;
+
 use super::SubnetManager;
 use super::activity::Activity;
 use crate::event::Event;
@@ -10,31 +12,33 @@ use crate::sweep::discovery::budget::{Budget, BudgetScope};
 impl SubnetManager {
     /// The limits of a sweep that begins.
     pub(super) fn sweep_budget(&self) -> Budget {
-        let scope = if self.is_master() && !self.read_only {
-            BudgetScope::PerPort
+        // A new master may know only the subnet of its own start. What was excluded before counts for a master only: surveys run for it.
+        let knows_subnet =
+            self.is_master() && !self.read_only && !self.mastership.is_first_as_master();
+        let (scope, allowances) = if knows_subnet {
+            (BudgetScope::PerPort, self.surveys.allowances())
         } else {
-            BudgetScope::WholeFabric
+            (BudgetScope::WholeFabric, BTreeMap::new())
         };
-        let allowances = self.surveys.allowances();
         Budget::new(scope, self.cfg.new_port_budget, allowances)
     }
 
-    /// Between other activities: begins or continues a survey. Returns whether there is one.
-    pub(super) fn begin_survey(&mut self) -> bool {
-        if !self.is_master() || self.schedule.is_due(self.now) {
-            return false;
-        }
-        let has_requests = with_ctx!(self, |ctx| self.surveys.begin_batch(ctx));
-        if has_requests {
+    /// Begins or continues a survey, if there is nothing else to do.
+    pub(super) fn begin_survey(&mut self) {
+        let is_idle = matches!(self.activity, Activity::Idle) && self.smps.is_idle();
+        if is_idle
+            && self.is_master()
+            && !self.schedule.is_due(self.now)
+            && with_ctx!(self, |ctx| self.surveys.begin_batch(ctx))
+        {
             self.set_activity(Activity::Survey);
         }
-        has_requests
     }
 
-    /// Other work is due, and the survey waits for a node that does not respond: it begins again later.
-    pub(super) fn abandon_stalled_survey(&mut self) {
+    /// Other work is due, and the survey waits for a node that does not respond: its batch is repeated later.
+    pub(super) fn interrupt_survey(&mut self) {
         if matches!(self.activity, Activity::Survey)
-            && self.surveys.is_stalled()
+            && self.surveys.may_interrupt()
             && self.schedule.is_due(self.now)
         {
             self.smps.clear();

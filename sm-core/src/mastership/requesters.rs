@@ -24,6 +24,8 @@ use crate::subnet::{PortRef, Subnet};
 /// Requests that wait at the same time, one of each method from one sender. A further Get is answered with SM_Key 0 at once, and a further
 /// Set is dropped: its sender repeats it.
 const WAITING_MAX: usize = 16;
+/// Those from senders at unknown ports.
+const WAITING_UNKNOWN_MAX: usize = 4;
 /// Time to wait for a response.
 const TIMEOUT: Duration = Duration::from_millis(200);
 /// Queries for one request, each with another M_Key if the port may have several.
@@ -47,6 +49,14 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
+    /// Whether two senders may be the same host: each port has many DR paths.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self.port, other.port) {
+            (Some(port), Some(other)) => port == other,
+            _ => self == other,
+        }
+    }
+
     /// The sender of a request; `None` if its source LID is unknown.
     fn of(fabric: &Subnet, received: &MadIn) -> Option<Self> {
         if received.mad.mgmt_class() == MgmtClass::SubnLid {
@@ -108,11 +118,17 @@ impl SenderQueries {
     fn has(&self, sender: &Sender, method: Method) -> bool {
         self.waiting
             .iter()
-            .any(|w| w.query.sender == *sender && w.request.mad.method() == method)
+            .any(|w| w.query.sender.is_same(sender) && w.request.mad.method() == method)
     }
 
-    fn is_full(&self) -> bool {
+    /// Whether there is no room for a request of this sender. One host may have many unknown paths.
+    fn is_full(&self, sender: &Sender) -> bool {
+        let unknown = self
+            .waiting
+            .iter()
+            .filter(|w| w.query.sender.port.is_none());
         self.waiting.len() >= WAITING_MAX
+            || sender.port.is_none() && unknown.count() >= WAITING_UNKNOWN_MAX
     }
 
     /// A request waits for this query, whose TID is still to be set.
@@ -129,7 +145,7 @@ impl SenderQueries {
     fn has_request(&self, sender: &Sender, request: &Mad) -> bool {
         self.waiting
             .iter()
-            .any(|w| w.query.sender == *sender && w.request.mad.tid() == request.tid())
+            .any(|w| w.query.sender.is_same(sender) && w.request.mad.tid() == request.tid())
     }
 
     fn take_answered(&mut self, tid: Tid, attr: AttrId) -> Option<Waiting> {
@@ -178,7 +194,7 @@ impl Mastership {
         if self.sender_queries.has_request(&sender, mad) {
             return None;
         }
-        if self.sender_queries.is_full() || self.sender_queries.has(&sender, mad.method()) {
+        if self.sender_queries.is_full(&sender) || self.sender_queries.has(&sender, mad.method()) {
             if !is_set {
                 self.respond(ctx, received, false);
             }

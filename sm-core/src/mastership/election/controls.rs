@@ -40,7 +40,8 @@ impl Election {
             claimed,
             port,
         };
-        let reported_as = port.unwrap_or(claimed);
+        // The sender chooses what it claims.
+        let reported_as = port.unwrap_or(PortGuid(0));
         self.ignored.on_request(now, reported_as, notice, out);
     }
 

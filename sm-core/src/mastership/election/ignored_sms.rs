@@ -64,6 +64,10 @@ impl IgnoredSms {
         notice: ElectionNotice,
         out: &mut Vec<Decision>,
     ) {
+        if self.senders.len() >= REPORTED_MAX {
+            self.senders
+                .retain(|_, (_, at)| now < *at + REPORT_INTERVAL);
+        }
         if !self.responders.contains_key(&guid) {
             report(&mut self.senders, now, guid, notice, out);
         }

@@ -116,7 +116,7 @@ impl Discovery {
         info: &NodeInfo,
         had_lid: bool,
     ) -> bool {
-        if ctx.fabric.node_count() >= NODES_MAX {
+        if ctx.fabric.node_count() >= NODES_MAX && !had_lid {
             quarantine(ctx, from, QuarantineReason::SubnetFull);
             return false;
         }
@@ -225,6 +225,8 @@ impl Discovery {
         self.neighbours
             .retain(|from, to| is_present(from) && is_present(to));
         self.contested.retain(|(from, _)| is_present(from));
+        self.conflicts
+            .retain(|(from, to), _| is_present(from) && is_present(to));
         let closed = Allowance::NoSwitch(reason);
         self.budget.allowances.insert(port, closed);
         ctx.effects.uncounted_ports.push((port, reason));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_mad::ids::PortNum;
 use rustc_hash::FxHashMap;
 
-use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
+use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 
 /// More ports of new switches than this behind a port, and no host, are endless: in a fabric, hosts are a few switches away from any
 /// switch.
@@ -35,6 +35,15 @@ impl Links<'_> {
         reported.or_else(|| self.fabric.peer(p))
     }
 
+    /// Whether nothing is known that contradicts a link from `p` to `to`. A device may report a copy of a NodeInfo.
+    fn may_link(&self, p: PortRef, to: PortRef) -> bool {
+        let is_back = |back: &PortRef| *back == p;
+        let is_down = |port: &Port| port.known && !port.is_up();
+        self.neighbours.get(&to).is_none_or(is_back)
+            && self.fabric.peer(to).is_none_or(|back| is_back(&back))
+            && !self.fabric.port(to).is_some_and(is_down)
+    }
+
     fn is_switch(&self, n: NodeIdx) -> bool {
         self.fabric.get(n).is_some_and(Node::is_switch)
     }
@@ -47,7 +56,8 @@ impl Links<'_> {
 }
 
 /// Finds a port that alone leads (over a bridge of the graph) to more than `max` ports of new switches, or to more than
-/// [`WITHOUT_HOST_MAX`] and no host. If most of them are behind one further port like that, it is that port: what is before it is spared.
+/// [`WITHOUT_HOST_MAX`] and no host. If most of them are behind one further port like that, and there are hosts, it is that port: what is before it is
+/// spared.
 pub(super) fn find_endless(
     links: Links<'_>,
     new_switches: &BTreeMap<NodeIdx, PortRef>,
@@ -181,7 +191,9 @@ impl<'a> Search<'a> {
         if !self.links.is_switch(peer.node) {
             visit.hosts += 1;
         } else if let Some(known) = self.index_of.get(&peer.node) {
-            visit.low = visit.low.min(*known);
+            if self.links.may_link(port, peer) {
+                visit.low = visit.low.min(*known);
+            }
         } else {
             self.reach(peer.node, Some((port, peer)));
         }
@@ -215,6 +227,8 @@ mod tests {
         fabric: Subnet,
         switches: Vec<NodeIdx>,
         next_port: Vec<u8>,
+        /// What ports report as the port behind them.
+        reported: BTreeMap<PortRef, PortRef>,
     }
 
     impl Model {
@@ -228,6 +242,7 @@ mod tests {
                 fabric,
                 switches,
                 next_port,
+                reported: BTreeMap::new(),
             }
         }
 
@@ -257,7 +272,7 @@ mod tests {
                 .map(|n| (*n, PortRef::new(*n, PortNum::ZERO)));
             let links = Links {
                 fabric: &self.fabric,
-                neighbours: &BTreeMap::new(),
+                neighbours: &self.reported,
             };
             find_endless(links, &new.collect(), max)
         }
@@ -306,6 +321,16 @@ mod tests {
         model.link(9, 0);
         model.link(8, 0);
         assert!(model.find(60).is_none());
+    }
+
+    /// A switch that reports a copy of another one's NodeInfo has no second link to it.
+    #[test]
+    fn copied_node_info_is_no_link() {
+        let (mut model, entry) = with_tree();
+        model.host(9);
+        let (from, copied) = (model.port(9), PortRef::new(model.switches[0], PortNum(1)));
+        model.reported.insert(from, copied);
+        assert_eq!(model.find(60).unwrap().port, entry);
     }
 
     #[test]
