@@ -178,7 +178,9 @@ impl ProblemKind {
     pub const fn breaks_setting(&self) -> bool {
         matches!(
             self,
-            Self::PKeysNotEnforced { .. } | Self::EngineNotUsed { .. }
+            Self::PKeysNotEnforced { .. }
+                | Self::EngineNotUsed { .. }
+                | Self::CannotJoinBroadcastGroup(..)
         )
     }
 }
@@ -236,7 +238,7 @@ impl fmt::Display for ProblemKind {
                 name(attr)
             ),
             Self::NotReached => f.write_str(
-                "not reached from all end ports: switches that reject Set(LinearForwardingTable) keep other entries for it",
+                "not reached from all end ports: a switch rejects writes and keeps an LFT or SLtoVL table that does not lead to it (see `table-kept`; update its firmware)",
             ),
             Self::SetNormalized { attr } => write!(
                 f,
@@ -264,7 +266,7 @@ impl fmt::Display for ProblemKind {
                     0 => f.write_str("this port has"),
                     n => write!(f, "this port and {n} more ports of hosts have"),
                 }?;
-                f.write_str(" a link that leads to another subnet, which needs an SM at one of its ports")
+                f.write_str(" a link that leads out of this subnet: to another plane, or to a switch that is excluded or not connected to it (a port that is not Active has no SM)")
             }
             Self::NoLinearTable => f.write_str("no linear forwarding table; not routed"),
             Self::LftTooSmall {
@@ -287,7 +289,7 @@ impl fmt::Display for ProblemKind {
             }
             Self::MftTooSmall { entries, mlids } => write!(
                 f,
-                "MFT too small: it has {entries} entries, and members at this switch miss the groups of {mlids} higher MLIDs (replace the switch, or move these groups to lower MLIDs with `ferrosm sweep --reroute`)"
+                "MFT too small: it has {entries} entries, and members at or behind this switch miss the groups of {mlids} higher MLIDs (replace the switch, or move these groups to lower MLIDs with `ferrosm sweep --reroute`)"
             ),
             Self::MembersLeftOut { mlids } => write!(
                 f,

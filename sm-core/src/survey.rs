@@ -366,7 +366,7 @@ mod tests {
         }
     }
 
-    /// Other work interrupts a batch with a silent node once. The survey goes on with the same batch, so that it comes to an end however
+    /// Other work interrupts a batch with a silent node once. The survey continues with the same batch, so that it comes to an end however
     /// often there is other work.
     #[test]
     fn interrupted_batch_is_repeated_to_its_end() {

@@ -70,7 +70,7 @@ pub async fn wait_for_port(
 ) -> Result<LocalPort, Failure> {
     let selection = ports::selection(choice);
     let heartbeat = service.supervise_loop();
-    let started = Instant::now();
+    let mut started = Instant::now();
     let (mut logged, mut settled) = (String::new(), selection.names_one_port());
     loop {
         let ports = ports::enumerate()?;
@@ -102,8 +102,10 @@ pub async fn wait_for_port(
                 if started.elapsed() >= limits.device =>
             {
                 last = None;
+                started = Instant::now();
                 let reason = error.to_string();
-                warn!(reason, "port served last not found, another one is chosen");
+                let effect = "chosen as at a first start";
+                warn!(reason, effect, "port served last not found");
                 continue;
             }
             Err(error) => (ports::selection_failure(&error), limits.limit(&error), None),
@@ -113,7 +115,8 @@ pub async fn wait_for_port(
         }
         let reason = failure.to_log_line();
         if reason != logged {
-            log_wait(&reason, limit, down);
+            let left = limit.saturating_sub(started.elapsed());
+            log_wait(&reason, left, down, last.is_some());
             service.set_status(format!("waiting: {reason}"));
             logged = reason;
         }
@@ -123,9 +126,12 @@ pub async fn wait_for_port(
 }
 
 /// Logs what is waited for: the link of a port, or what the reason names.
-fn log_wait(reason: &str, limit: Duration, down: Option<&LocalPort>) {
-    let exit_after_s = limit.as_secs();
-    if let Some(local) = down {
+fn log_wait(reason: &str, left: Duration, down: Option<&LocalPort>, is_last_port: bool) {
+    let exit_after_s = left.as_secs_f64().round();
+    if is_last_port && down.is_none() {
+        let choose_other_after_s = exit_after_s;
+        warn!(reason, choose_other_after_s, "waiting for local port");
+    } else if let Some(local) = down {
         warn!(ca = local.ca, port = local.port_num.0, phys_state = %local.phys_state, exit_after_s, "waiting for link");
     } else {
         warn!(reason, exit_after_s, "waiting for local port");

@@ -364,7 +364,7 @@ impl Shell for ServiceShell {
                     }
                 };
                 return ControlFlow::Break(Err(Failure::with_hint(
-                    format!("no link: {why}"),
+                    format!("local port unusable: {why}"),
                     hint,
                 )));
             }
@@ -580,13 +580,18 @@ impl ServiceShell {
 fn status_after(event: &Event, role: SmState) -> Option<String> {
     match event {
         Event::SweepCompleted(report) => Some(format!(
-            "{role}: {}, {}, {}",
+            "{role}: {}, {}, {}{}",
             output::table::count(report.switches, "switch", "switches"),
             output::table::count(report.cas, "CA", "CAs"),
             output::table::count(report.num_severe(), "problem", "problems"),
+            if report.local {
+                " in the changed parts"
+            } else {
+                ""
+            },
         )),
         Event::RoleChanged { state, why } => Some(format!("{state}: {why}")),
-        Event::LocalPortUnusable(why) => Some(format!("no link: {why}")),
+        Event::LocalPortUnusable(why) => Some(format!("local port unusable: {why}")),
         Event::LocalPortUsable(_) => Some(format!("{role}: link up")),
         Event::Stopped { .. }
         | Event::Durability(_)

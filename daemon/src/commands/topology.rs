@@ -125,7 +125,7 @@ impl Shell for DiscoveryShell {
                 ControlFlow::Break(Ok(FabricView::from_subnet(sm.subnet())))
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(
-                format!("no link: {why}"),
+                format!("local port unusable: {why}"),
                 "Choose another port: `ferrosm ports` lists them.",
             ))),
             Event::PhaseStarted(_)

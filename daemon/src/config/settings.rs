@@ -245,8 +245,8 @@ pub(super) fn ineffective_keys(raw: &RawConfig) -> Vec<(&'static str, &'static s
     if raw.sweep.interval.0.is_zero() {
         found.push((
             "sweep.interval",
-            "no light sweeps at \"0s\": a lost trap, a restart without a trap, an own cable without an event and other SMs are found by a check \
-             every 5 minutes only",
+            "light sweeps run every 5 minutes only at \"0s\": until then, changes whose trap was lost, a cut of the SM's own cable that the driver \
+             does not report, and new SMs are not noticed",
         ));
     }
     if sm.peer_poll_interval.0 > sm.poll_interval.0 {

@@ -411,7 +411,10 @@ impl LoggedSweep {
         let known = if r.local { &self.problems[..] } else { &[] };
         log_problems(&r.problems, known);
         if !r.local {
-            log_solved(&self.full, &r.problems);
+            // After a failure, what the rest of the sweep would have found is not known.
+            if !r.failed {
+                log_solved(&self.full, &r.problems);
+            }
             self.full.clone_from(&r.problems);
         }
         self.problems.clone_from(&r.problems);
@@ -419,7 +422,9 @@ impl LoggedSweep {
         if !r.local {
             self.reasons = None;
         }
-        let is_up = role == SmState::Master && !r.failed && r.num_severe() == 0;
+        // A local sweep reports the problems of its own scope only.
+        let is_fabric_sound = !self.full.iter().any(|p| p.kind.is_severe());
+        let is_up = role == SmState::Master && !r.failed && r.num_severe() == 0 && is_fabric_sound;
         if is_up && !self.is_up {
             info!(switches = r.switches, cas = r.cas, "subnet up");
         }
@@ -455,7 +460,11 @@ impl LoggedSweep {
         };
         for message in r.engine_messages.iter().filter(is_current) {
             let (kind, detail) = (message.kind(), message.to_string());
-            info!(engine, kind, detail, "routing message");
+            if message.costs_service() {
+                warn!(engine, kind, detail, "routing message");
+            } else {
+                info!(engine, kind, detail, "routing message");
+            }
         }
     }
 }
@@ -528,11 +537,11 @@ fn log_solved(before: &[Problem], now: &[Problem]) {
     let mut solved = before.iter().filter(|p| !report::is_known(p, now));
     for problem in solved.by_ref().take(report::PROBLEMS_MAX) {
         let (kind, location) = (problem.kind.name(), &problem.location);
-        info!(kind, %location, "problem solved");
+        info!(kind, %location, "problem no longer found");
     }
     let suppressed = solved.count();
     if suppressed > 0 {
-        info!(suppressed, "further problems solved");
+        info!(suppressed, "further problems no longer found");
     }
 }
 

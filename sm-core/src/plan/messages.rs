@@ -98,6 +98,21 @@ impl EngineMessage {
         adoption.chain(engines)
     }
 
+    /// Whether hosts miss packets because of it, for a moment or for good.
+    #[must_use]
+    pub const fn costs_service(&self) -> bool {
+        matches!(
+            self,
+            Self::DroppedTransit(_)
+                | Self::DrainedUpdate { .. }
+                | Self::DrainedForVls { .. }
+                | Self::MulticastEntriesCleared { .. }
+                | Self::MulticastDisabled
+                | Self::MftsNotWritten
+                | Self::LftsNotWritten { .. }
+        )
+    }
+
     /// A stable name of the message, for programs.
     #[must_use]
     pub fn kind(&self) -> &str {

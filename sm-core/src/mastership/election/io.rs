@@ -278,7 +278,7 @@ impl fmt::Display for RoleChangeReason {
             Self::OperatorRequest => f.write_str("operator request"),
             Self::SubnetManaged => f.write_str("subnet configured by another SM"),
             Self::Deposed(g) => write!(f, "replaced by SM {g}"),
-            Self::LinkDown => f.write_str("no link at the SM's own port"),
+            Self::LinkDown => f.write_str("the SM's own port is unusable"),
         }
     }
 }
@@ -473,7 +473,7 @@ impl fmt::Display for ElectionNotice {
                 match port {
                     Some(port) => write!(
                         f,
-                        "it came from port {port}, whose SM does not confirm it by its SMInfo"
+                        "it came from port {port}, where no SM confirmed it: none responded in time, or its SMInfo differs"
                     ),
                     None => f.write_str("it came from an unknown port"),
                 }
