@@ -314,7 +314,10 @@ impl LinkStability {
                 record.held_until = None;
                 record.is_required &= record.is_inactive();
                 due.has_released = true;
-                report_stable(ctx, link);
+                // The routes avoid an inactive link for longer.
+                if !record.is_inactive() {
+                    report_stable(ctx, link);
+                }
             } else if is_over {
                 // It is down. After its return it must be up for its hold time.
                 record.held_until = (!is_forgotten).then(|| ctx.now + record.hold);

@@ -83,7 +83,7 @@ fn service_is_ready_and_watched_without_a_link() {
     service.execute(&format!("unplug \"{HOST}\"[1]"));
     let sm = service.start("");
     service.wait_for("READY=1");
-    service.wait_for("STATUS=no link");
+    service.wait_for("STATUS=local port unusable");
     for _ in 0..8 {
         service.wait_for("WATCHDOG=1");
     }

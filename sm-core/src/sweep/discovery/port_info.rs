@@ -345,6 +345,14 @@ pub(crate) fn on_port_info_failed(
 ) {
     ctx.effects.port_problem(at, kind);
     let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
+    if !is_switch
+        && let Some(peer) = ctx.fabric.peer(at)
+        && let Some(port) = ctx.fabric.port_mut(peer)
+    {
+        // The NodeInfo by which it was found may have been wrong: the port on the other side asks again who is behind it.
+        port.peer_unverified = true;
+        ctx.effects.reread_ports.insert(peer);
+    }
     let is_full = mode.phase == ReadPhase::Discovery(ScopeKind::Full);
     if is_full && at.port == PortNum::ZERO && is_switch {
         exclude_node(ctx, at.node, QuarantineReason::NoResponse);
