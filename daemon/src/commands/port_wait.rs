@@ -74,9 +74,9 @@ pub async fn wait_for_port(
     let (mut logged, mut settled) = (String::new(), selection.names_one_port());
     loop {
         let ports = ports::enumerate()?;
-        let (failure, limit, down) = match umad::choose_port(&ports, &selection, last) {
+        let (failure, limit, awaited) = match umad::choose_port(&ports, &selection, last) {
             Ok(port) => match limits.link.filter(|_| !port.has_link()) {
-                Some(link) => (ports::no_link(port, link), link, Some(port)),
+                Some(link) => (ports::no_link(port, link), link, Awaited::Link(port)),
                 // The kernel lists a device before ib_umad has created its files.
                 None if !logged.is_empty()
                     && !ports::has_umad(port)
@@ -108,7 +108,15 @@ pub async fn wait_for_port(
                 warn!(reason, effect, "port served last not found");
                 continue;
             }
-            Err(error) => (ports::selection_failure(&error), limits.limit(&error), None),
+            Err(error) => {
+                let awaited = if matches!(error, PortChoiceError::LastAbsent { .. }) {
+                    Awaited::LastPort
+                } else {
+                    Awaited::Port
+                };
+                let limit = limits.limit(&error);
+                (ports::selection_failure(&error), limit, awaited)
+            }
         };
         if started.elapsed() >= limit {
             return Err(failure);
@@ -116,7 +124,7 @@ pub async fn wait_for_port(
         let reason = failure.to_log_line();
         if reason != logged {
             let left = limit.saturating_sub(started.elapsed());
-            log_wait(&reason, left, down, last.is_some());
+            log_wait(&reason, left, &awaited);
             service.set_status(format!("waiting: {reason}"));
             logged = reason;
         }
@@ -125,15 +133,28 @@ pub async fn wait_for_port(
     }
 }
 
-/// Logs what is waited for: the link of a port, or what the reason names.
-fn log_wait(reason: &str, left: Duration, down: Option<&LocalPort>, is_last_port: bool) {
-    let exit_after_s = left.as_secs_f64().round();
-    if is_last_port && down.is_none() {
-        let choose_other_after_s = exit_after_s;
-        warn!(reason, choose_other_after_s, "waiting for local port");
-    } else if let Some(local) = down {
-        warn!(ca = local.ca, port = local.port_num.0, phys_state = %local.phys_state, exit_after_s, "waiting for link");
-    } else {
-        warn!(reason, exit_after_s, "waiting for local port");
+/// What is waited for.
+enum Awaited<'a> {
+    /// The link of this port.
+    Link(&'a LocalPort),
+    /// The port that was served last; then another one is chosen.
+    LastPort,
+    /// A port that can be served.
+    Port,
+}
+
+/// Logs what is waited for, and for how long.
+fn log_wait(reason: &str, left: Duration, awaited: &Awaited<'_>) {
+    let left_s = left.as_millis().div_ceil(1000);
+    match awaited {
+        Awaited::Link(local) => {
+            warn!(ca = local.ca, port = local.port_num.0, phys_state = %local.phys_state, exit_after_s = left_s, "waiting for link");
+        }
+        Awaited::LastPort => warn!(
+            reason,
+            choose_other_after_s = left_s,
+            "waiting for local port"
+        ),
+        Awaited::Port => warn!(reason, exit_after_s = left_s, "waiting for local port"),
     }
 }
