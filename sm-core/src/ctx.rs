@@ -200,3 +200,43 @@ impl Effects {
         self.problems.push((Some(at), kind));
     }
 }
+
+/// What a context refers to, for tests of components.
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::smp::queue::Limits;
+
+    #[derive(Debug)]
+    pub(crate) struct TestContext {
+        cfg: SmConfig,
+        fabric: Subnet,
+        smps: Smps,
+        outbox: Outbox,
+        effects: Effects,
+    }
+
+    impl TestContext {
+        pub(crate) fn new(fabric: Subnet) -> Self {
+            let cfg = SmConfig::default();
+            Self {
+                smps: Smps::new(Limits::new(&cfg)),
+                cfg,
+                fabric,
+                outbox: Outbox::default(),
+                effects: Effects::default(),
+            }
+        }
+
+        pub(crate) fn ctx(&mut self) -> Ctx<'_> {
+            Ctx {
+                now: Instant::START,
+                cfg: &self.cfg,
+                fabric: &mut self.fabric,
+                smps: &mut self.smps,
+                outbox: &mut self.outbox,
+                effects: &mut self.effects,
+            }
+        }
+    }
+}

@@ -113,8 +113,7 @@ impl LinkStability {
     fn record(&mut self, fabric: &Subnet, p: PortRef, now: Instant) -> Option<&mut LinkRecord> {
         let peer = last_peer(fabric, p)?;
         let key = fabric.link_key(p, peer)?;
-        let is_switch = |p: PortRef| fabric.get(p.node).is_some_and(Node::is_switch);
-        let is_host_link = !(is_switch(p) && is_switch(peer));
+        let is_host_link = !are_of_switches(fabric, p, peer);
         if self.links.len() >= Self::MAX && !self.links.contains_key(&key) {
             self.links.retain(|_, record| !record.is_obsolete(now));
             if self.links.len() >= Self::MAX && !is_host_link {
@@ -362,15 +361,20 @@ fn ends(fabric: &Subnet, key: &LinkKey) -> Option<(PortRef, PortRef)> {
     (fabric.peer(a) == Some(b)).then_some((a, b))
 }
 
+fn are_of_switches(fabric: &Subnet, a: PortRef, b: PortRef) -> bool {
+    [a, b]
+        .iter()
+        .all(|p| fabric.get(p.node).is_some_and(Node::is_switch))
+}
+
 fn is_between_switches(fabric: &Subnet, p: PortRef) -> bool {
-    let is_switch = |p: PortRef| fabric.get(p.node).is_some_and(Node::is_switch);
-    is_switch(p) && fabric.peer(p).is_some_and(is_switch)
+    let peer = fabric.peer(p);
+    peer.is_some_and(|peer| are_of_switches(fabric, p, peer))
 }
 
 /// Whether two ports are of switches that other links connect as well.
 fn is_avoidable(fabric: &Subnet, a: PortRef, b: PortRef) -> bool {
-    let is_switch = |p: PortRef| fabric.get(p.node).is_some_and(Node::is_switch);
-    is_switch(a) && is_switch(b) && {
+    are_of_switches(fabric, a, b) && {
         let mut parts = Parts::new(fabric, &[(a, b)]);
         !parts.join(a, b)
     }
@@ -427,11 +431,7 @@ mod tests {
     use ferrosm_mad::smp::DrPath;
 
     use super::*;
-    use crate::config::SmConfig;
-    use crate::ctx::Effects;
-    use crate::outbox::Outbox;
-    use crate::smp::Smps;
-    use crate::smp::queue::Limits;
+    use crate::ctx::tests::TestContext;
 
     /// Switches and the links between them; each end of a link has its own port.
     fn fabric(switches: u8, links: &[(u8, u8)]) -> (Subnet, Vec<(PortRef, PortRef)>) {
@@ -474,18 +474,10 @@ mod tests {
     /// A link that flaps is avoided, and used if no engine finds a routing without it. Its hold time ends all the same.
     #[test]
     fn link_is_used_if_no_routing_is_found_without_it() {
-        let (mut fabric, links) = fabric(3, &[(0, 1), (1, 2), (2, 0)]);
+        let (fabric, links) = fabric(3, &[(0, 1), (1, 2), (2, 0)]);
         let (a, b) = links[0];
-        let cfg = SmConfig::default();
-        let (mut smps, mut outbox) = (Smps::new(Limits::new(&cfg)), Outbox::default());
-        let ctx = &mut Ctx {
-            now: Instant::START,
-            cfg: &cfg,
-            fabric: &mut fabric,
-            smps: &mut smps,
-            outbox: &mut outbox,
-            effects: &mut Effects::default(),
-        };
+        let mut test = TestContext::new(fabric);
+        let ctx = &mut test.ctx();
         let is_avoided = |ctx: &Ctx<'_>| [a, b].map(|p| ctx.fabric.port(p).unwrap().is_avoided);
         let mut stability = LinkStability::default();
         for sweep in 1..=LinkStability::FLAPS {

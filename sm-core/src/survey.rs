@@ -150,7 +150,7 @@ impl Surveys {
             return None;
         };
         let survey = self.running.as_ref()?;
-        let (path, ..) = survey.switches.get(at.switch as usize)?;
+        let (path, _) = survey.switches.get(at.switch as usize)?;
         if matches!(op, SmpOp::SurveyNodeInfo(_)) {
             path.extend(at.port)
         } else {
@@ -196,6 +196,7 @@ impl Surveys {
         let node = ctx.fabric.get(at.node).filter(|node| node.is_switch())?;
         let is_full = ctx.now >= port.full_from;
         let budget = ctx.cfg.new_port_budget;
+        // A DR path has at most 63 hops.
         node.path.extend(at.port)?;
         let first = SurveyPort {
             switch: 0,
@@ -236,7 +237,7 @@ impl Surveys {
 
     /// PortInfo of a port: if it is up, the node behind it is read.
     pub(crate) fn on_port_info(&mut self, ctx: &mut Ctx<'_>, at: SurveyPort, outcome: &SmpOutcome) {
-        // A DR path has at most 63 hops.
+        // As in `begin`.
         let has_path = self.path_of(SmpOp::SurveyNodeInfo(at)).is_some();
         let Some(survey) = &mut self.running else {
             return;
@@ -346,11 +347,7 @@ mod tests {
     use ferrosm_mad::mad::Status;
 
     use super::*;
-    use crate::config::SmConfig;
-    use crate::ctx::Effects;
-    use crate::outbox::Outbox;
-    use crate::smp::Smps;
-    use crate::smp::queue::Limits;
+    use crate::ctx::tests::TestContext;
     use crate::subnet::Node;
 
     fn switch_info(guid: u64, num_ports: u8) -> NodeInfo {
@@ -372,16 +369,8 @@ mod tests {
     fn interrupted_batch_is_repeated_to_its_end() {
         let mut fabric = Subnet::default();
         let known = fabric.add_node(Node::new(switch_info(1, 2), DrPath::LOCAL));
-        let cfg = SmConfig::default();
-        let (mut smps, mut outbox) = (Smps::new(Limits::new(&cfg)), Outbox::default());
-        let ctx = &mut Ctx {
-            now: Instant::START,
-            cfg: &cfg,
-            fabric: &mut fabric,
-            smps: &mut smps,
-            outbox: &mut outbox,
-            effects: &mut Effects::default(),
-        };
+        let mut test = TestContext::new(fabric);
+        let ctx = &mut test.ctx();
         let mut surveys = Surveys::default();
         let at = PortRef::new(known, PortNum(1));
         surveys.on_excluded(at, QuarantineReason::Uncounted(1), ctx.now);

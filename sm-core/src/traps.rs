@@ -177,7 +177,7 @@ impl TrapMonitor {
             change: (number == TrapNumber::LocalChange).then(|| {
                 let details = LocalChangeDetails::decode(&notice.data_details);
                 let port = at.and_then(|p| ctx.fabric.port(p)).filter(|p| p.known);
-                LocalChangeReport::new(&details, port.map(|port| port.capability_mask()))
+                LocalChangeReport::new(&details, port.map(Port::capability_mask))
             }),
         });
         let is_storm = self.is_storm(number.0, lid, port, ctx.now);
@@ -294,8 +294,7 @@ fn local_change_rereads(
     let name = (flags & NAME != 0).then_some(Reread::Description(at.node));
     let sms = (flags & PRIORITY != 0).then_some(Reread::Sms);
     let has_sm = port.is_some_and(Port::has_sm);
-    let known_mask = port.filter(|port| port.known);
-    let known_mask = known_mask.map(|port| port.capability_mask());
+    let known_mask = port.filter(|port| port.known).map(Port::capability_mask);
     let is_other_change = flags != NAME && flags != PRIORITY
         || known_mask.is_some_and(|mask| mask != change.capability_mask);
     let port = (is_other_change || sms.is_some() && !has_sm).then_some(Reread::Port(at));

@@ -64,8 +64,8 @@ impl PathLimits {
         } else if rate.is_none() {
             refuse(SaRefusal::PathRate, self.rate, actual.rate)
         } else {
-            let (limit, actual) = (self.packet_life_time, actual.packet_life_time);
-            refuse(SaRefusal::PathLifeTime, limit, actual)
+            let limit = self.packet_life_time;
+            refuse(SaRefusal::PathLifeTime, limit, actual.packet_life_time)
         })
     }
 

@@ -120,8 +120,8 @@ impl SubnetManager {
         }
     }
 
-    /// SwitchInfo with PortStateChange cleared, or with the LinearFDBTop for the highest LID `top`. The latter preserves PortStateChange: a change during the LFT
-    /// update may have been a reboot.
+    /// SwitchInfo with PortStateChange cleared, or with the LinearFDBTop for the highest LID `top`. The latter preserves
+    /// PortStateChange: a change during the LFT update may have been a reboot.
     fn switch_set(&self, n: NodeIdx, top: Option<Lid>) -> Option<[u8; 64]> {
         let node = self.subnet.get(n)?;
         let mut raw = node.switch_raw?;

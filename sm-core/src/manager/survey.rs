@@ -25,7 +25,7 @@ impl SubnetManager {
 
     /// Begins or continues a survey, if there is nothing else to do.
     pub(super) fn begin_survey(&mut self) {
-        let is_idle = matches!(self.activity, Activity::Idle) && self.smps.is_idle();
+        let is_idle = self.activity.is_idle() && self.smps.is_idle();
         if is_idle
             && self.is_master()
             && !self.schedule.is_due(self.now)

@@ -375,12 +375,7 @@ impl SubnetManager {
         }
         with_ctx!(self, |ctx| report_quarantined(ctx));
         if !self.read_only {
-            let (next_retry, are_routes_stale) = with_ctx!(self, |ctx| report_kept(ctx));
-            self.last_sweep.next_table_retry = next_retry;
-            if are_routes_stale {
-                self.routing.mark_stale();
-                self.schedule.request(SweepKind::Local);
-            }
+            self.last_sweep.next_table_retry = with_ctx!(self, |ctx| report_kept(ctx));
             if self.subnet.nodes().any(|(_, node)| node.is_switch()) {
                 self.report_unreached();
             }

@@ -24,7 +24,7 @@ use crate::subnet::{PortRef, Subnet};
 /// Requests that wait at the same time, one of each method from one sender. A further Get is answered with SM_Key 0 at once, and a further
 /// Set is dropped: its sender repeats it.
 const WAITING_MAX: usize = 16;
-/// Those from senders at unknown ports.
+/// Of these, requests from senders at unknown ports.
 const WAITING_UNKNOWN_MAX: usize = 4;
 /// Time to wait for a response.
 const TIMEOUT: Duration = Duration::from_millis(200);
@@ -114,11 +114,16 @@ impl SenderQueries {
         self.waiting.first().map(|waiting| waiting.due)
     }
 
+    /// The waiting requests of this sender.
+    fn of<'a>(&'a self, sender: &'a Sender) -> impl Iterator<Item = &'a Mad> {
+        let waiting = self.waiting.iter();
+        let of_sender = waiting.filter(|w| w.query.sender.is_same(sender));
+        of_sender.map(|w| &w.request.mad)
+    }
+
     /// Whether a request of this method from this sender waits.
     fn has(&self, sender: &Sender, method: Method) -> bool {
-        self.waiting
-            .iter()
-            .any(|w| w.query.sender.is_same(sender) && w.request.mad.method() == method)
+        self.of(sender).any(|waiting| waiting.method() == method)
     }
 
     /// Whether there is no room for a request of this sender. One host may have many unknown paths.
@@ -143,9 +148,8 @@ impl SenderQueries {
 
     /// Whether this request already waits, so that this is a retransmission.
     fn has_request(&self, sender: &Sender, request: &Mad) -> bool {
-        self.waiting
-            .iter()
-            .any(|w| w.query.sender.is_same(sender) && w.request.mad.tid() == request.tid())
+        self.of(sender)
+            .any(|waiting| waiting.tid() == request.tid())
     }
 
     fn take_answered(&mut self, tid: Tid, attr: AttrId) -> Option<Waiting> {

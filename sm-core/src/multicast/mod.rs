@@ -158,14 +158,9 @@ impl MulticastTables {
     /// Reports switches whose MFT leaves out members.
     fn report_left_out(&self, ctx: &mut Ctx<'_>) {
         for (n, entries, mlids) in self.trees.leaving_out() {
-            let has_mft = ctx
-                .fabric
-                .get(n)
-                .is_some_and(|node| node.table_caps().mft > 0);
-            let problem = if entries == 0 && has_mft {
-                ProblemKind::MembersLeftOut { mlids }
-            } else {
-                ProblemKind::MftTooSmall { entries, mlids }
+            let problem = match entries {
+                None => ProblemKind::MembersLeftOut { mlids },
+                Some(entries) => ProblemKind::MftTooSmall { entries, mlids },
             };
             ctx.effects.problem(PortRef::new(n, PortNum::ZERO), problem);
         }

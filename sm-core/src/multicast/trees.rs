@@ -105,8 +105,8 @@ pub(super) struct MulticastTrees {
     nodes: Vec<NodeIdx>,
     index: FxHashMap<NodeIdx, SwitchIdx>,
     trees: BTreeMap<Lid, GroupTree>,
-    /// Switches whose MFT cannot hold all MLIDs in use, with its entries.
-    limited: Vec<(SwitchIdx, u16)>,
+    /// Switches whose MFT cannot hold all MLIDs in use, with its entries; `None` for those that keep the MFT that they have.
+    limited: Vec<(SwitchIdx, Option<u16>)>,
     /// The graphs and forests without some of these switches.
     partial: BTreeMap<Vec<SwitchIdx>, (Topology, StoredForest)>,
 }
@@ -147,24 +147,24 @@ impl MulticastTrees {
         let entries = |(s, n): (&NodeIdx, SwitchIdx)| {
             let node = fabric.get(*s)?;
             let keeps_mft = node.rejections.keeps(DeviceTable::Mft);
-            Some((n, if keeps_mft { 0 } else { node.table_caps().mft }))
+            Some((n, (!keeps_mft).then(|| node.table_caps().mft)))
         };
         let switches = self.run.iter().flat_map(|run| run.topo.switches());
-        let limited: Vec<(SwitchIdx, u16)> = self
+        let limited: Vec<(SwitchIdx, Option<u16>)> = self
             .nodes
             .iter()
             .zip(switches)
             .filter_map(entries)
-            .filter(|(_, entries)| *entries < needed)
+            .filter(|(_, entries)| entries.unwrap_or(0) < needed)
             .collect();
         let is_changed = limited != self.limited;
         self.limited = limited;
         is_changed
     }
 
-    /// The switches whose small MFT leaves out members of groups, with its entries and the number of MLIDs concerned. 0 entries: it keeps the
+    /// The switches whose MFT leaves out members of groups, with its entries and the number of MLIDs concerned. `None`: the switch keeps the
     /// MFT that it has.
-    pub(super) fn leaving_out(&self) -> impl Iterator<Item = (NodeIdx, u16, usize)> {
+    pub(super) fn leaving_out(&self) -> impl Iterator<Item = (NodeIdx, Option<u16>, usize)> {
         self.limited.iter().filter_map(|(s, entries)| {
             let trees = self.trees.values();
             let mlids = trees.filter(|tree| tree.leaving_out.contains(s)).count();
@@ -239,8 +239,10 @@ impl MulticastTrees {
     ) -> Vec<(NodeIdx, PortSet)> {
         let mut tree = self.trees.remove(&mlid).unwrap_or_default();
         let before = tree.entries();
-        let cannot_hold = |(_, entries): &&(SwitchIdx, u16)| *entries <= mft_entry(mlid);
-        let limited = self.limited.iter().filter(cannot_hold);
+        let limited = self
+            .limited
+            .iter()
+            .filter(|(_, entries)| entries.unwrap_or(0) <= mft_entry(mlid));
         let excluded: Vec<SwitchIdx> = limited.map(|(s, _)| *s).collect();
         let of_excluded = |s: &&SwitchIdx| members.keys().any(|(at, _)| at == *s);
         let mut leaving_out: Vec<SwitchIdx> =
@@ -275,8 +277,11 @@ impl MulticastTrees {
         if excluded.is_empty() {
             return Some((&self.run.as_ref()?.topo, forest));
         }
-        // Trees of groups with fewer excluded switches: all avoid those that keep their MFT.
-        let keepers = self.limited.iter().filter(|(_, entries)| *entries == 0);
+        // Trees of groups with fewer excluded switches: all avoid those that keep their MFT, or have none.
+        let keepers = self
+            .limited
+            .iter()
+            .filter(|(_, entries)| entries.unwrap_or(0) == 0);
         let keepers: Vec<SwitchIdx> = keepers.map(|(s, _)| *s).collect();
         let within = |excluded: &[SwitchIdx], beside: Option<&StoredForest>| {
             let part = without_links_of(&run.topo, excluded);

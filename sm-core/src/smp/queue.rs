@@ -423,6 +423,7 @@ impl<I: QueuedRequest> SmpQueue<I> {
         self.deadlines.front().map(|d| d.0)
     }
 
+    /// Puts a request into a free slot and sends it. Not inlined, because each poll may come here from three places.
     #[inline(never)]
     fn dispatch(&mut self, device: DeviceId, item: I, now: Instant) -> Option<Dispatch<I>> {
         let index = self.free_slots.pop().map_or_else(

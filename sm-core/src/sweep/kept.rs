@@ -7,11 +7,9 @@ use crate::report::ProblemKind;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
 /// Reports every table that a device keeps, whichever sweep it rejected. Returns when the next of them is written again. A table that was
-/// due and not rejected again in this sweep needs no other contents: it is forgotten. The second value is whether routes have to be computed
-/// without it.
-pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> (Option<Instant>, bool) {
+/// due and not rejected again in this sweep needs no other contents: it is forgotten, and routes that were computed with it are computed again.
+pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> Option<Instant> {
     let mut next_retry: Option<Instant> = None;
-    let mut are_routes_stale = false;
     let kept: Vec<NodeIdx> = ctx
         .fabric
         .nodes()
@@ -23,7 +21,9 @@ pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> (Option<Instant>, bool) {
         let Some(node) = ctx.fabric.get_mut(n) else {
             continue;
         };
-        are_routes_stale |= node.rejections.forget_due(now);
+        if node.rejections.forget_due(now) {
+            ctx.effects.reroute_now();
+        }
         let Some(retry) = node.rejections.next_retry() else {
             continue;
         };
@@ -34,7 +34,7 @@ pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> (Option<Instant>, bool) {
             ctx.effects.problem(PortRef::new(n, port), kind);
         }
     }
-    (next_retry, are_routes_stale)
+    next_retry
 }
 
 /// The ports with tables that are to be written again by now.

@@ -40,7 +40,7 @@ impl Election {
             claimed,
             port,
         };
-        // The sender chooses what it claims.
+        // What a control claims is the choice of its sender: all from unknown ports count as from one.
         let reported_as = port.unwrap_or(PortGuid(0));
         self.ignored.on_request(now, reported_as, notice, out);
     }

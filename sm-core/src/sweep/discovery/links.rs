@@ -228,14 +228,9 @@ mod tests {
     use ferrosm_mad::attr::{NodeInfo, NodeType, PortInfo};
     use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
     use ferrosm_mad::smp::DrPath;
-    use ferrosm_mad::time::Instant;
 
     use super::*;
-    use crate::config::SmConfig;
-    use crate::ctx::Effects;
-    use crate::outbox::Outbox;
-    use crate::smp::Smps;
-    use crate::smp::queue::Limits;
+    use crate::ctx::tests::TestContext;
     use crate::sweep::ScopeKind;
     use crate::sweep::discovery::budget::{Budget, BudgetScope};
 
@@ -272,16 +267,8 @@ mod tests {
         }
         fabric.set_local(PortRef::new(switch, PortNum::ZERO));
         fabric.connect(old, host);
-        let cfg = SmConfig::default();
-        let (mut smps, mut outbox) = (Smps::new(Limits::new(&cfg)), Outbox::default());
-        let ctx = &mut Ctx {
-            now: Instant::START,
-            cfg: &cfg,
-            fabric: &mut fabric,
-            smps: &mut smps,
-            outbox: &mut outbox,
-            effects: &mut Effects::default(),
-        };
+        let mut test = TestContext::new(fabric);
+        let ctx = &mut test.ctx();
         let mut discovery = Discovery::new(
             ScopeKind::Local,
             Budget::new(BudgetScope::PerPort, 0, BTreeMap::new()),

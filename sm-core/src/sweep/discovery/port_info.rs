@@ -376,15 +376,10 @@ mod tests {
 
     use ferrosm_mad::attr::{NodeInfo, NodeType, SwitchInfo};
     use ferrosm_mad::smp::DrPath;
-    use ferrosm_mad::time::Instant;
     use ferrosm_routing::Lft;
 
     use super::*;
-    use crate::config::SmConfig;
-    use crate::ctx::Effects;
-    use crate::outbox::Outbox;
-    use crate::smp::Smps;
-    use crate::smp::queue::Limits;
+    use crate::ctx::tests::TestContext;
     use crate::subnet::Subnet;
 
     /// A switch rebooted after its SwitchInfo was read, which its port 0 shows by its LID: LinearFDBTop is read again.
@@ -413,16 +408,8 @@ mod tests {
         node.ports[0].raw = with_lid(5).encode().into();
         let mut fabric = Subnet::default();
         let n = fabric.add_node(node);
-        let cfg = SmConfig::default();
-        let (mut smps, mut outbox) = (Smps::new(Limits::new(&cfg)), Outbox::default());
-        let ctx = &mut Ctx {
-            now: Instant::START,
-            cfg: &cfg,
-            fabric: &mut fabric,
-            smps: &mut smps,
-            outbox: &mut outbox,
-            effects: &mut Effects::default(),
-        };
+        let mut test = TestContext::new(fabric);
+        let ctx = &mut test.ctx();
         let mode = ReadMode {
             phase: ReadPhase::Discovery(ScopeKind::Full),
             is_master: true,
