@@ -1,9 +1,9 @@
 //! Reads MFTs that another SM may have written, so that their trees are imported and only differences are written.
 //!
-//! A table with an entry for a port that its switch does not have is not believed: importing it would write its other entries, too.
+//! Importing a table writes it in part. A block with entries is therefore read twice, and a table is not believed if two reads differ or an
+//! entry is for a port that its switch does not have.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::MftBlock;
 
@@ -21,6 +21,8 @@ use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, PortMasks, first_mlid, num_po
 pub(crate) struct MftReadback {
     /// Blocks whose reads are enqueued.
     blocks: BTreeSet<(NodeIdx, u16)>,
+    /// Blocks with entries that are read a second time, with the first result.
+    unconfirmed: BTreeMap<(NodeIdx, MftBlockIdx), PortMasks>,
     /// Switches with an invalid block.
     invalid: BTreeSet<NodeIdx>,
 }
@@ -73,16 +75,24 @@ impl MftReadback {
         let Some(node) = ctx.fabric.get_mut(n) else {
             return;
         };
-        if !has_only_ports_of(node.info.num_ports, at.position, &masks) {
+        let is_valid = has_only_ports_of(node.info.num_ports, at.position, &masks);
+        let first = self.unconfirmed.remove(&(n, at));
+        if !is_valid || first.is_some_and(|first| first != masks) {
             ctx.effects.invalid_response = true;
             self.invalid.insert(n);
         }
-        if self.invalid.contains(&n) {
-            node.mft.known = Arc::default();
-            return;
-        }
-        node.mft.set_known(at, masks);
         if masks != EMPTY_BLOCK {
+            node.mft.mark_uncertain(at);
+        }
+        if self.invalid.contains(&n) {
+            node.mft.distrust();
+        } else if masks == EMPTY_BLOCK {
+            node.mft.set_known(at, masks);
+        } else if first.is_none() {
+            self.unconfirmed.insert((n, at), masks);
+            ctx.smps.enqueue(SmpOp::Mft(n, at));
+        } else {
+            node.mft.set_known(at, masks);
             self.read_block(ctx, n, at.block + 1);
         }
     }

@@ -33,6 +33,8 @@ pub(super) struct SwitchMft<'a> {
     /// Its index in the routing; `None` if it is not routed.
     pub(super) routed: Option<SwitchIdx>,
     pub(super) installed: &'a MftBlocks,
+    /// Blocks that may have entries although they are not in `installed`: they are written even if they are empty and not in use.
+    pub(super) uncertain: &'a BTreeSet<MftBlockIdx>,
     pub(super) desired: &'a MftBlocks,
     /// Number of positions: groups of 16 ports.
     pub(super) positions: u8,
@@ -216,6 +218,7 @@ fn blocks_of(
         let is_relevant = |at: &MftBlockIdx| {
             used.contains(&at.block)
                 || switch.installed.contains_key(at)
+                || switch.uncertain.contains(at)
                 || switch.desired.contains_key(at)
         };
         let only = only.iter().copied().filter(|b| *b < switch.blocks);
@@ -223,6 +226,7 @@ fn blocks_of(
     }
     let listed = switch.installed.keys().chain(switch.desired.keys());
     let blocks = listed
+        .chain(switch.uncertain)
         .copied()
         .chain(used.iter().copied().flat_map(all_blocks));
     blocks.filter(|at| at.block < switch.blocks).collect()

@@ -76,6 +76,7 @@ impl MulticastTables {
                     node: n,
                     routed: self.trees.switch(n),
                     installed: &node.mft.known,
+                    uncertain: node.mft.uncertain(),
                     desired: self.desired.blocks(n),
                     positions: num_positions(node.info.num_ports),
                     blocks,

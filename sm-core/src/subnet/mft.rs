@@ -1,5 +1,6 @@
 //! The multicast forwarding table of a switch: known and outstanding contents.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::tables::mft::{MftBlockIdx, MftBlocks, PortMasks};
@@ -11,6 +12,8 @@ pub struct Mft {
     pub known: Arc<MftBlocks>,
     /// Blocks whose Sets are outstanding.
     sent: MftBlocks,
+    /// Blocks that may have entries although their contents are not known: written without an acknowledgement, or read and not believed.
+    uncertain: BTreeSet<MftBlockIdx>,
     /// The table was read from the switch.
     pub read: bool,
 }
@@ -23,12 +26,30 @@ impl Mft {
         self.read = false;
     }
 
+    /// Discards what was read, because some of it is not believed.
+    pub fn distrust(&mut self) {
+        let known = core::mem::take(&mut self.known);
+        self.uncertain.extend(known.keys());
+    }
+
+    /// Notes that a block may have entries, until its contents are known.
+    pub fn mark_uncertain(&mut self, at: MftBlockIdx) {
+        self.uncertain.insert(at);
+    }
+
+    /// Blocks that may have entries although their contents are not known.
+    #[must_use]
+    pub const fn uncertain(&self) -> &BTreeSet<MftBlockIdx> {
+        &self.uncertain
+    }
+
     /// Records that a Set of a block was sent. Its contents are unknown until the response.
     pub fn mark_sent(&mut self, at: MftBlockIdx, masks: PortMasks) {
         if self.known.contains_key(&at) {
             Arc::make_mut(&mut self.known).remove(&at);
         }
         self.sent.insert(at, masks);
+        self.uncertain.insert(at);
     }
 
     /// The contents of a block whose Set is outstanding.
@@ -50,6 +71,7 @@ impl Mft {
     /// Records the contents of a block.
     pub fn set_known(&mut self, at: MftBlockIdx, masks: PortMasks) {
         Arc::make_mut(&mut self.known).insert(at, masks);
+        self.uncertain.remove(&at);
     }
 
     /// Whether all of a block is known.
