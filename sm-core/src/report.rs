@@ -102,6 +102,8 @@ pub enum ProblemKind {
         /// MLIDs that have members at this switch, or behind it.
         mlids: usize,
     },
+    /// No multicast tree is free of deadlocks with the routes: groups forward no packets, so that there is no IPoIB.
+    MulticastDisabled,
     /// The switch reported a LinearFDBTop beyond the end of its LFT; a valid one is written.
     LftTopTooHigh {
         /// LinearFDBTop.
@@ -159,6 +161,7 @@ impl ProblemKind {
             | Self::LftTooSmall { .. }
             | Self::MftTooSmall { .. }
             | Self::MembersLeftOut { .. }
+            | Self::MulticastDisabled
             | Self::PKeyTableFull { .. } => true,
             Self::SetNormalized { .. }
             | Self::LidConflict(_)
@@ -209,6 +212,7 @@ impl ProblemKind {
             Self::LftTooSmall { .. } => "lft-too-small",
             Self::MftTooSmall { .. } => "mft-too-small",
             Self::MembersLeftOut { .. } => "members-left-out",
+            Self::MulticastDisabled => "multicast-disabled",
             Self::LftTopTooHigh { .. } => "lft-top-too-high",
             Self::PKeyTableFull { .. } => "p-key-table-full",
             Self::CannotJoinBroadcastGroup(..) => "cannot-join-broadcast-group",
@@ -294,6 +298,9 @@ impl fmt::Display for ProblemKind {
             Self::MembersLeftOut { mlids } => write!(
                 f,
                 "multicast trees avoid this switch, because it rejects its MFT: members at or behind it miss the groups of {mlids} MLIDs (update its firmware)"
+            ),
+            Self::MulticastDisabled => f.write_str(
+                "multicast disabled, no IPoIB: no multicast tree is free of deadlocks with the routes (configure another engine)",
             ),
             Self::LftTopTooHigh { top, entries } => write!(
                 f,

@@ -330,7 +330,7 @@ fn observation(observation: &Observation) {
             let ([a, b], flaps, window_s) = (link.ends, link.flaps, link.window.as_secs());
             let effect = link.hold.map_or_else(
                 || "still used by routes: something is reached over it only".to_owned(),
-                |hold| format!("not used by routes until it is up for {} s", hold.as_secs()),
+                |hold| format!("routes avoid it until it is up for {} s", hold.as_secs()),
             );
             warn!(link = %format_args!("{a} - {b}"), flaps, window_s, effect, "link flapping");
         }

@@ -98,7 +98,7 @@ impl fmt::Display for LinkFlaps {
         match self.hold {
             Some(hold) => write!(
                 f,
-                "; not used by routes until it is up for {} s",
+                "; routes avoid it until it is up for {} s",
                 hold.as_secs()
             ),
             None => f.write_str("; still used, because something is reached over it only"),

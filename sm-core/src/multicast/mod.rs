@@ -146,8 +146,8 @@ impl MulticastTables {
         self.changed.extend(changed);
         let _ = self.compute_trees(ctx.fabric, inputs);
         if self.trees.is_impossible() {
-            let message = EngineMessage::MulticastDisabled;
-            ctx.effects.messages.push(message);
+            let problem = (None, ProblemKind::MulticastDisabled);
+            ctx.effects.problems.push(problem);
         }
         self.report_left_out(ctx);
         let steps = self.compare(ctx.fabric, None);

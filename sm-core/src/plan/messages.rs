@@ -77,8 +77,6 @@ pub enum EngineMessage {
         /// How the routes use them.
         kept_use: KeptSwitchUse,
     },
-    /// No multicast tree is free of deadlocks with the routes.
-    MulticastDisabled,
     /// MFTs are not written in this sweep: after an aborted LFT update, no tree is known to be free of deadlocks with the routes.
     MftsNotWritten,
     /// LFT blocks are not written in this sweep, because a port rejected a table that must precede them.
@@ -107,7 +105,6 @@ impl EngineMessage {
                 | Self::DrainedUpdate { .. }
                 | Self::DrainedForVls { .. }
                 | Self::MulticastEntriesCleared { .. }
-                | Self::MulticastDisabled
                 | Self::MftsNotWritten
                 | Self::LftsNotWritten { .. }
         )
@@ -133,7 +130,6 @@ impl EngineMessage {
             Self::PathSlsChange => "path-sls-change",
             Self::MulticastEntriesCleared { .. } => "multicast-entries-cleared",
             Self::TablesKept { .. } => "tables-kept",
-            Self::MulticastDisabled => "multicast-disabled",
             Self::MftsNotWritten => "mfts-not-written",
             Self::LftsNotWritten { .. } => "lfts-not-written",
         }
@@ -196,9 +192,6 @@ impl fmt::Display for EngineMessage {
                     ),
                 }
             }
-            Self::MulticastDisabled => f.write_str(
-                "multicast disabled: no multicast tree is free of deadlocks with the routes",
-            ),
             Self::MftsNotWritten => f.write_str(
                 "multicast entries stay as they are until the LFTs are written in a later sweep: new trees could deadlock with the remaining old LFT entries",
             ),

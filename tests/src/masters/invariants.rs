@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::multicast_members::plain;
 use ferrosm_core::Event;
 use ferrosm_core::election::ElectionNotice;
-use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
@@ -14,6 +13,7 @@ use ferrosm_sim::oracle::ExpectedGroup;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use crate::masters::simulation::Simulation;
+use crate::simulated::is_up;
 
 /// State of the invariant checks.
 pub(crate) struct InvariantMonitor {
@@ -176,16 +176,14 @@ pub(crate) fn check_settled(sim: &mut Simulation, exact: bool) -> Result<(), Str
         }
         let sm = sim.sm(master).unwrap();
         match sm.core().last_report() {
-            Some(report) if report.is_clean() => {}
+            Some(report) if is_up(report) => {}
             Some(report) => return Err(format!("problems of {master}: {:?}", report.problems)),
             None => return Err(format!("no sweep of {master} yet")),
         }
         let hosts = sim.hosts_of(nodes);
         sim.clients.check_hosts(&sim.lab.world, &hosts, id, exact)?;
         // A routing may leave no VL for multicast trees; groups are not expected then.
-        let messages = sm.core().last_report().map(|r| &r.engine_messages[..]);
-        let is_disabled = messages.is_some_and(|m| m.contains(&EngineMessage::MulticastDisabled));
-        let groups = if is_disabled {
+        let groups = if sm.core().last_report().is_none_or(|r| !r.is_clean()) {
             Vec::new()
         } else {
             expected_groups(sim, master)

@@ -14,7 +14,7 @@ mod stores;
 
 use std::time::Duration;
 
-use crate::simulated::{Lab, Sm, expect_of};
+use crate::simulated::{Lab, Sm, expect_of, is_up};
 use ferrosm_core::SmConfig;
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::world::{LivenessTiming, World};
@@ -163,7 +163,7 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
         let sm = world.sm(sm).unwrap();
         monitor.check_sm(sm, world.fabric(), &run, verbose);
         match sm.core().last_report() {
-            Some(report) if report.is_clean() => Ok(()),
+            Some(report) if is_up(report) => Ok(()),
             Some(report) => Err(format!("problems of the SM: {:?}", report.problems)),
             None => Err("no sweep yet".to_owned()),
         }

@@ -409,3 +409,26 @@ fn mft_records_equal_the_switch_tables() {
     }
     assert!(entries > 4, "{entries} switches");
 }
+
+/// On these tori no VL with paths has room for multicast trees: they get a VL of their own, or other paths are chosen.
+#[test]
+fn engines_with_several_vls_leave_room_for_multicast_trees() {
+    for (spec, engine, vls) in [
+        ("torus:5,4,1,2", "lash", 8),
+        ("torus:5,4,1,2", "lash", 2),
+        ("torus:5,5,1", "dfsssp", 2),
+        ("torus:5,5,1", "dfsssp", 8),
+    ] {
+        let cfg = SmConfig {
+            engines: vec![engine.to_owned(), "no_fallback".to_owned()],
+            routing_vls: vls,
+            ..SmConfig::default()
+        };
+        let mut lab = up_with(spec, 7, cfg);
+        let mut members = Members::new();
+        for at in hosts(&lab) {
+            members.join(&mut lab, at, BROADCAST, FULL).expect("joins");
+        }
+        settle(&mut lab, &members);
+    }
+}

@@ -83,6 +83,8 @@ struct Candidate {
     assignment: VlAssignment,
     directions: Directions,
     max_load: u64,
+    /// Layers of the paths. One more may carry the spanning tree.
+    path_layers: usize,
     /// Spanning tree on the first layer.
     up: Option<Vec<Option<PortNum>>>,
     /// Whether installed paths are reused as far as possible.
@@ -331,7 +333,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         fitting.retain(|f| f.max_load <= allowed);
         let best = fitting
             .into_iter()
-            .min_by_key(|f| (f.assignment.layers.len(), f.max_load));
+            .min_by_key(|f| (f.up.is_none(), f.path_layers, f.max_load));
         Ok((best, vls_needed))
     }
 
@@ -367,7 +369,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         if assignment.layers.len() > usable {
             return Ok(Attempt::NeedsVls(assignment.layers.len()));
         }
-        let up = self.add_spanning_tree(&mut assignment, !fresh)?;
+        let path_layers = assignment.layers.len();
+        let up = self.add_spanning_tree(&mut assignment, !fresh, usable)?;
         let mut refinement = Refinement::new(
             self.request,
             self.graph,
@@ -397,6 +400,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         }
         Ok(Attempt::Fits(Candidate {
             max_load,
+            path_layers,
             lid_trees,
             assignment,
             directions,
@@ -464,30 +468,40 @@ impl<'a, C: HopCell> Planner<'a, C> {
         )
     }
 
-    /// Adds a spanning tree to one layer, which becomes the first.
+    /// Adds a spanning tree to one layer, which becomes the first: to a new one if none has room and a VL is left.
     fn add_spanning_tree(
         &self,
         assignment: &mut VlAssignment,
         is_installed: bool,
+        usable: usize,
     ) -> Result<Option<Vec<Option<PortNum>>>, EngineStop> {
         let order = self.order();
+        let (index, budget) = (&self.channels.index, self.request.budget);
+        let num_layers = assignment.layers.len();
+        // Paths that stay would get other SLs.
+        if !is_installed && num_layers < usable {
+            assignment.layers.push(VirtualLayer::new(index));
+        }
         // The last layer has the fewest packets and so the most room for a tree. An installed tree is on the first.
-        let last_first = (0..assignment.layers.len()).rev();
-        for vl in is_installed.then_some(0).into_iter().chain(last_first) {
+        let first = is_installed.then_some(0);
+        let last_first = (0..num_layers).rev();
+        let new = num_layers..assignment.layers.len();
+        for vl in first.into_iter().chain(last_first).chain(new) {
             let mut with_tree = assignment.layers[vl].clone();
-            let budget = self.request.budget;
             if let Some(up) = spanning_tree::grow_spanning_tree(
                 self.graph,
-                &self.channels.index,
+                index,
                 &mut with_tree,
                 &order,
                 budget,
             )? {
                 assignment.layers[vl] = with_tree;
+                assignment.layers.truncate(num_layers.max(vl + 1));
                 assignment.make_first(vl);
                 return Ok(Some(up));
             }
         }
+        assignment.layers.truncate(num_layers);
         Ok(None)
     }
 
