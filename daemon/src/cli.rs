@@ -187,9 +187,6 @@ pub struct RunArgs {
     /// The local port.
     #[command(flatten)]
     pub port: PortArgs,
-    /// Serve only this fabric, if the configuration file has several.
-    #[arg(long, value_name = "NAME")]
-    pub fabric: Option<String>,
     /// Common flags.
     #[command(flatten)]
     pub sm: SmArgs,
@@ -228,9 +225,6 @@ pub struct TopologyArgs {
     /// Configuration file that names the port.
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     pub config: Option<PathBuf>,
-    /// Use the port of this fabric, if the configuration file has several.
-    #[arg(long, value_name = "NAME", conflicts_with = "from")]
-    pub fabric: Option<String>,
     /// Output format.
     #[arg(long, value_enum, default_value_t = TopologyFormat::Table)]
     pub format: TopologyFormat,
@@ -265,21 +259,20 @@ pub struct ConfigArgs {
 /// Subcommands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Check a configuration file and the files that it names; report all errors (exit status 78).
+    /// Check configuration files, the files that they name, and those of several subnets against each other; report all errors (exit
+    /// status 78).
     Check {
-        /// Configuration file [default: /etc/ferrosm.toml].
-        file: Option<PathBuf>,
+        /// Configuration files [default: /etc/ferrosm.toml and /etc/ferrosm/*.toml].
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
     },
     /// Print a configuration file.
     #[command(
-        override_usage = "ferrosm config print [--effective] [--fabric <NAME>] [FILE]\n       ferrosm config print --default"
+        override_usage = "ferrosm config print [--effective] [FILE]\n       ferrosm config print --default"
     )]
     Print {
         /// Configuration file [default: /etc/ferrosm.toml, if it exists].
         file: Option<PathBuf>,
-        /// Name of the fabric, if the file has several.
-        #[arg(long, value_name = "NAME", conflicts_with = "default")]
-        fabric: Option<String>,
         /// Print every key with its default and description.
         #[arg(long, conflicts_with_all = ["effective", "file"])]
         default: bool,
@@ -329,21 +322,6 @@ impl CliCommand {
 #[cfg(not(feature = "simulator"))]
 fn needs_simulator(_: &str) -> Result<String, String> {
     Err("cannot read fabric files: this ferrosm was built without the simulator".to_owned())
-}
-
-impl RunArgs {
-    /// Whether a flag applies to a single fabric: a port, a directory or a file.
-    #[must_use]
-    pub const fn has_fabric_flags(&self) -> bool {
-        let (port, sm) = (&self.port, &self.sm);
-        port.ca.is_some()
-            || port.port.is_some()
-            || port.port_guid.is_some()
-            || sm.state_dir.is_some()
-            || sm.dump_dir.is_some()
-            || sm.capture.is_some()
-            || sm.record.is_some()
-    }
 }
 
 impl PortArgs {

@@ -4,7 +4,7 @@
 //! since the last notification: a loop that hangs stops it, and no thread outlives the loops to continue it.
 
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sd_notify::NotifyState;
@@ -13,25 +13,18 @@ use tracing::debug;
 /// Notifications per watchdog timeout, at least; a loop that is busy for less than the rest of the timeout is not late.
 const BEATS_PER_TIMEOUT: u32 = 4;
 
-/// The service manager, as one fabric of the process sees it.
+/// The service manager. Clones share what it knows.
 #[derive(Debug, Clone)]
 pub struct ServiceManager {
     shared: Arc<Mutex<Shared>>,
-    /// Name of the fabric; empty if the process serves only one.
-    fabric: Arc<str>,
 }
 
 /// What the service manager knows of the process.
 #[derive(Debug, Default)]
 struct Shared {
-    /// Fabrics whose port is neither open nor waited for.
-    starting: BTreeSet<Arc<str>>,
     is_ready: bool,
     is_stopping: bool,
-    /// Number of fabrics that reload.
-    reloading: usize,
-    /// Status by fabric.
-    status: BTreeMap<Arc<str>, String>,
+    status: String,
     /// Interval of heartbeats; `None` without a watchdog.
     beat_interval: Option<Duration>,
     loops: Loops,
@@ -71,68 +64,49 @@ pub struct Heartbeat {
 }
 
 impl ServiceManager {
-    /// The service manager of this process, which serves one fabric.
+    /// The service manager of this process.
     #[must_use]
     pub fn of_process() -> Self {
-        Self::of_fabrics(&[""]).remove(0)
-    }
-
-    /// The service manager of this process, for each of its fabrics.
-    #[must_use]
-    pub fn of_fabrics(names: &[&str]) -> Vec<Self> {
-        let fabrics: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
-        let shared = Arc::new(Mutex::new(Shared {
-            starting: fabrics.iter().cloned().collect(),
+        let shared = Shared {
             beat_interval: sd_notify::watchdog_enabled()
                 .filter(|limit| !limit.is_zero())
                 .map(|limit| limit / BEATS_PER_TIMEOUT),
             ..Shared::default()
-        }));
-        let of_fabric = |fabric| Self {
-            shared: Arc::clone(&shared),
-            fabric,
         };
-        fabrics.into_iter().map(of_fabric).collect()
+        Self {
+            shared: Arc::new(Mutex::new(shared)),
+        }
     }
 
-    /// The port of this fabric is open or waited for. When this holds for all fabrics, the service is ready: units that need the network
-    /// may wait for a link that this SM must configure first.
+    /// The port is open or waited for, so that the service is ready: units that need the network may wait for a link that this SM must
+    /// configure first.
     pub fn set_ready(&self) {
         with(&self.shared, |shared| {
-            shared.starting.remove(&self.fabric);
-            if shared.starting.is_empty() && !shared.is_ready {
-                shared.is_ready = true;
+            if !core::mem::replace(&mut shared.is_ready, true) {
                 send(&[NotifyState::Ready]);
             }
         });
     }
 
-    /// Sets the status of this fabric.
+    /// Sets the status.
     pub fn set_status(&self, text: impl Into<String>) {
         let text = text.into();
         with(&self.shared, |shared| {
-            if shared.status.get(&self.fabric) == Some(&text) {
-                return;
+            if shared.status != text {
+                send(&[NotifyState::Status(&text)]);
+                shared.status = text;
             }
-            shared.status.insert(Arc::clone(&self.fabric), text);
-            send(&[NotifyState::Status(&shared.status_line())]);
         });
     }
 
     /// Runs a reload of the configuration.
     pub fn reload<T>(&self, reload: impl FnOnce() -> T) -> T {
-        with(&self.shared, |shared| {
-            shared.reloading += 1;
-            if shared.reloading == 1 {
-                let mut states = vec![NotifyState::Reloading];
-                states.extend(NotifyState::monotonic_usec_now());
-                send(&states);
-            }
-        });
+        let mut states = vec![NotifyState::Reloading];
+        states.extend(NotifyState::monotonic_usec_now());
+        send(&states);
         let result = reload();
         with(&self.shared, |shared| {
-            shared.reloading -= 1;
-            if shared.reloading == 0 && shared.is_ready {
+            if shared.is_ready {
                 send(&[NotifyState::Ready]);
             }
         });
@@ -159,21 +133,6 @@ impl ServiceManager {
             id,
             interval,
         }
-    }
-}
-
-impl Shared {
-    /// `master: 2 switches, 3 CAs`, or with several fabrics `compute: master: ...; storage: ...`.
-    fn status_line(&self) -> String {
-        let texts = self.status.iter().map(|(fabric, text)| {
-            let label = if fabric.is_empty() {
-                String::new()
-            } else {
-                format!("{fabric}: ")
-            };
-            format!("{label}{text}")
-        });
-        texts.collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -247,17 +206,5 @@ mod tests {
         let c = loops.add();
         assert!(!loops.beat(a), "the new loop has not beaten");
         assert!(loops.beat(c));
-    }
-
-    #[test]
-    fn status_names_the_fabrics_of_a_process_with_several() {
-        let mut shared = Shared::default();
-        shared.status.insert(Arc::from(""), "standby".to_owned());
-        assert_eq!(shared.status_line(), "standby");
-        shared.status.clear();
-        for (fabric, text) in [("storage", "standby"), ("compute", "master")] {
-            shared.status.insert(Arc::from(fabric), text.to_owned());
-        }
-        assert_eq!(shared.status_line(), "compute: master; storage: standby");
     }
 }

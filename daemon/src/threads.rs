@@ -1,13 +1,11 @@
-//! Threads that log in the span of the thread that started them.
-//!
-//! With several fabrics in one process, a span adds the fabric's name to log lines. A span belongs to a thread; [`start`] passes it on.
+//! Named threads.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-use tracing::{Span, error};
+use tracing::error;
 
-/// Starts a thread in the current span.
+/// Starts a thread.
 ///
 /// # Errors
 /// The thread cannot be started.
@@ -15,10 +13,7 @@ pub fn start<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    let span = Span::current();
-    Builder::new()
-        .name(name.to_owned())
-        .spawn(move || span.in_scope(work))
+    Builder::new().name(name.to_owned()).spawn(work)
 }
 
 /// Joins a stopping thread, and logs its panic.

@@ -16,9 +16,6 @@ pub struct ServiceArgs {
     /// --state-dir otherwise.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
-    /// Name of the fabric, if the configuration file has several.
-    #[arg(long, value_name = "NAME", conflicts_with = "state_dir")]
-    pub fabric: Option<String>,
     /// Seconds to wait for the result; the command continues after that, and its result is in the log of the service.
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT_DEFAULT, value_parser = clap::value_parser!(u64).range(..=WAIT_MAX))]
     pub wait_s: u64,

@@ -109,7 +109,7 @@ const OPENSM_FLAGS: &[OpenSmFlag] = &[
     flag("perfmgr", None, NoValue, Note("ferrosm has no performance manager")),
     flag("perfmgr_sweep_time_s", None, Required, Note("ferrosm has no performance manager")),
     flag("consolidate_ipv6_snm_req", None, NoValue, Key("sa.consolidate-solicited-node = true")),
-    flag("log_prefix", None, Required, Note("no equivalent: log lines name the fabric if there are several")),
+    flag("log_prefix", None, Required, Note("not needed: each subnet has a service, and so a log, of its own")),
     flag("verbose", Some('v'), NoValue, Flag("--log-level debug")),
     flag("D", Some('D'), Required, Note("levels instead of a mask: `--log-level error`, `info` or `debug`")),
     flag("debug", Some('d'), Required, Note("no equivalent (-d0, ignore other SMs: `sm.allowed-guids`)")),

@@ -13,9 +13,6 @@ pub struct StateArgs {
     /// Configuration file of the service [default: /etc/ferrosm.toml].
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
-    /// Name of the fabric, if the configuration file has several.
-    #[arg(long, value_name = "NAME", global = true, conflicts_with = "state_dir")]
-    pub fabric: Option<String>,
     /// The subcommand.
     #[command(subcommand)]
     pub command: StateCommand,

@@ -10,42 +10,48 @@ use crate::output::{self, table};
 /// Runs the command.
 ///
 /// # Errors
-/// All errors of the file.
+/// All errors of the files.
 pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     match &args.command {
-        ConfigCommand::Check { file } => {
-            let path = file.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_PATH));
-            let resolved = config::resolve_all(config::read(&path)?, |_| {})?;
-            let mut warnings: Vec<String> = resolved
-                .iter()
-                .flat_map(|(_, settings)| &settings.warnings)
-                .map(|warning| format!("{warning}\n"))
-                .collect();
-            warnings.dedup();
-            let count = match warnings.len() {
-                0 => "no errors".to_owned(),
-                1 => "no errors, 1 warning".to_owned(),
-                count => format!("no errors, {count} warnings"),
-            };
-            let mut text = format!("{}{}: {count}\n", warnings.concat(), path.display());
-            for (source, settings) in &resolved {
-                text.push_str(&summary(source, settings));
-            }
-            output::print(&text)
-        }
+        ConfigCommand::Check { files } => check(files),
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
-        ConfigCommand::Print { file, fabric, .. } => {
-            let settings = source(file.as_deref(), fabric.as_deref())?.resolve(|_| {})?;
+        ConfigCommand::Print { file, .. } => {
+            let settings = source(file.as_deref())?.resolve(|_| {})?;
             output::print(&config::effective(&settings.raw))
         }
     }
 }
 
+fn check(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut files = files.to_vec();
+    if files.is_empty() {
+        files = config::files_of_host();
+    }
+    if files.is_empty() {
+        files.push(PathBuf::from(DEFAULT_PATH));
+    }
+    let mut text = String::new();
+    for (source, settings) in &config::read_files(&files)? {
+        let warnings = settings.warnings.iter();
+        let warnings: Vec<String> = warnings.map(|warning| format!("{warning}\n")).collect();
+        let count = match warnings.len() {
+            0 => "no errors".to_owned(),
+            1 => "no errors, 1 warning".to_owned(),
+            count => format!("no errors, {count} warnings"),
+        };
+        let path = source.path().unwrap_or_else(|| Path::new(DEFAULT_PATH));
+        text.push_str(&format!(
+            "{}{}: {count}\n",
+            warnings.concat(),
+            path.display()
+        ));
+        text.push_str(&summary(settings));
+    }
+    output::print(&text)
+}
+
 /// What an SM with these settings would do, on one line.
-fn summary(source: &ConfigSource, settings: &Settings) -> String {
-    let fabric = source
-        .fabric()
-        .map_or_else(String::new, |name| format!("fabric {name}: "));
+fn summary(settings: &Settings) -> String {
     let port = match (&settings.port.guid, &settings.port.ca, settings.port.number) {
         (Some(guid), ..) => format!("port GUID {guid}"),
         (None, Some(ca), Some(port)) => format!("{ca} port {port}"),
@@ -58,51 +64,34 @@ fn summary(source: &ConfigSource, settings: &Settings) -> String {
     );
     let partitions = settings.sm.partitions.list().len();
     format!(
-        "  {fabric}SM priority {} on {port}, {}, {state_dir}\n",
+        "  SM priority {} on {port}, {}, {state_dir}\n",
         settings.sm.priority,
         table::count(partitions, "partition", "partitions"),
     )
 }
 
-/// The fabrics of the given file; without one, those of [`DEFAULT_PATH`] if it exists, otherwise one fabric with default settings.
+/// The given file; without one, [`DEFAULT_PATH`] if it exists, otherwise default settings.
 ///
 /// # Errors
 /// All errors of the file.
-pub fn sources(file: Option<&Path>) -> Result<Vec<ConfigSource>, Failure> {
+pub fn source(file: Option<&Path>) -> Result<ConfigSource, Failure> {
     let default = Path::new(DEFAULT_PATH);
     match file {
         Some(path) => Ok(config::read(path)?),
         None if default.exists() => Ok(config::read(default)?),
-        None => Ok(vec![ConfigSource::defaults()]),
+        None => Ok(ConfigSource::defaults()),
     }
 }
 
-/// The state directory of a fabric. Combinations of keys are not checked, and the files that the configuration names are not read.
+/// The state directory of a service. Combinations of keys are not checked, and the files that the configuration names are not read.
 ///
 /// # Errors
-/// The file is invalid, the fabric is unknown, or no state directory is configured.
-pub fn state_dir(file: Option<&Path>, fabric: Option<&str>) -> Result<PathBuf, Failure> {
-    let dir = source(file, fabric)?.raw.files.state_dir;
+/// The file is invalid, or no state directory is configured.
+pub fn state_dir(file: Option<&Path>) -> Result<PathBuf, Failure> {
+    let dir = source(file)?.raw.files.state_dir;
     if dir.is_empty() {
         let message = "no state directory: specify one with --state-dir";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(PathBuf::from(dir))
-}
-
-/// One fabric of the file: by name, or the only one.
-///
-/// # Errors
-/// All errors of the file, or an unknown fabric.
-pub fn source(file: Option<&Path>, fabric: Option<&str>) -> Result<ConfigSource, Failure> {
-    let fabrics = sources(file)?;
-    let is_ambiguous = fabric.is_none() && fabrics.len() > 1;
-    ConfigSource::select(fabrics, fabric).map_err(|error| {
-        let hint = if is_ambiguous {
-            ": choose one with --fabric"
-        } else {
-            ""
-        };
-        Failure::Usage(format!("{error}{hint}"))
-    })
 }

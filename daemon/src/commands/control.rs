@@ -56,7 +56,7 @@ fn execute(service: &ServiceArgs, command: ClientCommand) -> Result<(), Failure>
 fn state_dir(service: &ServiceArgs) -> Result<PathBuf, Failure> {
     match &service.state_dir {
         Some(dir) => Ok(dir.clone()),
-        None => match config::state_dir(service.config.as_deref(), service.fabric.as_deref()) {
+        None => match config::state_dir(service.config.as_deref()) {
             Err(Failure::Config(errors)) => Err(Failure::Unconfigured {
                 message: errors.to_string(),
                 hint: "Name the service by its state directory instead: --state-dir DIR."

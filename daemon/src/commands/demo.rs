@@ -18,7 +18,7 @@ use crate::output::{log, table};
 use crate::port::SimulatedPort;
 use crate::recording::RecordingFile;
 use crate::service_manager::ServiceManager;
-use crate::signals::{self, SignalListener};
+use crate::signals;
 use crate::state::StateDir;
 use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 
@@ -30,7 +30,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     // First, so that early signals are not lost.
     let (runtime, signals) = signals::install()?;
     let source = match &args.sm.config {
-        Some(path) => config::source(Some(path), None)?,
+        Some(path) => config::source(Some(path))?,
         None => ConfigSource::defaults(),
     };
     let flags = args.sm.clone();
@@ -85,7 +85,6 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let metrics = Metrics::default();
     let listen = settings.metrics.filter(|_| !args.sm.once);
     let _metrics_server = server::start_if_configured(listen, &metrics);
-    let metrics = metrics.for_fabric(source.fabric());
     serve::serve(
         port,
         ServiceSetup {
@@ -104,10 +103,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             log,
             process: Process {
                 runtime,
-                signal_listener: SignalListener::Own(signals),
+                signals,
                 service: ServiceManager::of_process(),
-                on_serving: Box::new(|| ()),
-                is_all: true,
             },
         },
     )

@@ -10,7 +10,6 @@ pub mod demo;
 pub mod explain;
 #[cfg(feature = "simulator")]
 pub mod fabric;
-pub mod multi_fabric;
 pub mod other_ports;
 pub mod port_wait;
 pub mod ports;

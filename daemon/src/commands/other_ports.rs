@@ -10,7 +10,7 @@ use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::transport::umad::{self, LocalPort, PortSelection};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
-use tracing::{Instrument as _, Span, info, warn};
+use tracing::{info, warn};
 
 use super::ports;
 
@@ -67,7 +67,7 @@ impl OtherPorts {
                 }
             }
         };
-        drop(runtime.spawn(task.instrument(Span::current())));
+        drop(runtime.spawn(task));
         Some(others)
     }
 
@@ -84,7 +84,7 @@ impl OtherPorts {
         });
     }
 
-    /// Reports those that a sweep found in the served subnet: a `[[fabric]]` for each would be two SMs in one subnet.
+    /// Reports those that a sweep found in the served subnet: a service for each would be two SMs in one subnet.
     pub fn report_in_subnet(&self, sm: &SubnetManager) {
         self.with(|state| {
             state.elsewhere.retain(|other| {

@@ -36,11 +36,6 @@ impl WaitLimits {
         device: Duration::from_secs(30),
         link: None,
     };
-    /// `run` with several fabrics, which retries each fabric and reads the configuration again.
-    pub const ONE_OF_SEVERAL: Self = Self {
-        device: Duration::ZERO,
-        link: None,
-    };
     /// `run --once`: waits only for a link that is training.
     pub const ONCE: Self = Self {
         device: Duration::ZERO,

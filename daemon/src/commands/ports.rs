@@ -21,7 +21,7 @@ const LOAD_DRIVER: &str =
     "With an InfiniBand adapter, load its driver and ib_umad: `modprobe mlx5_ib ib_umad`.";
 const LIST: &str = "`ferrosm ports` lists the ports of this host.";
 const NAME_ONE: &str = "Name the port to serve: --ca NAME --port N, or --port-guid GUID; in the configuration port.ca and port.number, or \
-                        port.guid. A [[fabric]] for each port serves both.";
+                        port.guid. A service for each port serves both: ferrosm@NAME with /etc/ferrosm/NAME.toml.";
 
 /// Runs the command.
 ///

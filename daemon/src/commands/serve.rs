@@ -28,7 +28,7 @@ use crate::driver::{Control, Driver, Reload, Shell};
 use crate::dump;
 use crate::dump::worker::DumpWorker;
 use crate::failure::Failure;
-use crate::metrics::{self, FabricMetrics, ServiceMetrics};
+use crate::metrics::{self, Metrics, ServiceMetrics};
 use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, json, log, report};
 use crate::port::MadPort;
@@ -36,7 +36,7 @@ use crate::recording::RecordingFile;
 use crate::replication_link::ReplicationLink;
 use crate::sa_server::SaServer;
 use crate::service_manager::ServiceManager;
-use crate::signals::SignalListener;
+use crate::signals::Signals;
 use crate::state::{PersistRequest, StateDir, StateWriter};
 use ferrosm_opensm_compat::view::FabricView;
 
@@ -76,7 +76,7 @@ pub struct ServiceSetup {
     /// The SA server; `None` if the port has no QP1.
     pub sa_server: Option<SaServer>,
     /// Its metrics.
-    pub metrics: FabricMetrics,
+    pub metrics: Metrics,
     /// Standard error.
     pub terminal: Terminal,
     /// The log.
@@ -90,13 +90,9 @@ pub struct Process {
     /// The runtime of the service, on this thread.
     pub runtime: Runtime,
     /// Signals.
-    pub signal_listener: SignalListener,
+    pub signals: Signals,
     /// The service manager that started this process.
     pub service: ServiceManager,
-    /// Called when everything that the service needs at its start is available.
-    pub on_serving: Box<dyn FnOnce()>,
-    /// The configuration file has no other fabric: fabrics that are added to it are logged.
-    pub is_all: bool,
 }
 
 /// Command line flags, applied to the configuration file at each load.
@@ -125,10 +121,8 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
     } = setup;
     let Process {
         runtime,
-        signal_listener,
+        signals,
         service,
-        on_serving: serves,
-        is_all,
     } = process;
     log_messages(&settings.warnings);
     let (writer, mut restored, may_be_incomplete) = match state {
@@ -150,7 +144,6 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         .as_ref()
         .map(|writer| Arc::clone(writer.durability()));
     let link = start_replication(&settings, local.as_ref(), writer.as_ref())?;
-    serves();
     let counts = sa_server.as_ref().map(|a| a.counters());
     let replication = link.as_ref().map(ReplicationLink::replication);
     let metrics = metrics.start_service(metrics::MetricsSource::new(
@@ -168,8 +161,6 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         dumps: DumpWorker::default(),
         dump_dir: settings.dump_dir.clone(),
         source,
-        is_one_of_several: matches!(signal_listener, SignalListener::Relay(_)),
-        is_all,
         overlay,
         running: settings.raw.clone(),
         hints: Arc::clone(&settings.sm.hints),
@@ -186,7 +177,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
     };
     let result = runtime.block_on(async {
         let (control, control_inbox) = mpsc::channel(16);
-        signal_listener.forward_to(control.clone());
+        signals.forward_to(control.clone());
         watch_device(local.as_ref(), &control);
         let (requests, inbox) = mpsc::channel(CLIENTS_MAX);
         let socket = settings.state_dir.as_deref().and_then(|dir| {
@@ -293,10 +284,6 @@ struct ServiceShell {
     dumps: DumpWorker,
     dump_dir: Option<PathBuf>,
     source: ConfigSource,
-    /// This process serves other fabrics of the file as well.
-    is_one_of_several: bool,
-    /// See [`Process::is_all`].
-    is_all: bool,
     overlay: Overlay,
     /// Configuration keys in force.
     running: RawConfig,
@@ -452,22 +439,12 @@ impl ServiceShell {
             info!("no configuration file to reload");
             return Reload::Unchanged;
         }
-        let name = self.source.fabric();
-        let read = self.source.reread().and_then(|mut sources| {
-            if self.is_all {
-                log_added_fabrics(&sources, &[name.unwrap_or_default()]);
-            }
-            // Flags, paths and input files of fabrics that this process does not serve are not checked.
-            sources.retain(|source| self.is_one_of_several || source.fabric() == name);
-            config::resolve_all(sources, |raw| (self.overlay)(raw))
+        let read = self.source.reread().and_then(|source| {
+            let settings = source.resolve(|raw| (self.overlay)(raw))?;
+            Ok((source, settings))
         });
-        let is_own_fabric = |(source, _): &(ConfigSource, Settings)| source.fabric() == name;
-        let (source, settings) = match read.map(|sources| sources.into_iter().find(is_own_fabric)) {
-            Ok(Some(read)) => read,
-            Ok(None) => {
-                error!(file, "fabric removed from configuration");
-                return Reload::Rejected;
-            }
+        let (source, settings) = match read {
+            Ok(read) => read,
             Err(errors) => {
                 log_messages(errors.errors());
                 error!(
@@ -545,15 +522,8 @@ impl ServiceShell {
 
     fn sweep_done(&mut self, report: &SweepReport, sm: &SubnetManager) -> Result<(), Failure> {
         if self.options.json {
-            output::print(&json::to_line(&json::sweep::document(
-                report,
-                sm.role(),
-                self.source.fabric(),
-            )))?;
+            output::print(&json::to_line(&json::sweep::document(report, sm.role())))?;
         } else if self.options.tables {
-            if let Some(name) = self.source.fabric() {
-                output::print(&format!("Fabric {name}\n"))?;
-            }
             output::print(&report::render(report, sm.role()))?;
             if report.number == 1 && !self.options.once {
                 info!("running until SIGINT or SIGTERM");
@@ -614,15 +584,6 @@ fn status_after(event: &Event, role: SmState) -> Option<String> {
         | Event::LinkDegraded(_)
         | Event::LinkRestored(_)
         | Event::FurtherLinksDegraded(_) => None,
-    }
-}
-
-/// Logs fabrics of the file that are not served.
-pub(super) fn log_added_fabrics(sources: &[ConfigSource], served: &[&str]) {
-    let added = sources.iter().filter_map(ConfigSource::fabric);
-    let added: Vec<&str> = added.filter(|name| !served.contains(name)).collect();
-    if !added.is_empty() {
-        warn!(fabrics = added.join(", "), "added fabrics need a restart");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Serves one fabric on a local port: opens the port, starts the SA server, runs the subnet manager.
+//! Serves the subnet of a local port: opens the port, starts the SA server, runs the subnet manager.
 
 use ferrosm_mad::transport::umad::{self, GsiPort, OpenOptions, UmadPort};
 use tracing::{info, warn};
@@ -11,13 +11,12 @@ use crate::capture;
 use crate::cli::RunArgs;
 use crate::config::{ConfigSource, RawConfig, Settings};
 use crate::failure::Failure;
-use crate::metrics::FabricMetrics;
+use crate::metrics::Metrics;
 use crate::output::log;
 use crate::output::progress::Terminal;
 use crate::port::ThreadedPort;
 use crate::recording::RecordingFile;
 use crate::sa_server::SaServer;
-use crate::signals::SignalListener;
 use crate::state::{StateDir, served_port};
 
 /// Minimum capacity of the queue between the receiving thread and the driver.
@@ -32,7 +31,7 @@ pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut RawConfig) + 'static {
     }
 }
 
-/// Serves one fabric until the process stops.
+/// Serves the subnet until the process stops.
 ///
 /// # Errors
 /// No port can serve, or (with `--once`) the fabric does not come up.
@@ -40,7 +39,7 @@ pub(super) fn serve_one(
     source: ConfigSource,
     settings: Settings,
     args: &RunArgs,
-    (terminal, log, metrics): (&Terminal, &log::Handle, &FabricMetrics),
+    (terminal, log, metrics): (&Terminal, &log::Handle, &Metrics),
     mut process: Process,
 ) -> Result<(), Failure> {
     // A second process on the same directory ends here, before it logs a start.
@@ -59,10 +58,10 @@ pub(super) fn serve_one(
             "ferrosm started"
         );
     }
-    let limits = match &process.signal_listener {
-        _ if args.sm.once => WaitLimits::ONCE,
-        SignalListener::Own(_) => WaitLimits::SERVICE,
-        SignalListener::Relay(_) => WaitLimits::ONE_OF_SEVERAL,
+    let limits = if args.sm.once {
+        WaitLimits::ONCE
+    } else {
+        WaitLimits::SERVICE
     };
     let state_path = state.as_ref().map(StateDir::path);
     let last = state_path.and_then(served_port::read);
@@ -70,7 +69,7 @@ pub(super) fn serve_one(
     let port = process.runtime.block_on(async {
         tokio::select! {
             port = port => Some(port),
-            () = process.signal_listener.stopped() => None,
+            () = process.signals.stopped() => None,
         }
     });
     let Some(local) = port.transpose()? else {

@@ -27,7 +27,7 @@ const ERRORS_MAX: usize = 20;
 pub fn run(args: &StateArgs) -> Result<(), Failure> {
     let path = match &args.state_dir {
         Some(path) => path.clone(),
-        None => config::state_dir(args.config.as_deref(), args.fabric.as_deref())?,
+        None => config::state_dir(args.config.as_deref())?,
     };
     if !matches!(args.command, StateCommand::Import { .. }) && !path.is_dir() {
         return Err(Failure::with_hint(

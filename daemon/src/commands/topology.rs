@@ -71,7 +71,7 @@ pub fn render(view: &FabricView, format: TopologyFormat) -> String {
 /// Discovers the live fabric, read-only.
 fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     // The file may select the port and the SMP limits; it is optional.
-    let source = config::source(args.config.as_deref(), args.fabric.as_deref())?;
+    let source = config::source(args.config.as_deref())?;
     let mut settings: Settings = source.resolve(|raw| {
         args.port.apply(raw);
         raw.log.level.clone_from(&args.log_level);

@@ -4,8 +4,8 @@
 //! program. Flags override the file, the file overrides defaults. All errors are reported together, with line, column and allowed values;
 //! an invalid file is never used in part.
 
+mod combination;
 mod error;
-mod fabrics;
 mod key_messages;
 mod log_level;
 mod parse;
@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use combination::{check as check_combination, files_of_host, read_files};
 pub use error::{ConfigError, ConfigErrors};
 pub use log_level::parse_log_level;
 pub use partition_keys::{Enforce, PKeyText, PartitionEntry, PartitionRules};
@@ -37,12 +38,14 @@ pub use settings::{LogSettings, PortChoice, Settings};
 
 /// Default configuration file of `ferrosm run`, used if it exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
+/// Directory of the configuration files of hosts with several subnets: `NAME.toml` is that of the service `ferrosm@NAME`.
+pub const INSTANCE_DIR: &str = "/etc/ferrosm";
 
-/// Reads and checks a configuration file; returns a source for each of its fabrics.
+/// Reads a configuration file and checks its keys.
 ///
 /// # Errors
 /// All errors of the file.
-pub fn read(path: &Path) -> Result<Vec<ConfigSource>, ConfigErrors> {
+pub fn read(path: &Path) -> Result<ConfigSource, ConfigErrors> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         let message = if e.kind() == std::io::ErrorKind::InvalidData {
             "not a text file: its contents are not valid UTF-8".to_owned()
@@ -54,38 +57,11 @@ pub fn read(path: &Path) -> Result<Vec<ConfigSource>, ConfigErrors> {
     ConfigSource::parse(path, &text)
 }
 
-/// Resolves all fabrics of a file and checks them against each other.
-///
-/// # Errors
-/// All errors, without duplicates.
-pub fn resolve_all(
-    sources: Vec<ConfigSource>,
-    flags: impl Fn(&mut RawConfig),
-) -> Result<Vec<(ConfigSource, Settings)>, ConfigErrors> {
-    let mut errors = ConfigErrors::none();
-    let mut resolved = Vec::new();
-    for source in sources {
-        match source.resolve(&flags) {
-            Ok(settings) => resolved.push((source, settings)),
-            Err(further) => errors = errors.and(further),
-        }
-    }
-    if let Err(further) = fabrics::check_combination(&resolved) {
-        errors = errors.and(further);
-    }
-    if !errors.has_errors() {
-        return Ok(resolved);
-    }
-    let warnings = resolved.into_iter().map(|(_, settings)| settings.warnings);
-    Err(warnings.fold(errors, ConfigErrors::with).sorted())
-}
-
-/// The keys of one fabric of a configuration file, and the text, for the positions of errors.
+/// The keys of a configuration file, and the text, for the positions of errors.
 #[derive(Debug, Clone)]
 pub struct ConfigSource {
     path: Option<PathBuf>,
     text: Arc<str>,
-    fabric: Option<String>,
     /// Sections with invalid keys: the other keys are not checked against them.
     invalid_sections: Arc<BTreeSet<String>>,
     /// Keys of the file, with defaults.
@@ -99,84 +75,55 @@ impl ConfigSource {
         Self {
             path: None,
             text: "".into(),
-            fabric: None,
             invalid_sections: Arc::default(),
             raw: RawConfig::default(),
         }
     }
 
-    /// Parses a text; returns a source for each `[[fabric]]`, or one without a name.
+    /// Parses a text.
     ///
     /// # Errors
     /// All errors of the text. If keys are invalid, also the errors and warnings that [`Self::resolve`] finds in the others.
-    pub fn parse(path: &Path, text: &str) -> Result<Vec<Self>, ConfigErrors> {
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
         let parsed = parse::parse(path, text)?;
-        let text: Arc<str> = text.into();
-        let invalid_sections = Arc::new(parsed.invalid_sections);
-        let sources = parsed.fabrics.into_iter().map(|fabric| Self {
+        let mut source = Self {
             path: Some(path.to_owned()),
-            text: Arc::clone(&text),
-            fabric: fabric.fabric,
-            invalid_sections: Arc::clone(&invalid_sections),
-            raw: fabric.raw,
-        });
-        let sources: Vec<Self> = sources.collect();
+            text: text.into(),
+            invalid_sections: Arc::new(parsed.invalid_sections),
+            raw: parsed.raw,
+        };
+        source.set_instance_defaults();
         if !parsed.errors.has_errors() {
-            return Ok(sources);
+            return Ok(source);
         }
-        let further = sources.iter().map(|source| match source.resolve(|_| {}) {
+        let further = match source.resolve(|_| {}) {
             Ok(settings) => settings.warnings,
             Err(errors) => errors.into_vec(),
-        });
-        Err(further.fold(parsed.errors, ConfigErrors::with).sorted())
-    }
-
-    /// Parses a text with one fabric.
-    #[cfg(test)]
-    pub(crate) fn single(path: &Path, text: String) -> Result<Self, ConfigErrors> {
-        let mut sources = Self::parse(path, &text)?;
-        assert_eq!(sources.len(), 1);
-        Ok(sources.remove(0))
-    }
-
-    /// Selects a fabric by name, or the only one.
-    ///
-    /// # Errors
-    /// A message with the names of the fabrics.
-    pub fn select(sources: Vec<Self>, fabric: Option<&str>) -> Result<Self, String> {
-        let names: Vec<&str> = sources.iter().filter_map(Self::fabric).collect();
-        let available = if names.is_empty() {
-            "the configuration has no [[fabric]]".to_owned()
-        } else {
-            format!("the configuration has {}", names.join(", "))
         };
-        match fabric {
-            Some(name) => sources
-                .iter()
-                .find(|source| source.fabric() == Some(name))
-                .cloned()
-                .ok_or_else(|| format!("unknown fabric {name}: {available}")),
-            None if sources.len() > 1 => Err(format!("no fabric selected: {available}")),
-            None => sources.into_iter().next().ok_or(available),
-        }
+        Err(parsed.errors.with(further).sorted())
     }
 
-    /// Name of the fabric; `None` without `[[fabric]]`.
-    #[must_use]
-    pub fn fabric(&self) -> Option<&str> {
-        self.fabric.as_deref()
+    /// The defaults of `/etc/ferrosm/NAME.toml`: a state directory of its own, and in replication its name, which rejects standbys of another
+    /// subnet at the same address.
+    fn set_instance_defaults(&mut self) {
+        let path = self.path.as_deref();
+        let name = path
+            .filter(|path| path.parent() == Some(Path::new(INSTANCE_DIR)))
+            .and_then(|path| path.file_stem()?.to_str());
+        let Some(name) = name else { return };
+        let has_key = |key: &str| parse::position(&self.text, key).is_some();
+        if !has_key("files.state-dir") {
+            self.raw.files.state_dir = format!("{}/{name}", self.raw.files.state_dir);
+        }
+        if !has_key("replication.fabric") {
+            name.clone_into(&mut self.raw.replication.fabric);
+        }
     }
 
     /// An error of a key such as `port.guid`.
     pub(crate) fn key_error(&self, key: &str, message: &str) -> ConfigErrors {
-        let position = parse::position(&self.text, self.fabric(), key);
-        let is_common = matches!(position, Some((_, false)));
-        let fabric = self.fabric.as_ref().filter(|_| !is_common);
-        let fabric = fabric
-            .map(|name| format!("fabric {name}: "))
-            .unwrap_or_default();
-        let at = position.map(|(span, _)| span);
-        let message = format!("{fabric}{key}: {message}");
+        let at = parse::position(&self.text, key);
+        let message = format!("{key}: {message}");
         ConfigErrors::new(self.path.as_deref(), &self.text, [(at, message)])
     }
 
@@ -186,15 +133,24 @@ impl ConfigSource {
         self.path.as_deref()
     }
 
-    /// Reads the file again; returns a source for each of its fabrics. Defaults stay as they are.
+    /// Reads the file again. Defaults stay as they are.
     ///
     /// # Errors
     /// All errors of the file.
-    pub fn reread(&self) -> Result<Vec<Self>, ConfigErrors> {
+    pub fn reread(&self) -> Result<Self, ConfigErrors> {
         match &self.path {
             Some(path) => read(path),
-            None => Ok(vec![self.clone()]),
+            None => Ok(self.clone()),
         }
+    }
+
+    /// With its settings, without flags.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn into_resolved(self) -> Result<(Self, Settings), ConfigErrors> {
+        let settings = self.resolve(|_| {})?;
+        Ok((self, settings))
     }
 
     /// Applies flags, checks combinations of keys, and reads the OpenSM input files.
@@ -204,10 +160,6 @@ impl ConfigSource {
     pub fn resolve(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
         let mut raw = self.raw.clone();
         flags(&mut raw);
-        if let (true, Some(name)) = (raw.replication.fabric.is_empty(), self.fabric()) {
-            // The name rejects standbys of another fabric at the same address.
-            name.clone_into(&mut raw.replication.fabric);
-        }
         let dir = self.path.as_deref().and_then(Path::parent);
         let files = settings::input_files(&raw.routing, dir.unwrap_or_else(|| Path::new("")));
         let hints = files.read().map_err(ConfigErrors::from);
@@ -217,7 +169,7 @@ impl ConfigSource {
             let entries = &self.raw.partition;
             let name = &entries.get(n)?.name;
             let skipped = entries[..n].iter().filter(|e| e.name == *name).count();
-            let span = parse::partition_span(&self.text, self.fabric(), (name, skipped))?;
+            let span = parse::partition_span(&self.text, (name, skipped))?;
             Some(error::line_column(&self.text, span.start))
         };
         let partitions = partitions::read_partitions(&raw, self.path(), dir, entry_position);

@@ -11,25 +11,18 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::ConfigErrors;
-use super::fabrics::{self, KeyError};
 use super::key_messages::{PARTITION, explain, is_known, missing_key};
 use super::raw::RawConfig;
+use super::{ConfigErrors, INSTANCE_DIR};
 
-/// The keys of one fabric of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parsed {
-    /// Name of the fabric; `None` without `[[fabric]]`.
-    pub(super) fabric: Option<String>,
-    /// Keys of the fabric, with defaults.
-    pub(super) raw: RawConfig,
-}
+/// An error and its byte range.
+type KeyError = (Option<Range<usize>>, String);
 
 /// The valid keys of a text, and the errors of all others.
 #[derive(Debug)]
 pub(super) struct ParsedText {
-    /// The fabrics of `[[fabric]]` in order, or one without a name. Invalid keys have their defaults.
-    pub(super) fabrics: Vec<Parsed>,
+    /// The keys, with defaults for missing and invalid ones.
+    pub(super) raw: RawConfig,
     /// Sections with invalid keys.
     pub(super) invalid_sections: BTreeSet<String>,
     /// All errors of the text.
@@ -47,27 +40,41 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<ParsedText, ConfigErrors>
     }
     let mut invalid = InvalidKeys::default();
     let document_span = document.span();
-    let mut common = document.into_inner();
-    let tables = fabrics::take_fabrics(&mut common, &mut invalid.errors);
-    let raw = parse_keys(&mut common, &document_span, &mut invalid);
-    let mut fabrics: Vec<Parsed> = Vec::new();
-    for (name, fabric_table) in &tables {
-        let mut merged = fabrics::overlay(&common, fabric_table);
-        let mut raw = parse_keys(&mut merged, &document_span, &mut invalid);
-        fabrics::set_own_paths(&mut raw, name, fabric_table);
-        fabrics.push(Parsed {
-            fabric: Some(name.clone()),
-            raw,
-        });
-    }
-    if tables.is_empty() {
-        fabrics.push(Parsed { fabric: None, raw });
-    }
+    let mut document = document.into_inner();
+    remove_fabrics(&mut document, &mut invalid.errors);
+    let raw = parse_keys(&mut document, &document_span, &mut invalid);
     Ok(ParsedText {
-        fabrics,
+        raw,
         invalid_sections: invalid.sections,
         errors: ConfigErrors::new(Some(path), text, invalid.errors),
     })
+}
+
+/// Removes the list of fabrics of earlier versions, which is an error.
+fn remove_fabrics(document: &mut DeTable<'_>, errors: &mut Vec<KeyError>) {
+    let Some(list) = document.remove("fabric") else {
+        return;
+    };
+    let entries = list.get_ref().as_array().into_iter().flatten();
+    let name = |entry: &Spanned<DeValue<'_>>| {
+        let name = entry.get_ref().as_table()?.get("name")?;
+        name.get_ref().as_str().map(str::to_owned)
+    };
+    let mut names: Vec<String> = entries.filter_map(name).collect();
+    if names.is_empty() {
+        names.push("NAME".to_owned());
+    }
+    let files: Vec<String> = names
+        .iter()
+        .map(|n| format!("{INSTANCE_DIR}/{n}.toml"))
+        .collect();
+    let units: Vec<String> = names.iter().map(|n| format!("ferrosm@{n}")).collect();
+    let message = format!(
+        "[[fabric]] was removed, each subnet has a service of its own: write {} with the sections of each and those in common, then start {}",
+        files.join(" and "),
+        units.join(" and ")
+    );
+    errors.push((Some(list.span()), message));
 }
 
 /// After a syntax error, errors in the recovered rest may be misleading.
@@ -147,18 +154,10 @@ fn line_at(text: &str, offset: usize) -> &str {
     text.get(start..end).unwrap_or_default()
 }
 
-/// Position of a `[[partition]]` of a fabric with this name in a valid text, after `skipped` others of the same name.
-pub(super) fn partition_span(
-    text: &str,
-    fabric: Option<&str>,
-    (name, skipped): (&str, usize),
-) -> Option<Range<usize>> {
-    let mut common = DeTable::parse(text).ok()?.into_inner();
-    let fabrics = fabrics::take_fabrics(&mut common, &mut Vec::new());
-    let own = fabrics.iter().find(|(name, _)| Some(&**name) == fabric);
-    let entries = own
-        .and_then(|(_, table)| table.get(PARTITION))
-        .or_else(|| common.get(PARTITION))?;
+/// Position of a `[[partition]]` with this name in a valid text, after `skipped` others of the same name.
+pub(super) fn partition_span(text: &str, (name, skipped): (&str, usize)) -> Option<Range<usize>> {
+    let document = DeTable::parse(text).ok()?.into_inner();
+    let entries = document.get(PARTITION)?;
     let has_name = |entry: &&Spanned<DeValue<'_>>| {
         let table = entry.get_ref().as_table();
         let found = table.and_then(|table| table.get("name")?.get_ref().as_str());
@@ -224,25 +223,12 @@ fn parse_keys(
     }
 }
 
-/// Position of the value of a key such as `sm.priority` in a valid text, and whether it is the fabric's own value rather than the
-/// common one.
-pub(super) fn position(
-    text: &str,
-    fabric: Option<&str>,
-    key: &str,
-) -> Option<(Range<usize>, bool)> {
-    let mut common = DeTable::parse(text).ok()?.into_inner();
-    let fabrics = fabrics::take_fabrics(&mut common, &mut Vec::new());
-    let fabric_table = fabrics.iter().find(|(name, _)| Some(&**name) == fabric);
+/// Position of the value of a key such as `sm.priority` in a valid text.
+pub(super) fn position(text: &str, key: &str) -> Option<Range<usize>> {
+    let document = DeTable::parse(text).ok()?.into_inner();
     let (section, name) = key.split_once('.')?;
-    let span_within = |document: &DeTable<'_>| {
-        let section = document.get(section)?.get_ref().as_table()?;
-        Some(section.get(name)?.span())
-    };
-    let own_span = fabric_table
-        .and_then(|(_, table)| span_within(table))
-        .map(|span| (span, true));
-    own_span.or_else(|| Some((span_within(&common)?, false)))
+    let section = document.get(section)?.get_ref().as_table()?;
+    Some(section.get(name)?.span())
 }
 
 /// An invalid entry that was removed from the document.
@@ -319,17 +305,31 @@ mod tests {
     use crate::config::ConfigSource;
 
     fn errors(text: &str) -> String {
-        let sources = ConfigSource::parse(Path::new("f.toml"), text);
-        sources.unwrap_err().to_string()
+        let source = ConfigSource::parse(Path::new("f.toml"), text);
+        source.unwrap_err().to_string()
     }
 
     #[test]
     fn empty_file_has_defaults() {
         let parsed = parse(Path::new("f"), "").unwrap();
-        let [only] = &parsed.fabrics[..] else {
-            panic!("one fabric")
-        };
-        assert_eq!((&only.fabric, &only.raw), (&None, &RawConfig::default()));
+        assert_eq!(parsed.raw, RawConfig::default());
+    }
+
+    /// The error names the files and services that replace the list, and the rest of the file is checked.
+    #[test]
+    fn list_of_fabrics_is_refused_with_what_replaces_it() {
+        let text = "[[fabric]]\nname = \"a\"\n[fabric.sm]\npriority = 1\n[[fabric]]\nname = \"b\"\n[sm]\npirority = 1\n";
+        let text = errors(text);
+        assert!(text.starts_with("f.toml:1:"), "{text}");
+        assert!(
+            text.contains("write /etc/ferrosm/a.toml and /etc/ferrosm/b.toml with the sections"),
+            "{text}"
+        );
+        assert!(
+            text.contains("then start ferrosm@a and ferrosm@b"),
+            "{text}"
+        );
+        assert!(text.contains("unknown key `pirority`"), "{text}");
     }
 
     /// All errors are reported together, in the order of the file.

@@ -208,7 +208,7 @@ mod tests {
 
     fn resolve(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
         let path = dir.path().join("f.toml");
-        ConfigSource::single(&path, text.to_owned())?.resolve(|_| {})
+        ConfigSource::parse(&path, text)?.resolve(|_| {})
     }
 
     /// Warnings, except that there is no rule for the default partition.

@@ -72,7 +72,7 @@ mod tests {
 
     fn resolve(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
         let path = dir.path().join("f.toml");
-        ConfigSource::single(&path, text.to_owned())?.resolve(|_| {})
+        ConfigSource::parse(&path, text)?.resolve(|_| {})
     }
 
     const TOML: &str = "[routing]\nprefix-routes-file = \"prefix\"\n[qos]\npolicy-file = \"qos\"\n\

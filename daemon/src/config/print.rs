@@ -78,7 +78,7 @@ mod tests {
     fn default_file_has_the_defaults() {
         let path = Path::new("etc/ferrosm.toml");
         assert_eq!(
-            ConfigSource::parse(path, DEFAULT_FILE).unwrap()[0].raw,
+            ConfigSource::parse(path, DEFAULT_FILE).unwrap().raw,
             RawConfig::default()
         );
     }
@@ -116,7 +116,9 @@ mod tests {
         raw.port.ca = "mlx5_0".to_owned();
         raw.routing.engines = vec!["minhop".parse().unwrap(), "updn".parse().unwrap()];
         assert_eq!(
-            ConfigSource::parse(Path::new("f"), &effective(&raw)).unwrap()[0].raw,
+            ConfigSource::parse(Path::new("f"), &effective(&raw))
+                .unwrap()
+                .raw,
             raw
         );
     }

@@ -103,10 +103,7 @@ mod tests {
     use std::path::Path;
 
     fn read(text: &str) -> RawConfig {
-        ConfigSource::parse(Path::new("f"), text)
-            .unwrap()
-            .remove(0)
-            .raw
+        ConfigSource::parse(Path::new("f"), text).unwrap().raw
     }
 
     #[test]

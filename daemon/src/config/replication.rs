@@ -280,7 +280,7 @@ mod tests {
     use crate::config::ConfigSource;
 
     fn error_lines(text: &str) -> Vec<String> {
-        let source = ConfigSource::single(Path::new("f"), text.to_owned()).unwrap();
+        let source = ConfigSource::parse(Path::new("f"), text).unwrap();
         let errors = source.resolve(|_| {}).unwrap_err().to_string();
         let line = |l: &str| l.split_once("replication.").unwrap().1.to_owned();
         errors.lines().map(line).collect()
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn default_is_no_replication_and_paths_are_relative_to_the_file() {
         let resolve_text = |text: &str| {
-            let source = ConfigSource::single(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
+            let source = ConfigSource::parse(Path::new("/etc/f.toml"), text).unwrap();
             source.resolve(|_| {}).unwrap().replication
         };
         assert!(resolve_text("").is_none());
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn only_remote_etcd_needs_certificates() {
         let resolve_text = |text: &str| {
-            let source = ConfigSource::single(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
+            let source = ConfigSource::parse(Path::new("/etc/f.toml"), text).unwrap();
             match source.resolve(|_| {}).unwrap().replication {
                 Some(ReplicationSettings::Etcd(settings)) => settings,
                 other => panic!("{other:?}"),
@@ -388,12 +388,9 @@ mod tests {
         );
         assert_eq!((settings.files, settings.silent_after_s), (None, 3));
         let settings = resolve_text(
-            "[[fabric]]\nname = \"hall-2\"\n[fabric.replication]\netcd = [\"https://etcd1:2379\"]\nca = \"ca\"\ncertificate = \"c\"\nkey = \"k\"\n",
+            "[replication]\netcd = [\"https://etcd1:2379\"]\nfabric = \"hall-2\"\nca = \"ca\"\ncertificate = \"c\"\nkey = \"k\"\n",
         );
         assert_eq!(settings.files.unwrap().ca, Path::new("/etc/ca"));
-        assert_eq!(
-            settings.fabric, "fe80000000000000 hall-2",
-            "the name of [[fabric]]"
-        );
+        assert_eq!(settings.fabric, "fe80000000000000 hall-2");
     }
 }

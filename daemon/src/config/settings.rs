@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn combinations_of_keys_are_checked() {
         let text = "[subnet]\nm-key-protect-bits = 2\n[sweep]\nmax-outstanding = 4\nmax-outstanding-per-node = 8\n";
-        let source = ConfigSource::single(Path::new("f.toml"), text.to_owned()).unwrap();
+        let source = ConfigSource::parse(Path::new("f.toml"), text).unwrap();
         let text = source.resolve(|_| {}).unwrap_err().to_string();
         assert_eq!(
             text,
@@ -366,7 +366,7 @@ mod tests {
     fn keys_without_effect_are_warned_about() {
         let text = "[sm]\npriority = 5\nmaster-priority = 3\npeer-poll-interval = \"20s\"\n\
             [subnet]\nm-key = \"0x1\"\n";
-        let source = ConfigSource::single(Path::new("f.toml"), text.to_owned()).unwrap();
+        let source = ConfigSource::parse(Path::new("f.toml"), text).unwrap();
         let warnings = source.resolve(|_| {}).unwrap().warnings;
         let positions: Vec<_> = warnings.iter().map(|w| w.at).collect();
         assert_eq!(positions, [Some((3, 19)), Some((4, 22)), Some((6, 9))]);
@@ -378,11 +378,7 @@ mod tests {
     fn input_files_are_read_with_the_file() {
         let dir = crate::testing::TempDir::new("config-input-files");
         let path = dir.path().join("f.toml");
-        let resolve = |text: &str| {
-            ConfigSource::single(&path, text.to_owned())
-                .unwrap()
-                .resolve(|_| {})
-        };
+        let resolve = |text: &str| ConfigSource::parse(&path, text).unwrap().resolve(|_| {});
         std::fs::write(dir.path().join("roots"), "0x10\n").unwrap();
         let text = "[routing]\nvls = 4\nroot-guid-file = \"roots\"\n";
         let sm = resolve(text).unwrap().sm;
@@ -406,7 +402,7 @@ mod tests {
 
     #[test]
     fn flags_override_the_file() {
-        let source = ConfigSource::single(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
+        let source = ConfigSource::parse(Path::new("f"), "[lids]\nlmc = 1\n").unwrap();
         assert_eq!(source.resolve(|_| {}).unwrap().sm.lmc, Lmc(1));
         let settings = source
             .resolve(|raw| raw.lids.lmc = super::super::value::Bounded::clamped(2))

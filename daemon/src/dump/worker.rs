@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ferrosm_opensm_compat::view::FabricView;
-use tracing::{Span, error, info};
+use tracing::{error, info};
 
 use super::Extent;
 
@@ -33,8 +33,7 @@ impl DumpWorker {
         if let Some(job) = self.accept((view, dir)) {
             let worker = self.clone();
             // The span names the fabric.
-            let span = Span::current();
-            tokio::task::spawn_blocking(move || span.in_scope(|| worker.run(job, write)));
+            tokio::task::spawn_blocking(move || worker.run(job, write));
         }
     }
 

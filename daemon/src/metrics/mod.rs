@@ -1,15 +1,13 @@
-//! Metrics of each fabric that this process serves, in OpenMetrics format (ADR 0015).
+//! Metrics of the subnet that this process serves, in OpenMetrics format (ADR 0015).
 //!
-//! One [`Metrics`] per process. Each service updates its [`FabricMetrics`]; all series of a named fabric have the label `fabric`. Counters
-//! of other threads ([`MetricsSource`]) are read at each scrape. [`server`] serves the text over HTTP; docs/metrics.md describes the
-//! metrics. Updates never wait for a scrape.
+//! One [`Metrics`] per process, which the service updates. Counters of other threads ([`MetricsSource`]) are read at each scrape. [`server`]
+//! serves the text over HTTP; docs/metrics.md describes the metrics. Updates never wait for a scrape.
 
 mod families;
 pub mod server;
 mod source;
 
 use core::fmt;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,6 +19,9 @@ use prometheus_client::registry::Registry;
 
 use families::{Counters, Families, Label, Labels};
 pub use source::MetricsSource;
+
+/// Of a series without labels.
+static NO_LABELS: Labels = Labels::new();
 
 /// Label values of the SM states.
 const STATES: [(SmState, &str); 4] = [
@@ -75,97 +76,60 @@ pub struct Metrics(Arc<Shared>);
 struct Shared {
     registry: Registry,
     families: Families,
-    /// Sources of the fabrics that are served.
-    sources: Mutex<BTreeMap<Labels, SourceCell>>,
+    /// `None` while no subnet is served, also for a scrape in progress when the service ends.
+    source: Mutex<Option<MetricsSource>>,
 }
 
-/// Metrics of one fabric, whether it is served or not.
-#[derive(Clone)]
-pub struct FabricMetrics {
-    metrics: Metrics,
-    labels: Labels,
-}
-
-/// Metrics of a fabric while it is served; dropping the value ends the service.
+/// Metrics of the subnet while it is served; dropping the value ends the service.
 pub struct ServiceMetrics {
-    fabric: FabricMetrics,
+    metrics: Metrics,
     /// The engine in `ferrosm_routing_engine`, and whether it is the configured one.
     engine: Option<(&'static str, bool)>,
-}
-
-/// The source of a fabric that is served; `None` once the service has ended, also for a scrape in progress.
-#[derive(Clone)]
-struct SourceCell(Arc<Mutex<Option<MetricsSource>>>);
-
-impl SourceCell {
-    fn update<T: Default>(&self, read: impl FnOnce(&mut MetricsSource) -> T) -> T {
-        let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        source.as_mut().map(read).unwrap_or_default()
-    }
-
-    fn clear(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("ferrosm");
         let families = Families::register(&mut registry);
-        Self(Arc::new(Shared {
+        let metrics = Self(Arc::new(Shared {
             registry,
             families,
-            sources: Mutex::default(),
-        }))
+            source: Mutex::default(),
+        }));
+        metrics.mark_not_served();
+        metrics
     }
 }
 
 impl Metrics {
-    /// Metrics of the fabric of this name, which is not served yet.
-    #[must_use]
-    pub fn for_fabric(&self, fabric: Option<&str>) -> FabricMetrics {
-        let labels = fabric.map(|name| ("fabric", name.to_owned().into()));
-        let fabric_metrics = FabricMetrics {
-            metrics: self.clone(),
-            labels: labels.into_iter().collect(),
-        };
-        fabric_metrics.mark_not_served();
-        fabric_metrics
-    }
-
     /// The current metrics as OpenMetrics text.
     ///
     /// # Errors
     /// Writing to memory does not fail.
     pub fn text(&self) -> Result<String, fmt::Error> {
-        let sources = self.sources().clone();
-        for (labels, source) in &sources {
-            let replication = source.update(|source| source.replication());
-            let status = replication.as_ref().and_then(MetricsSource::status);
-            source.update(|source| source.set(&self.0.families, labels, status.as_ref()));
+        let replication = self.source().as_ref().and_then(MetricsSource::replication);
+        let status = replication.as_ref().and_then(MetricsSource::status);
+        if let Some(source) = &mut *self.source() {
+            source.set(&self.0.families, status.as_ref());
         }
         let mut output = String::new();
         text::encode(&mut output, &self.0.registry)?;
         Ok(output)
     }
 
-    fn sources(&self) -> MutexGuard<'_, BTreeMap<Labels, SourceCell>> {
-        let sources = self.0.sources.lock();
-        sources.unwrap_or_else(PoisonError::into_inner)
+    fn source(&self) -> MutexGuard<'_, Option<MetricsSource>> {
+        self.0.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl FabricMetrics {
-    /// Marks the fabric as served until the result is dropped.
+    /// Marks the subnet as served until the result is dropped.
     #[must_use]
     pub fn start_service(self, source: MetricsSource) -> ServiceMetrics {
-        self.families().served.set(&self.labels, Some(1));
+        self.families().served.set(&NO_LABELS, Some(1));
         self.set_state(Some(SmState::Discovering));
         self.create_counters();
-        let cell = SourceCell(Arc::new(Mutex::new(Some(source))));
-        self.metrics.sources().insert(self.labels.clone(), cell);
+        *self.source() = Some(source);
         ServiceMetrics {
-            fabric: self,
+            metrics: self,
             engine: None,
         }
     }
@@ -200,25 +164,23 @@ impl FabricMetrics {
     fn set_state(&self, state: Option<SmState>) {
         for (listed_state, name) in STATES {
             let value = state.map(|state| usize::from(listed_state == state));
-            let labels = self.labels_with([("state", name.into())]);
+            let labels = Labels::from([("state", name.into())]);
             self.families().state.set(&labels, value);
         }
     }
 
-    /// Marks the fabric as not served and removes the series that describe its state.
+    /// Marks the subnet as not served and removes the series that describe its state.
     fn mark_not_served(&self) {
         let families = self.families();
-        families.served.set(&self.labels, Some(0));
-        if let Some(cell) = self.metrics.sources().remove(&self.labels) {
-            cell.clear();
-        }
+        families.served.set(&NO_LABELS, Some(0));
+        *self.source() = None;
         self.set_state(None);
         for value in ["yes", "no"] {
-            let labels = self.labels_with([("in_sync", value.into())]);
+            let labels = Labels::from([("in_sync", value.into())]);
             families.standbys.set(&labels, None);
         }
-        families.protected.set(&self.labels, None);
-        families.replica_in_sync.set(&self.labels, None);
+        families.protected.set(&NO_LABELS, None);
+        families.replica_in_sync.set(&NO_LABELS, None);
         self.remove_subnet();
     }
 
@@ -226,52 +188,53 @@ impl FabricMetrics {
     fn remove_subnet(&self) {
         let families = self.families();
         for node_type in NODES {
-            let labels = self.labels_with([("type", node_type.into())]);
+            let labels = Labels::from([("type", node_type.into())]);
             families.nodes.set(&labels, None);
         }
         for severity in SEVERITIES {
-            let labels = self.labels_with([("severity", severity.into())]);
+            let labels = Labels::from([("severity", severity.into())]);
             families.problems.set(&labels, None);
         }
         for family in [&families.links, &families.lids, &families.absent] {
-            family.set(&self.labels, None);
+            family.set(&NO_LABELS, None);
         }
-        families.last_clean_sweep.remove(&self.labels);
+        families.last_clean_sweep.remove(&NO_LABELS);
     }
 
     fn families(&self) -> &Families {
-        &self.metrics.0.families
+        &self.0.families
     }
 
-    fn add<const N: usize>(&self, family: &Counters, more: [(&'static str, Label); N], count: u64) {
-        family.get_or_create(&self.labels_with(more)).inc_by(count);
-    }
-
-    fn labels_with<const N: usize>(&self, more: [(&'static str, Label); N]) -> Labels {
-        labels_with(&self.labels, more)
+    fn add<const N: usize>(
+        &self,
+        family: &Counters,
+        labels: [(&'static str, Label); N],
+        count: u64,
+    ) {
+        family.get_or_create(&Labels::from(labels)).inc_by(count);
     }
 }
 
 impl ServiceMetrics {
     /// Counts an event.
     pub fn event(&mut self, event: &Event, role: SmState) {
-        let fabric = &self.fabric;
-        let families = fabric.families();
+        let metrics = &self.metrics;
+        let families = metrics.families();
         if let Some(kind) = event_label(event) {
-            fabric.add(&families.events, [("event", kind.into())], 1);
+            metrics.add(&families.events, [("event", kind.into())], 1);
         }
         if let Event::RoleChanged { state, .. } = event {
-            fabric.set_state(Some(*state));
-            fabric.add(&families.state_changes, [], 1);
+            metrics.set_state(Some(*state));
+            metrics.add(&families.state_changes, [], 1);
             if *state != SmState::Master {
-                fabric.remove_subnet();
+                metrics.remove_subnet();
                 self.set_engine(None);
             }
         } else if let Event::TrapReceived { number, vendor, .. } = event {
             let is_known = vendor.is_none() && TRAPS.contains(number);
             let number = is_known.then(|| number.to_string());
             let number = number.map_or(Label::Borrowed("other"), Label::Owned);
-            fabric.add(&families.traps, [("number", number)], 1);
+            metrics.add(&families.traps, [("number", number)], 1);
         } else if let Event::SweepCompleted(report) = event {
             self.sweep(report);
             if role == SmState::Master {
@@ -281,8 +244,8 @@ impl ServiceMetrics {
     }
 
     fn sweep(&self, report: &SweepReport) {
-        let fabric = &self.fabric;
-        let families = fabric.families();
+        let metrics = &self.metrics;
+        let families = metrics.families();
         let extent = ("extent", EXTENTS[usize::from(report.local)].into());
         let outcome = match (report.failed, report.is_clean()) {
             (false, true) => 0,
@@ -290,34 +253,34 @@ impl ServiceMetrics {
             (true, _) => 2,
         };
         let outcome = OUTCOMES[outcome];
-        let took = fabric.labels_with([extent.clone()]);
+        let took = Labels::from([extent.clone()]);
         let took = families.sweep_duration.get_or_create_owned(&took);
         took.observe(report.took.as_secs_f64());
-        fabric.add(&families.sweeps, [extent, ("outcome", outcome.into())], 1);
+        metrics.add(&families.sweeps, [extent, ("outcome", outcome.into())], 1);
         let sum = |count: fn(&SmpCount) -> u64| report.smps.values().map(count).sum();
         let smps = [sum(|smps| smps.gets), sum(|smps| smps.sets)];
         for (method, count) in METHODS.into_iter().zip(smps) {
-            fabric.add(&families.sweep_smps, [("method", method.into())], count);
+            metrics.add(&families.sweep_smps, [("method", method.into())], count);
         }
-        fabric.add(&families.sweep_smp_timeouts, [], sum(|smps| smps.timeouts));
-        fabric.add(&families.lft_blocks_written, [], report.lft_blocks_written);
-        fabric.add(&families.drained_lids, [], report.drained_lids as u64);
+        metrics.add(&families.sweep_smp_timeouts, [], sum(|smps| smps.timeouts));
+        metrics.add(&families.lft_blocks_written, [], report.lft_blocks_written);
+        metrics.add(&families.drained_lids, [], report.drained_lids as u64);
         let changed = u64::try_from(report.lids_changed).unwrap_or(u64::MAX);
-        fabric.add(&families.lids_changed, [], changed);
+        metrics.add(&families.lids_changed, [], changed);
     }
 
     /// Sets the series that only a master reports.
     fn set_subnet(&mut self, report: &SweepReport) {
-        let fabric = &self.fabric;
-        let families = fabric.families();
+        let metrics = &self.metrics;
+        let families = metrics.families();
         let nodes = [report.switches, report.cas, report.routers];
         for (node_type, count) in NODES.into_iter().zip(nodes) {
-            let labels = fabric.labels_with([("type", node_type.into())]);
+            let labels = Labels::from([("type", node_type.into())]);
             families.nodes.set(&labels, Some(count));
         }
-        families.links.set(&fabric.labels, Some(report.links));
-        families.lids.set(&fabric.labels, Some(report.lids));
-        families.absent.set(&fabric.labels, Some(report.absent));
+        families.links.set(&NO_LABELS, Some(report.links));
+        families.lids.set(&NO_LABELS, Some(report.lids));
+        families.absent.set(&NO_LABELS, Some(report.absent));
         if !report.local {
             // A local sweep finds only problems of its part.
             let severe = report
@@ -327,12 +290,12 @@ impl ServiceMetrics {
                 .count();
             let counts = [severe, report.problems.len() - severe];
             for (severity, count) in SEVERITIES.into_iter().zip(counts) {
-                let labels = fabric.labels_with([("severity", severity.into())]);
+                let labels = Labels::from([("severity", severity.into())]);
                 families.problems.set(&labels, Some(count));
             }
             if report.is_clean() {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH);
-                let last = families.last_clean_sweep.get_or_create(&fabric.labels);
+                let last = families.last_clean_sweep.get_or_create(&NO_LABELS);
                 last.set(now.unwrap_or_default().as_secs_f64());
             }
         }
@@ -353,10 +316,8 @@ impl ServiceMetrics {
                 continue;
             };
             let configured = if is_configured { "yes" } else { "no" };
-            let labels = self
-                .fabric
-                .labels_with([("engine", name.into()), ("configured", configured.into())]);
-            self.fabric.families().engine.set(&labels, value);
+            let labels = Labels::from([("engine", name.into()), ("configured", configured.into())]);
+            self.metrics.families().engine.set(&labels, value);
         }
     }
 }
@@ -364,7 +325,7 @@ impl ServiceMetrics {
 impl Drop for ServiceMetrics {
     fn drop(&mut self) {
         self.set_engine(None);
-        self.fabric.mark_not_served();
+        self.metrics.mark_not_served();
     }
 }
 
@@ -398,10 +359,6 @@ const fn event_label(event: &Event) -> Option<&'static str> {
         | Event::TrapReceived { .. }
         | Event::Stopped { .. } => return None,
     })
-}
-
-fn labels_with<const N: usize>(labels: &Labels, more: [(&'static str, Label); N]) -> Labels {
-    labels.iter().cloned().chain(more).collect()
 }
 
 #[cfg(test)]
@@ -503,14 +460,12 @@ mod tests {
             Event::LinkDegraded(Box::new(degraded)),
         ];
         let metrics = Metrics::default();
-        let mut fabric = metrics
-            .for_fabric(Some("a"))
-            .start_service(MetricsSource::default());
+        let mut service = metrics.clone().start_service(MetricsSource::default());
         let before = lines(&metrics, "ferrosm_events_total");
         assert_eq!(before.len(), events.len());
         assert!(before.iter().all(|l| l.ends_with(" 0")), "{before:?}");
         for event in &events {
-            fabric.event(event, SmState::Master);
+            service.event(event, SmState::Master);
         }
         let after = lines(&metrics, "ferrosm_events_total");
         assert_eq!(after.len(), events.len());
@@ -522,15 +477,13 @@ mod tests {
     fn subnet_series_exist_only_on_the_master() {
         const SUBNET: [&str; 3] = ["ferrosm_links", "type=", "engine="];
         let metrics = Metrics::default();
-        let mut fabric = metrics
-            .for_fabric(None)
-            .start_service(MetricsSource::default());
+        let mut service = metrics.clone().start_service(MetricsSource::default());
         let series = || SUBNET.map(|name| lines(&metrics, name).len());
-        fabric.event(&swept(false, "updn"), SmState::Standby);
+        service.event(&swept(false, "updn"), SmState::Standby);
         assert_eq!(series(), [0, 0, 0]);
-        fabric.event(&role(SmState::Master), SmState::Master);
-        fabric.event(&swept(false, "updn"), SmState::Master);
-        fabric.event(&swept(true, "nue"), SmState::Master);
+        service.event(&role(SmState::Master), SmState::Master);
+        service.event(&swept(false, "updn"), SmState::Master);
+        service.event(&swept(true, "nue"), SmState::Master);
         assert_eq!(series(), [1, 3, 1]);
         assert_eq!(
             lines(&metrics, "engine="),
@@ -541,11 +494,11 @@ mod tests {
             lines(&metrics, "extent=\"full\",outcome=\"clean\""),
             [counts]
         );
-        fabric.event(&role(SmState::Standby), SmState::Standby);
+        service.event(&role(SmState::Standby), SmState::Standby);
         assert_eq!(series(), [0, 0, 0]);
-        fabric.event(&role(SmState::Master), SmState::Master);
-        fabric.event(&swept(false, "updn"), SmState::Master);
-        drop(fabric);
+        service.event(&role(SmState::Master), SmState::Master);
+        service.event(&swept(false, "updn"), SmState::Master);
+        drop(service);
         assert_eq!(series(), [0, 0, 0]);
         assert_eq!(lines(&metrics, "state="), Vec::<String>::new());
         assert_eq!(lines(&metrics, "ferrosm_served"), ["ferrosm_served{} 0"]);
@@ -555,9 +508,7 @@ mod tests {
     #[test]
     fn unknown_trap_numbers_share_one_series() {
         let metrics = Metrics::default();
-        let mut fabric = metrics
-            .for_fabric(Some("a"))
-            .start_service(MetricsSource::default());
+        let mut service = metrics.clone().start_service(MetricsSource::default());
         for (number, vendor) in [(128, None), (4000, None), (128, Some(0x2c9))] {
             let location = Location::LocalNode;
             let trap = Event::TrapReceived {
@@ -567,13 +518,13 @@ mod tests {
                 violation: None,
                 change: None,
             };
-            fabric.event(&trap, SmState::Master);
+            service.event(&trap, SmState::Master);
         }
         assert_eq!(
             lines(&metrics, "traps_total"),
             [
-                "ferrosm_traps_total{fabric=\"a\",number=\"128\"} 1",
-                "ferrosm_traps_total{fabric=\"a\",number=\"other\"} 2",
+                "ferrosm_traps_total{number=\"128\"} 1",
+                "ferrosm_traps_total{number=\"other\"} 2",
             ]
         );
     }
@@ -585,23 +536,19 @@ mod tests {
         let path = RequestKind::new(id::PATH, Method::Get);
         let series = || lines(&metrics, "outcome=\"answered\"");
         let labels = "attribute=\"PathRecord\",method=\"Get\",outcome=\"answered\"";
-        let expected = |n| {
-            [format!(
-                "ferrosm_sa_requests_total{{fabric=\"a\",{labels}}} {n}"
-            )]
-        };
+        let expected = |n| [format!("ferrosm_sa_requests_total{{{labels}}} {n}")];
         for run in 0..3 {
             // Each server counts from 0; the metric continues.
             let counters = Arc::new(SaCounters::default());
             let source = MetricsSource::new(Some(Arc::downgrade(&counters)), None);
-            let fabric = metrics.for_fabric(Some("a")).start_service(source);
+            let service = metrics.clone().start_service(source);
             counters.add(path, RequestOutcome::Answered, 5);
             assert_eq!(series(), expected(5 + 7 * run));
             counters.add(path, RequestOutcome::Answered, 2);
             assert_eq!(series(), expected(7 + 7 * run));
             drop(counters);
             assert_eq!(series(), expected(7 + 7 * run));
-            drop(fabric);
+            drop(service);
             assert_eq!(series(), expected(7 + 7 * run));
         }
     }
@@ -612,7 +559,7 @@ mod tests {
         let metrics = Metrics::default();
         let counters = Arc::new(SaCounters::default());
         let source = MetricsSource::new(Some(Arc::downgrade(&counters)), None);
-        let _fabric = metrics.for_fabric(None).start_service(source);
+        let _service = metrics.clone().start_service(source);
         let mut times = ServiceTimeCounts::default();
         times.add(Duration::from_micros(50));
         times.add(Duration::from_millis(2));

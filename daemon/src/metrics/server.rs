@@ -224,7 +224,6 @@ mod tests {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let at = listener.local_addr().unwrap();
             let metrics = Metrics::default();
-            let _fabric = metrics.for_fabric(Some("a"));
             tokio::spawn(serve_connections(listener, metrics));
             let mut idle = Vec::new();
             for _ in 0..CONNECTIONS_MAX - 1 {
@@ -233,7 +232,7 @@ mod tests {
             let page = exchange(at, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
             assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
             assert!(page.contains(CONTENT_TYPE_OPENMETRICS), "{page}");
-            assert!(page.contains("ferrosm_served{fabric=\"a\"} 0\n"), "{page}");
+            assert!(page.contains("ferrosm_served{} 0\n"), "{page}");
             assert!(page.ends_with("# EOF\n"), "{page}");
             let head = exchange(at, "HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
             assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");

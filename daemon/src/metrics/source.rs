@@ -10,8 +10,8 @@ use ferrosm_sa::admission::{RequestClass, RequestOutcome};
 use ferrosm_sa::refusal_log::RefusalCounts;
 use ferrosm_sa::request_kind::RequestKind;
 
+use super::NO_LABELS;
 use super::families::{Families, Labels};
-use super::labels_with;
 use crate::sa_server::SaCounters;
 use crate::sa_server::counters::ServiceTimeCounts;
 
@@ -60,37 +60,32 @@ impl MetricsSource {
     }
 
     /// Updates the metrics.
-    pub(super) fn set(
-        &mut self,
-        families: &Families,
-        fabric_labels: &Labels,
-        status: Option<&ReplicationStatus>,
-    ) {
+    pub(super) fn set(&mut self, families: &Families, status: Option<&ReplicationStatus>) {
         if let Some(counters) = self.sa_counters.as_ref().and_then(Weak::upgrade) {
-            self.exported.update(families, fabric_labels, &counters);
+            self.exported.update(families, &counters);
         }
         let Some(status) = status else { return };
         let is_leader = status.committed.is_some();
         // With etcd, the standbys are not known.
         let standbys = status.standbys.as_ref().filter(|_| is_leader);
         for (value, in_sync) in [("yes", true), ("no", false)] {
-            let labels = labels_with(fabric_labels, [("in_sync", value.into())]);
+            let labels = Labels::from([("in_sync", value.into())]);
             let count =
                 |peers: &Vec<PeerStatus>| peers.iter().filter(|s| s.in_sync == in_sync).count();
             families.standbys.set(&labels, standbys.map(count));
         }
         let protected = is_leader.then_some(usize::from(status.protected));
-        families.protected.set(fabric_labels, protected);
+        families.protected.set(&NO_LABELS, protected);
         let in_sync = status.master.is_some_and(|master| master.in_sync);
         families
             .replica_in_sync
-            .set(fabric_labels, (!is_leader).then_some(usize::from(in_sync)));
+            .set(&NO_LABELS, (!is_leader).then_some(usize::from(in_sync)));
     }
 }
 
 impl Exported {
     /// Adds what was counted since the last scrape. Only kinds of requests that occurred have a series.
-    fn update(&mut self, families: &Families, fabric_labels: &Labels, counters: &SaCounters) {
+    fn update(&mut self, families: &Families, counters: &SaCounters) {
         let of_threads = RequestKind::all().flat_map(|kind| {
             RequestOutcome::ALL
                 .map(|outcome| (kind, outcome.label(), counters.count(kind, outcome)))
@@ -101,21 +96,21 @@ impl Exported {
             .map(|(kind, count)| (kind, NOT_READY, count));
         for (kind, outcome, count) in of_threads.chain(of_sm).filter(|(.., count)| *count > 0) {
             let before = self.requests.insert((kind, outcome), count).unwrap_or(0);
-            let labels = kind_labels(fabric_labels, kind, ("outcome", outcome));
+            let labels = kind_labels(kind, ("outcome", outcome));
             let counter = families.sa_requests.get_or_create(&labels);
             counter.inc_by(count.saturating_sub(before));
         }
         for (key, count) in counters.refusals() {
             let before = self.refusals.insert(key, count).unwrap_or(0);
             let (kind, cause) = key;
-            let labels = kind_labels(fabric_labels, kind, ("cause", cause.label()));
+            let labels = kind_labels(kind, ("cause", cause.label()));
             let counter = families.sa_refusals.get_or_create(&labels);
             counter.inc_by(count.saturating_sub(before));
         }
         for (class, exported) in RequestClass::ALL.into_iter().zip(&mut self.times) {
             let now = counters.times(class);
             let before = core::mem::replace(exported, now);
-            let labels = labels_with(fabric_labels, [("class", class.label().into())]);
+            let labels = Labels::from([("class", class.label().into())]);
             families
                 .sa_service_times
                 .get_or_create(&labels)
@@ -124,15 +119,10 @@ impl Exported {
     }
 }
 
-fn kind_labels(
-    fabric_labels: &Labels,
-    kind: RequestKind,
-    (name, value): (&'static str, &'static str),
-) -> Labels {
-    let kind_labels = [
+fn kind_labels(kind: RequestKind, (name, value): (&'static str, &'static str)) -> Labels {
+    Labels::from([
         ("attribute", kind.attribute().into()),
         ("method", kind.method().into()),
         (name, value.into()),
-    ];
-    labels_with(fabric_labels, kind_labels)
+    ])
 }

@@ -297,35 +297,57 @@ fn state_commands_do_not_read_input_files() {
     let path = |name: &str| dir.path(name);
     std::fs::create_dir(dir.path("state")).unwrap();
     dir.file("partitions.conf", "invalid\n");
-    let file = dir.file(
-        "f.toml",
-        &format!(
-            "[partitions]\nfile = \"partitions.conf\"\n[[fabric]]\nname = \"a\"\n[fabric.files]\nstate-dir = {:?}\n\
-             [[fabric]]\nname = \"b\"\n[fabric.files]\nstate-dir = {:?}\n",
-            path("state"),
-            path("none")
-        ),
-    );
-    assert_eq!(run_ferrosm(&["config", "check", &file]).0, Some(78));
-    let run_for = |fabric: &str, args: &[&str]| {
-        run_ferrosm(&[args, &["--config", &file, "--fabric", fabric]].concat())
+    let file = |name: &str| {
+        let text = format!(
+            "[partitions]\nfile = \"partitions.conf\"\n[files]\nstate-dir = {:?}\n",
+            path(name)
+        );
+        dir.file(&format!("{name}.toml"), &text)
     };
-    let (code, out, err) = run_for("a", &["state", "show"]);
+    let (state, none) = (file("state"), file("none"));
+    assert_eq!(run_ferrosm(&["config", "check", &state]).0, Some(78));
+    let run_for = |file: &str, args: &[&str]| run_ferrosm(&[args, &["--config", file]].concat());
+    let (code, out, err) = run_for(&state, &["state", "show"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("no persisted state"), "{out}");
-    let (code, _, err) = run_for("b", &["state", "show"]);
+    let (code, _, err) = run_for(&none, &["state", "show"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains(&path("none")), "{err}");
-    let none = format!(
+    let no_service = format!(
         "no ferrosm service runs with state directory {}",
         path("state")
     );
     for command in ["sweep", "handover", "takeover"] {
-        let (code, _, err) = run_for("a", &[command]);
+        let (code, _, err) = run_for(&state, &[command]);
         assert_eq!(code, Some(1), "{err}");
-        assert!(err.contains(&none), "{err}");
+        assert!(err.contains(&no_service), "{err}");
     }
-    assert_eq!(run_for("c", &["handover"]).0, Some(2));
+}
+
+/// The files of several subnets of a host are checked against each other; equal prefixes are a warning.
+#[test]
+fn files_of_several_subnets_are_checked_together() {
+    let dir = Scratch::new("config-several");
+    let port = |guid: u8| {
+        format!(
+            "[port]\nguid = \"{guid:#x}\"\n[files]\nstate-dir = {:?}\n",
+            dir.path(&guid.to_string())
+        )
+    };
+    let (a, b) = (dir.file("a.toml", &port(1)), dir.file("b.toml", &port(2)));
+    let (code, out, err) = run_ferrosm(&["config", "check", &a, &b]);
+    assert_eq!(code, Some(0), "{err}");
+    let warning = format!("warning: {b}: subnet.prefix: {a} has 0xfe80000000000000 too: ");
+    assert!(out.contains(&warning), "{out}");
+    assert!(out.contains(&format!("{a}: no errors\n")), "{out}");
+    assert!(
+        out.contains(&format!("{b}: no errors, 1 warning\n")),
+        "{out}"
+    );
+    dir.file("b.toml", &port(1));
+    let (code, _, err) = run_ferrosm(&["config", "check", &a, &b]);
+    assert_eq!(code, Some(78), "{err}");
+    assert!(err.contains(&format!("is also used by {a}")), "{err}");
 }
 
 #[test]

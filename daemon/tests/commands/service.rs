@@ -203,27 +203,6 @@ fn early_signals_take_effect_after_startup() {
     assert_eq!(exit_status(child), Some(0));
 }
 
-/// A reload reports added fabrics.
-#[test]
-fn added_fabric_needs_a_restart() {
-    let dir = Scratch::new("added");
-    let fabric = |name: &str, guid: u8| {
-        format!("[[fabric]]\nname = \"{name}\"\n[fabric.port]\nguid = \"{guid:#x}\"\n")
-    };
-    let file = dir.file("f.toml", &fabric("a", 1));
-    let mut child = demo(&["--config", &file]);
-    let mut err = BufReader::new(child.stderr.take().unwrap());
-    wait_for(&mut err, "sweep complete");
-    let added_fabrics = [fabric("b", 2), fabric("c", 3)].concat();
-    dir.file("f.toml", &(fabric("a", 1) + &added_fabrics));
-    signal(&child, "HUP");
-    let line = wait_for(&mut err, "added fabrics need a restart");
-    assert!(line.contains("b, c"), "{line}");
-    wait_for(&mut err, "configuration unchanged");
-    signal(&child, "TERM");
-    assert_eq!(exit_status(child), Some(0));
-}
-
 #[test]
 fn state_directory_is_locked() {
     let dir = Scratch::new("lock");

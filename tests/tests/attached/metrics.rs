@@ -1,4 +1,4 @@
-//! The metrics of real ferrosm, parsed by the OpenMetrics reference parser: two fabrics in one process, and two SMs with replicated
+//! The metrics of real ferrosm, parsed by the OpenMetrics reference parser: one SM, and two SMs with replicated
 //! state, one of which is killed. Expected values come from `sminfo`, the simulator and the topology.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
@@ -19,94 +19,57 @@ const GUARD: Duration = Duration::from_secs(60);
 /// At a free port.
 const METRICS: &str = "[metrics]\nlisten = \"127.0.0.1:0\"\n";
 
-/// Each fabric has its own label; a fabric that is not served exports only that fact.
+/// A subnet that is not served exports only that fact; SA queries of hosts are counted.
 #[test]
-fn metrics_are_labelled_by_fabric() {
-    let sim = FabricServer::shape("fat-tree:4;planes=2");
+fn metrics_of_a_subnet_exist_while_it_is_served() {
+    let sim = FabricServer::shape("fat-tree:4");
     let listed = sim.ferrosm(&["ports", "--json"]).expect_success().stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
-    let guid = |n: usize| listed["ports"][n]["port_guid"].as_str().unwrap().to_owned();
+    let guid = listed["ports"][0]["port_guid"].as_str().unwrap();
     let config = sim.dir().join("f.toml").display().to_string();
-    let configure = |second: &str| {
-        let text = format!(
-            "{METRICS}[files]\nstate-dir = \"{}/state\"\n\
-             [[fabric]]\nname = \"compute\"\n[fabric.port]\nguid = \"{}\"\n\
-             [[fabric]]\nname = \"storage\"\n[fabric.port]\nguid = \"{second}\"\n",
-            sim.dir().display(),
-            guid(0)
-        );
+    let configure = |guid: &str| {
+        let dir = sim.dir().display();
+        let text =
+            format!("{METRICS}[files]\nstate-dir = \"{dir}/state\"\n[port]\nguid = \"{guid}\"\n");
         std::fs::write(&config, text).unwrap();
     };
     configure("0x00000000000000ee");
+    let waiting = sim.spawn_ferrosm(None, &["run", "--config", &config]);
+    let endpoint = MetricsEndpoint::from_log(|| waiting.stderr());
+    endpoint.wait_for(&[("ferrosm_served{}", Some(0.0))]);
+    let page = endpoint.page();
+    let series: Vec<&str> = page.series().filter(|n| !n.contains("_info{")).collect();
+    assert_eq!(series, ["ferrosm_served{}"]);
+    let ended = waiting.stop(Signal::Terminate, GUARD);
+    assert!(ended.status.success(), "{}", ended.describe());
+    configure(guid);
     let sm = sim.spawn_ferrosm(None, &["run", "--config", &config]);
     let endpoint = MetricsEndpoint::from_log(|| sm.stderr());
     endpoint.wait_for(&[
-        ("ferrosm_served{fabric=\"compute\"}", Some(1.0)),
-        ("ferrosm_served{fabric=\"storage\"}", Some(0.0)),
+        ("ferrosm_served{}", Some(1.0)),
+        ("ferrosm_sm_state{state=\"master\"}", Some(1.0)),
         (
-            "ferrosm_sm_state{fabric=\"compute\",state=\"master\"}",
-            Some(1.0),
-        ),
-        (
-            "ferrosm_sweeps_total{extent=\"full\",fabric=\"compute\",outcome=\"clean\"}",
+            "ferrosm_sweeps_total{extent=\"full\",outcome=\"clean\"}",
             Some(1.0),
         ),
         // A fat tree of radix 4: 16 hosts, 20 switches, and as many links as hosts at each of three levels.
-        ("ferrosm_nodes{fabric=\"compute\",type=\"ca\"}", Some(16.0)),
-        (
-            "ferrosm_nodes{fabric=\"compute\",type=\"switch\"}",
-            Some(20.0),
-        ),
-        ("ferrosm_links{fabric=\"compute\"}", Some(48.0)),
-        (
-            "ferrosm_problems{fabric=\"compute\",severity=\"problem\"}",
-            Some(0.0),
-        ),
+        ("ferrosm_nodes{type=\"ca\"}", Some(16.0)),
+        ("ferrosm_nodes{type=\"switch\"}", Some(20.0)),
+        ("ferrosm_links{}", Some(48.0)),
+        ("ferrosm_problems{severity=\"problem\"}", Some(0.0)),
+        ("ferrosm_sm_state_changes_total{}", Some(1.0)),
     ]);
-    let of_storage = |page: &Page| {
-        let series = page.series();
-        series
-            .filter(|name| name.contains("\"storage\""))
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let page = endpoint.page();
-    assert_eq!(of_storage(&page), ["ferrosm_served{fabric=\"storage\"}"]);
-    let unlabelled: Vec<&str> = page.series().filter(|n| !n.contains("fabric=")).collect();
-    assert!(
-        unlabelled.len() == 1 && unlabelled[0].starts_with("ferrosm_build_info{"),
-        "{unlabelled:?}"
-    );
-    // SA queries of hosts on one fabric are counted for that fabric only.
     let answered = |page: &Page| -> f64 {
         let is_answered = |name: &&str| {
-            name.starts_with("ferrosm_sa_requests_total{")
-                && name.contains("fabric=\"compute\"")
-                && name.contains("outcome=\"answered\"")
+            name.starts_with("ferrosm_sa_requests_total{") && name.contains("outcome=\"answered\"")
         };
         let answered = page.series().filter(is_answered);
         answered.filter_map(|name| page.get(name)).sum()
     };
-    let before = answered(&page);
-    let query = sim.run("saquery", &["-P", "1", "NR"]).expect_success();
-    drop(query);
+    let before = answered(&endpoint.page());
+    drop(sim.run("saquery", &["NR"]).expect_success());
     let after = endpoint.page();
     assert!(answered(&after) > before, "{after:?}");
-    // The fabric is served once its port exists.
-    configure(&guid(1));
-    sm.signal(Signal::Hangup);
-    endpoint.wait_for(&[
-        ("ferrosm_served{fabric=\"storage\"}", Some(1.0)),
-        (
-            "ferrosm_sm_state{fabric=\"storage\",state=\"master\"}",
-            Some(1.0),
-        ),
-        ("ferrosm_links{fabric=\"storage\"}", Some(48.0)),
-        (
-            "ferrosm_sm_state_changes_total{fabric=\"compute\"}",
-            Some(1.0),
-        ),
-    ]);
     let ended = sm.stop(Signal::Terminate, GUARD);
     assert!(ended.status.success(), "{}", ended.describe());
 }

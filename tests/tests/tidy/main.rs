@@ -506,6 +506,23 @@ fn has_word(of: &BTreeMap<String, BTreeSet<String>>, key: &str, word: &str) -> b
     of.get(key).is_some_and(|words| words.contains(word))
 }
 
+/// The unit of several subnets is that of one with other paths.
+#[test]
+fn units_of_one_and_several_subnets_are_alike() {
+    let settings = |file: &str| -> Vec<String> {
+        let text = fs::read_to_string(workspace().join(file)).unwrap_or_default();
+        let lines = text.lines().skip_while(|line| *line != "[Unit]");
+        lines.map(str::to_owned).collect()
+    };
+    let one = settings("dist/ferrosm.service").join("\n");
+    let several = one
+        .replace("(ferrosm)", "(ferrosm, %i)")
+        .replace("/etc/ferrosm.toml", "/etc/ferrosm/%i.toml")
+        .replace("StateDirectory=ferrosm\n", "StateDirectory=ferrosm/%i\n");
+    assert!(!one.is_empty());
+    assert_eq!(settings("dist/ferrosm@.service").join("\n"), several);
+}
+
 /// With `[replication]` a node must reach its peers by IP, and restart however often it fails.
 #[test]
 fn unit_allows_connections_between_nodes() {

@@ -37,9 +37,6 @@ use super::message::MessageMember;
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     schema: u32,
-    /// Name of the fabric, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fabric: Option<&'a str>,
     sweep: u32,
     local: bool,
     role: String,
@@ -135,11 +132,7 @@ impl<'a> ProofMembers<'a> {
 
 /// Builds the document.
 #[must_use]
-pub fn document<'a>(
-    report: &'a SweepReport,
-    role: SmState,
-    fabric: Option<&'a str>,
-) -> Document<'a> {
+pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
     let smps = report.smps.iter().map(|(attr, c)| Smps {
         attribute: id::name(*attr).map_or_else(|| attr.to_string(), str::to_owned),
         id: attr.0,
@@ -159,7 +152,6 @@ pub fn document<'a>(
     });
     Document {
         schema: super::SCHEMA,
-        fabric,
         sweep: report.number,
         local: report.local,
         role: role.to_string(),
@@ -223,7 +215,7 @@ mod tests {
         });
         let staged = EngineMessage::StagedUpdate { stages: 2 };
         report.engine_messages.push(staged.clone());
-        let text = crate::output::json::to_line(&document(&report, SmState::Master, None));
+        let text = crate::output::json::to_line(&document(&report, SmState::Master));
         assert_eq!(text.matches('\n').count(), 1);
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(

@@ -1,0 +1,187 @@
+//! Configurations of several subnets on one host, each with a service and a file of its own: what they must not share.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ferrosm_replication::ReplicationSettings;
+
+use super::{ConfigErrors, ConfigSource, DEFAULT_PATH, INSTANCE_DIR, Settings};
+
+/// The files of the services of this host: `/etc/ferrosm.toml` and `/etc/ferrosm/NAME.toml`, those that exist.
+#[must_use]
+pub fn files_of_host() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(INSTANCE_DIR).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_config = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
+    let mut files: Vec<PathBuf> = paths.filter(is_config).collect();
+    files.sort();
+    let default = PathBuf::from(DEFAULT_PATH);
+    if default.exists() {
+        files.insert(0, default);
+    }
+    files
+}
+
+/// Reads and checks files of several services of one host. Warnings about what they share are those of the later of both.
+///
+/// # Errors
+/// All errors and warnings of all files.
+pub fn read_files(files: &[PathBuf]) -> Result<Vec<(ConfigSource, Settings)>, ConfigErrors> {
+    let mut found = ConfigErrors::none();
+    let mut resolved = Vec::new();
+    for file in files {
+        match super::read(file).and_then(ConfigSource::into_resolved) {
+            Ok(settings) => resolved.push(settings),
+            Err(errors) => found = found.and(errors),
+        }
+    }
+    found = found.and(check(&resolved));
+    if found.has_errors() {
+        let warnings = resolved.into_iter().map(|(_, settings)| settings.warnings);
+        return Err(warnings.fold(found, ConfigErrors::with).sorted());
+    }
+    for warning in found.into_vec() {
+        let is_of_file = |source: &ConfigSource| source.path() == warning.file.as_deref();
+        if let Some((_, settings)) = resolved.iter_mut().find(|(source, _)| is_of_file(source)) {
+            settings.warnings.push(warning);
+        }
+    }
+    Ok(resolved)
+}
+
+/// Checks the configurations of several services of one host against each other: two that use the same port, directory, file, address or
+/// name in replication are errors, equal subnet prefixes a warning. Each is reported at the later of both.
+#[must_use]
+pub fn check(subnets: &[(ConfigSource, Settings)]) -> ConfigErrors {
+    let mut found = ConfigErrors::none();
+    let mut taken: BTreeMap<(&str, String), &ConfigSource> = BTreeMap::new();
+    for (source, settings) in subnets {
+        for (key, value) in exclusive_values(settings) {
+            let Some(other) = taken.insert((key, value.clone()), source) else {
+                continue;
+            };
+            let other = shown(other);
+            let error = if key == "subnet.prefix" {
+                let message = format!(
+                    "{other} has {value} too: programs such as Open MPI take ports with equal prefixes for one subnet; give each subnet its own"
+                );
+                source.key_error(key, &message).into_warnings()
+            } else {
+                source.key_error(key, &format!("{value} is also used by {other}"))
+            };
+            found = found.and(error);
+        }
+    }
+    found
+}
+
+fn shown(source: &ConfigSource) -> String {
+    let path = source.path().unwrap_or_else(|| Path::new(DEFAULT_PATH));
+    path.display().to_string()
+}
+
+/// Values that one service of a host can have, with the key that sets each.
+fn exclusive_values(settings: &Settings) -> Vec<(&'static str, String)> {
+    let port = &settings.port;
+    let port = match (&port.guid, &port.ca, port.number) {
+        (Some(guid), ..) => Some(guid.to_string()),
+        (None, Some(ca), Some(number)) => Some(format!("{ca} port {}", number.0)),
+        (None, Some(_), None) | (None, None, _) => None,
+    };
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.display().to_string());
+    let replication = settings.replication.as_ref();
+    let listen = replication.and_then(|r| r.listen().map(str::to_owned));
+    let keys = &settings.raw.replication;
+    // Nodes identify the subnet by name and prefix: with equal ones, two subnets would mix their records.
+    let name = replication.map(|replication| match replication {
+        ReplicationSettings::Etcd(_) => {
+            let name = keys.fabric.replace(['/', ' '], "_");
+            format!("{name:?} below {}", keys.etcd_prefix.trim_end_matches('/'))
+        }
+        ReplicationSettings::Tcp(_) => format!("{:?}", keys.fabric),
+    });
+    let prefix = settings.sm.subnet_prefix;
+    let name = name.map(|name| format!("{name} with subnet prefix {prefix}"));
+    let values = [
+        ("port.guid", port),
+        ("files.state-dir", path(&settings.state_dir)),
+        ("files.dump-dir", path(&settings.dump_dir)),
+        ("files.capture", path(&settings.capture)),
+        ("replication.listen", listen),
+        ("replication.fabric", name),
+        ("subnet.prefix", Some(prefix.to_string())),
+    ];
+    let values = values.into_iter();
+    values
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found in two files.
+    fn two(a: &str, b: &str) -> String {
+        let resolved =
+            [("/etc/ferrosm/a.toml", a), ("/etc/ferrosm/b.toml", b)].map(|(path, text)| {
+                let source = ConfigSource::parse(Path::new(path), text).unwrap();
+                let settings = source.resolve(|_| {}).unwrap();
+                (source, settings)
+            });
+        check(&resolved).to_string()
+    }
+
+    const OTHER_PREFIX: &str = "[subnet]\nprefix = \"0xfe80000000000001\"\n";
+
+    #[test]
+    fn equal_prefixes_are_a_warning() {
+        let found = two("", "[port]\nguid = \"0x1\"\n");
+        assert!(found.contains("/etc/ferrosm/a.toml has"), "{found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
+        assert_eq!(two("", OTHER_PREFIX), "");
+    }
+
+    #[test]
+    fn subnets_have_different_ports_and_paths() {
+        let port = "[port]\nguid = \"0x1\"\n";
+        let found = two(port, &format!("{port}{OTHER_PREFIX}"));
+        assert!(
+            found.contains("/etc/ferrosm/b.toml:2:8: port.guid: 0x0000000000000001 is also used by /etc/ferrosm/a.toml"),
+            "{found}"
+        );
+        let dir = "[files]\nstate-dir = \"/s\"\n";
+        let found = two(dir, &format!("{dir}{OTHER_PREFIX}"));
+        assert!(
+            found.contains("files.state-dir: /s is also used by"),
+            "{found}"
+        );
+        let tcp = |listen: u8| {
+            format!(
+                "[replication]\npeers = [\"a:1\"]\nca = \"c\"\ncertificate = \"c\"\nkey = \"c\"\nfabric = \"site\"\n\
+                 listen = \"127.0.0.1:{listen}\"\n"
+            )
+        };
+        let found = two(&tcp(1), &tcp(2));
+        assert!(
+            found.contains("replication.fabric: \"site\" with subnet prefix"),
+            "{found}"
+        );
+    }
+
+    #[cfg(feature = "etcd")]
+    #[test]
+    fn subnets_have_different_names_in_etcd() {
+        let etcd = |name: &str, below: &str| {
+            format!(
+                "[replication]\netcd = [\"http://127.0.0.1:2379\"]\netcd-prefix = {below:?}\nfabric = {name:?}\n"
+            )
+        };
+        // Both result in the same key prefix.
+        let found = two(&etcd("hall 1", "/x"), &etcd("hall/1", "/x/"));
+        assert!(
+            found.contains("replication.fabric: \"hall_1\" below /x with"),
+            "{found}"
+        );
+    }
+}
