@@ -367,6 +367,7 @@ impl Node {
         self.vl_origin = VlTableOrigin::Unknown;
         // Another firmware may accept them.
         self.rejects_optimized_sl_to_vl = false;
+        self.rejections.retry_soon();
         for port in (0..=self.info.num_ports).map(PortNum) {
             self.forget_port_tables(port);
         }
@@ -377,7 +378,6 @@ impl Node {
         self.sl_to_vl.remove(&SlToVlSelector::EndPort(num));
         self.observed_vl_tables = None;
         self.vl_fingerprint = None;
-        self.rejections.retry_soon();
         if let Some(port) = self.ports.get_mut(num.index()) {
             port.vl_arbitration = VlArbitrationBlocks::default();
             port.pkeys.invalidate();

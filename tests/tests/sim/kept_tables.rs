@@ -119,6 +119,49 @@ fn configure(lab: &mut Lab, cfg: SmConfig) {
         .expect("ferrosm SM");
 }
 
+/// A device that rejects all Sets is swept at increasing intervals, not over and over, whether or not it did before it was configured.
+#[test]
+fn device_that_rejects_everything_causes_few_sweeps() {
+    for (spec, cfg) in [
+        ("torus:3,4,1,2;dual-port", config_for("dfsssp", 8)),
+        ("mesh:3,5,1,2;dual-port", config_for("updn", 8)),
+        ("torus:5,5,1", config_for("dfsssp", 8)),
+        ("torus:4,4,1", config_for("updn", 1)),
+    ] {
+        for (kind, is_new) in [
+            ("host", true),
+            ("host", false),
+            ("switch", true),
+            ("switch", false),
+        ] {
+            let context = format!("{spec}: {kind}, new: {is_new}");
+            let mut lab = Lab::with(spec, 7, cfg.clone());
+            let fabric = lab.world.fabric();
+            let own = [lab.at.node, fabric.peer(lab.at).expect("linked SM").node];
+            let mut nodes = (0..fabric.num_nodes())
+                .filter(|n| fabric.is_switch(*n) == (kind == "switch") && !own.contains(n));
+            let node = nodes.nth(2).expect("node");
+            let rejecting = Faults {
+                rejected_set_status: Some(Status::BAD_METHOD_ATTR),
+                ..Faults::default()
+            };
+            if is_new {
+                lab.world.set_node_faults(node, Some(rejecting));
+            }
+            let _ = lab.next_sweep(600);
+            lab.world.set_node_faults(node, Some(rejecting));
+            // A full sweep each 10 s, one after each retry, and some more at the beginning.
+            lab.world.run_for(Duration::from_secs(120));
+            if !is_new {
+                lab.world.fabric_mut().reboot(node);
+                lab.world.run_for(Duration::from_secs(120));
+            }
+            let sweeps = lab.manager().reports().len();
+            assert!(sweeps < 30, "{context}: {sweeps} sweeps");
+        }
+    }
+}
+
 /// One switch rejects SLtoVL tables. Links between other switches are cut, one after the other: every host is reached after each.
 #[test]
 fn rejected_sl_to_vl_tables_delay_no_other_switch() {

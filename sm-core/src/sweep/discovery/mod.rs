@@ -598,6 +598,7 @@ fn remove_unlinked_end_ports(ctx: &mut Ctx<'_>) {
         ctx.effects.routing_stale = true;
         if let Some(node) = fabric.get_mut(p.node) {
             // It may be reset before its link is back.
+            node.rejections.retry_soon();
             node.forget_port_tables(p.port);
             if let Some(port) = node.ports.get_mut(p.port.index()) {
                 port.known = false;

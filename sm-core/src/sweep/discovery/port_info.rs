@@ -65,6 +65,7 @@ impl Discovery {
                 && let Some(node) = ctx.fabric.get_mut(behind.node)
                 && !node.is_switch()
             {
+                node.rejections.retry_soon();
                 node.forget_port_tables(behind.port);
             }
         }
@@ -268,11 +269,14 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     }
     // An end port whose link was down, or that lost its LID, may have lost its tables.
     if has_own_keys
-        && node
-            .ports
-            .get(at.port.index())
-            .is_some_and(|port| port.known && is_reset(port))
+        && let Some(port) = node.ports.get(at.port.index())
+        && port.known
+        && is_reset(port)
     {
+        // One that stays down, because it rejects PortInfo, is no new device.
+        if port.state() >= PortState::Armed || port.info().lid != new.lid {
+            node.rejections.retry_soon();
+        }
         node.forget_port_tables(at.port);
     }
     let Some(port) = node.ports.get_mut(at.port.index()) else {
@@ -319,6 +323,7 @@ fn on_link_lost(ctx: &mut Ctx<'_>, at: PortRef) {
     if let Some(node) = ctx.fabric.get_mut(behind.node)
         && !node.is_switch()
     {
+        node.rejections.retry_soon();
         node.forget_port_tables(behind.port);
     }
 }
