@@ -65,6 +65,9 @@ impl Clock {
     }
 }
 
+/// Most sweeps of an SM within a second, in any test.
+const SWEEPS_MAX: u32 = 300;
+
 /// The SM under test. Routing jobs take no virtual time.
 #[derive(Debug)]
 pub struct Sm {
@@ -72,6 +75,8 @@ pub struct Sm {
     now: Instant,
     /// Events that it reported, in order.
     pub events: Vec<Event>,
+    /// Sweeps since a time, at most one second ago.
+    recent_sweeps: (Instant, u32),
     /// Replies to commands, in order.
     pub command_replies: Vec<(CommandId, CommandReply)>,
     /// Durable records of LIDs and registrations.
@@ -120,6 +125,7 @@ impl Sm {
             core: recording::manager(cfg, restored, now),
             now,
             events: Vec::new(),
+            recent_sweeps: (Instant::START, 0),
             command_replies: Vec::new(),
             persisted_records,
             persisted_view,
@@ -318,6 +324,16 @@ impl Sm {
         self.core.handle(input, self.now);
     }
 
+    /// Fails if the SM sweeps without pause, which would never end in virtual time.
+    fn count_sweep(&mut self) {
+        let (since, count) = &mut self.recent_sweeps;
+        if self.now.since(*since) >= Duration::from_secs(1) {
+            (*since, *count) = (self.now, 0);
+        }
+        *count += 1;
+        assert!(*count <= SWEEPS_MAX, "{count} sweeps within a second");
+    }
+
     /// Reports of complete sweeps, in order.
     #[must_use]
     pub fn reports(&self) -> Vec<&SweepReport> {
@@ -390,6 +406,9 @@ impl HostedSm for Sm {
                     }
                     if let Event::Durability(event) = &event {
                         self.on_durability_event(*event);
+                    }
+                    if matches!(event, Event::SweepCompleted(_)) {
+                        self.count_sweep();
                     }
                     recording::event(self.now, &event);
                     self.events.push(event);
