@@ -20,6 +20,7 @@ use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::Arming;
 use crate::sweep::{ScopeKind, SweepScope};
 use crate::vls::VlUpdate;
+use crate::vls::kept_readback::KeptReadback;
 
 /// A light sweep, while it runs.
 #[derive(Debug, Default)]
@@ -78,6 +79,7 @@ pub(super) enum SweepPhase {
 #[derive(Debug)]
 pub(super) struct TableReadback {
     pub(super) lfts: LftReadback,
+    pub(super) kept: KeptReadback,
     pub(super) mfts: MftReadback,
     pub(super) discovery: Discovery,
 }

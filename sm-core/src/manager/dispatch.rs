@@ -19,7 +19,6 @@ use crate::smp::queue::TimedOut;
 use crate::subnet::{NodeIdx, Port, PortRef};
 use crate::sweep::discovery;
 use crate::traps::Reread;
-use crate::vls;
 
 impl SubnetManager {
     pub(super) fn on_mad(&mut self, received: &MadIn) {
@@ -267,16 +266,17 @@ impl SubnetManager {
                         .on_block_written(ctx, p, block, outcome));
                 }
             }
-            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) if self.activity.readback().is_some() => {
-                vls::on_kept_read(&mut self.subnet, op, outcome);
-            }
             SmpOp::SurveyPortInfo(at) => {
                 with_ctx!(self, |ctx| self.surveys.on_port_info(ctx, at, outcome));
             }
             SmpOp::SurveyNodeInfo(at) => self.surveys.on_node_info(&self.subnet, at, outcome),
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
-                self.deferred_reads
-                    .on_table_read(&mut self.subnet, op, outcome);
+                if let Some(TableReadback { kept, .. }) = self.activity.readback() {
+                    with_ctx!(self, |ctx| kept.on_table(ctx, op, outcome));
+                } else {
+                    self.deferred_reads
+                        .on_table_read(&mut self.subnet, op, outcome);
+                }
             }
             SmpOp::GuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();

@@ -35,7 +35,7 @@ use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::{self, Arming};
 use crate::sweep::quarantine::report_quarantined;
-use crate::vls;
+use crate::vls::kept_readback::{self, KeptReadback};
 
 impl SubnetManager {
     /// The request queue is idle: ends the current phase, or continues it.
@@ -150,13 +150,14 @@ impl SubnetManager {
         }
         let lfts = with_ctx!(self, |ctx| LftReadback::start(ctx, &changed));
         self.find_vl_table_origins();
-        with_ctx!(self, |ctx| vls::read_kept(ctx));
+        let kept = with_ctx!(self, |ctx| KeptReadback::start(ctx));
         if let Some(scope) = self.activity.scope() {
             with_ctx!(self, |ctx| partitions::read(ctx, scope));
         }
         let mfts = with_ctx!(self, |ctx| MftReadback::start(ctx, self.sa.registry()));
         SweepPhase::ReadTables(TableReadback {
             lfts,
+            kept,
             mfts,
             discovery,
         })
@@ -309,7 +310,7 @@ impl SubnetManager {
         }
         self.emit(Event::RoutingFailed(failure));
         self.routing.mark_stale();
-        vls::forget_kept(&mut self.subnet);
+        kept_readback::forget(&mut self.subnet);
         if let Some(scope) = self.activity.scope() {
             for (p, _) in link_setup::inactive_ports(&self.subnet, scope) {
                 self.schedule.reread_port(p);

@@ -8,6 +8,8 @@
 //! fails before the routing of that epoch is persisted, its successor treats all tables as unknown. So does this SM after a link between
 //! switches has moved, because Sets may have reached other devices.
 
+pub(crate) mod kept_readback;
+
 use std::collections::BTreeMap;
 
 use ferrosm_mad::attr::id;
@@ -15,7 +17,7 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, Sl};
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::plan::vls::{FabricVlPlan, has_several_vls};
+use crate::plan::vls::FabricVlPlan;
 use crate::records::{Record, RecordUpdate};
 use crate::routing_origin::SlToVlEpoch;
 use crate::smp::op::SmpOp;
@@ -280,85 +282,6 @@ impl VlTables {
         if is_blocking && self.plan.as_ref().is_some_and(|plan| !plan.is_single()) {
             ctx.effects.blocking_port = Some(p);
         }
-    }
-}
-
-/// Reads the VL tables that limit routes because devices keep them, as far as they are unknown.
-pub(crate) fn read_kept(ctx: &mut Ctx<'_>) {
-    let fabric = &*ctx.fabric;
-    for (n, node) in fabric.nodes() {
-        if node.rejections.next_retry().is_none() {
-            continue;
-        }
-        let mut live = live_ports(fabric, n, node);
-        live.retain(|port| has_several_vls(node, *port));
-        for &port in &live {
-            let p = PortRef::new(n, port);
-            let known = node
-                .ports
-                .get(port.index())
-                .map(|port| &port.vl_arbitration);
-            let is_unknown = known.is_some_and(|blocks| blocks.is_empty());
-            if is_unknown && node.rejections.keeps(DeviceTable::VlArbitration(port)) {
-                // The first blocks of low and high priority.
-                for block in [1, 3] {
-                    ctx.smps.enqueue(SmpOp::VlArbitration(p, block));
-                }
-            }
-        }
-        if !node.rejections.keeps(SWITCH_SL_TO_VL) {
-            continue;
-        }
-        for &output in &live {
-            for input in (0..=node.info.num_ports).map(PortNum) {
-                let at = SlToVlSelector::Pair(input, output);
-                let is_live = input == PortNum::ZERO || is_linked(fabric, n, node, input);
-                if input != output && is_live && !node.sl_to_vl.contains_key(&at) {
-                    let port0 = PortRef::new(n, PortNum::ZERO);
-                    ctx.smps.enqueue(SmpOp::SlToVl(port0, at));
-                }
-            }
-        }
-    }
-}
-
-/// Discards what is known of VL tables that devices keep: [`read_kept`] reads them again.
-pub(crate) fn forget_kept(fabric: &mut Subnet) {
-    let nodes = fabric.nodes();
-    let keeping = nodes.filter(|(_, node)| node.rejections.next_retry().is_some());
-    let keeping: Vec<NodeIdx> = keeping.map(|(n, _)| n).collect();
-    for n in keeping {
-        let Some(node) = fabric.get_mut(n) else {
-            continue;
-        };
-        if node.rejections.keeps(SWITCH_SL_TO_VL) {
-            node.sl_to_vl.clear();
-        }
-        for port in node.physical_ports() {
-            if node.rejections.keeps(DeviceTable::VlArbitration(port))
-                && let Some(port) = node.ports.get_mut(port.index())
-            {
-                port.vl_arbitration = VlArbitrationBlocks::default();
-            }
-        }
-    }
-}
-
-/// A table that a device keeps was read. One that cannot be read stays unknown.
-pub(crate) fn on_kept_read(fabric: &mut Subnet, op: SmpOp, outcome: &SmpOutcome) {
-    let Some(data) = outcome.data() else {
-        return;
-    };
-    if let SmpOp::SlToVl(p, at) = op
-        && let Some(node) = fabric.get_mut(p.node)
-    {
-        let mut map = [0; 8];
-        map.copy_from_slice(&data[..8]);
-        node.sl_to_vl.insert(at, map);
-    } else if let SmpOp::VlArbitration(p, block) = op
-        && let Some(port) = fabric.port_mut(p)
-    {
-        port.vl_arbitration.insert(block, *data);
     }
 }
 

@@ -1,0 +1,140 @@
+//! Reads VL tables that limit routes because devices keep them.
+//!
+//! What is read is planned with, and is written again when it is time to try again. So each table is read twice, and one whose reads differ
+//! stays unknown.
+
+use std::collections::BTreeMap;
+
+use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::smp::DATA_LEN;
+
+use super::{SWITCH_SL_TO_VL, is_linked, live_ports};
+use crate::ctx::Ctx;
+use crate::plan::vls::has_several_vls;
+use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
+use crate::subnet::{DeviceTable, NodeIdx, PortRef, Subnet};
+use crate::tables::sl_to_vl::SlToVlSelector;
+use crate::tables::vl_arbitration::VlArbitrationBlocks;
+
+/// The tables that a sweep reads.
+#[derive(Debug, Default)]
+pub(crate) struct KeptReadback {
+    /// First contents of tables that are read a second time.
+    unconfirmed: BTreeMap<TableKey, [u8; DATA_LEN]>,
+}
+
+/// A table of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum TableKey {
+    SlToVl(PortRef, SlToVlSelector),
+    VlArbitration(PortRef, u8),
+}
+
+impl KeptReadback {
+    /// Enqueues the reads.
+    pub(crate) fn start(ctx: &mut Ctx<'_>) -> Self {
+        read(ctx);
+        Self::default()
+    }
+
+    /// A table was read. One that cannot be read stays unknown.
+    pub(crate) fn on_table(&mut self, ctx: &mut Ctx<'_>, op: SmpOp, outcome: &SmpOutcome) {
+        let key = if let SmpOp::SlToVl(p, at) = op {
+            TableKey::SlToVl(p, at)
+        } else if let SmpOp::VlArbitration(p, block) = op {
+            TableKey::VlArbitration(p, block)
+        } else {
+            return;
+        };
+        let first = self.unconfirmed.remove(&key);
+        let Some(data) = outcome.data() else {
+            return;
+        };
+        match first {
+            None => {
+                self.unconfirmed.insert(key, *data);
+                ctx.smps.enqueue(op);
+            }
+            Some(first) if first == *data => store(ctx.fabric, key, data),
+            Some(_) => ctx.effects.invalid_response = true,
+        }
+    }
+}
+
+fn store(fabric: &mut Subnet, key: TableKey, data: &[u8; DATA_LEN]) {
+    match key {
+        TableKey::SlToVl(p, at) => {
+            if let Some(node) = fabric.get_mut(p.node) {
+                let map = core::array::from_fn(|i| data[i]);
+                node.sl_to_vl.insert(at, map);
+            }
+        }
+        TableKey::VlArbitration(p, block) => {
+            if let Some(port) = fabric.port_mut(p) {
+                port.vl_arbitration.insert(block, *data);
+            }
+        }
+    }
+}
+
+/// Reads the VL tables that limit routes because devices keep them, as far as they are unknown.
+fn read(ctx: &mut Ctx<'_>) {
+    let fabric = &*ctx.fabric;
+    for (n, node) in fabric.nodes() {
+        if node.rejections.next_retry().is_none() {
+            continue;
+        }
+        let mut live = live_ports(fabric, n, node);
+        live.retain(|port| has_several_vls(node, *port));
+        for &port in &live {
+            let p = PortRef::new(n, port);
+            let known = node
+                .ports
+                .get(port.index())
+                .map(|port| &port.vl_arbitration);
+            let is_unknown = known.is_some_and(|blocks| blocks.is_empty());
+            if is_unknown && node.rejections.keeps(DeviceTable::VlArbitration(port)) {
+                // The first blocks of low and high priority.
+                for block in [1, 3] {
+                    ctx.smps.enqueue(SmpOp::VlArbitration(p, block));
+                }
+            }
+        }
+        if !node.rejections.keeps(SWITCH_SL_TO_VL) {
+            continue;
+        }
+        for &output in &live {
+            for input in (0..=node.info.num_ports).map(PortNum) {
+                let at = SlToVlSelector::Pair(input, output);
+                let is_live = input == PortNum::ZERO || is_linked(fabric, n, node, input);
+                if input != output && is_live && !node.sl_to_vl.contains_key(&at) {
+                    let port0 = PortRef::new(n, PortNum::ZERO);
+                    ctx.smps.enqueue(SmpOp::SlToVl(port0, at));
+                }
+            }
+        }
+    }
+}
+
+/// Discards what is known of VL tables that devices keep: [`KeptReadback`] reads them again.
+pub(crate) fn forget(fabric: &mut Subnet) {
+    let nodes = fabric.nodes();
+    let keeping = nodes.filter(|(_, node)| node.rejections.next_retry().is_some());
+    let keeping: Vec<NodeIdx> = keeping.map(|(n, _)| n).collect();
+    for n in keeping {
+        let Some(node) = fabric.get_mut(n) else {
+            continue;
+        };
+        if node.rejections.keeps(SWITCH_SL_TO_VL) {
+            node.sl_to_vl.clear();
+        }
+        for port in node.physical_ports() {
+            if node.rejections.keeps(DeviceTable::VlArbitration(port))
+                && let Some(port) = node.ports.get_mut(port.index())
+            {
+                port.vl_arbitration = VlArbitrationBlocks::default();
+            }
+        }
+    }
+}
