@@ -57,6 +57,13 @@ pub enum RejectionEffect {
     KeptBefore,
 }
 
+/// Tables that a device rejected together are written again together, in one sweep.
+fn next_second(at: Instant) -> Instant {
+    let since_start = at.since(Instant::START);
+    let begun = u64::from(since_start.subsec_nanos() > 0);
+    Instant::START + Duration::from_secs(since_start.as_secs() + begun)
+}
+
 #[derive(Debug, Clone)]
 struct Rejection {
     /// In a row, at most 2.
@@ -106,7 +113,7 @@ impl Rejections {
         }
         let (shortest, longest) = RETRY_DELAYS;
         rejection.delay = (rejection.delay * 2).clamp(shortest, longest);
-        rejection.retry_at = now + rejection.delay;
+        rejection.retry_at = next_second(now + rejection.delay);
         if was_kept {
             RejectionEffect::KeptBefore
         } else {
@@ -258,5 +265,24 @@ mod tests {
         now = now + Duration::from_secs(80);
         assert!(rejections.accept(table, now));
         assert!(!rejections.keeps(table));
+    }
+
+    /// Blocks of an LFT that were rejected one after the other are due at the same time: each retry is a sweep.
+    #[test]
+    fn tables_rejected_together_are_due_together() {
+        let rejected = SmpOutcome::Response {
+            status: Status::BAD_FIELD,
+            data: [0; 64],
+        };
+        let mut rejections = Rejections::default();
+        for block in 0..500_u16 {
+            let now = Instant::START + Duration::from_micros(100 + u64::from(block));
+            for _ in 0..2 {
+                let _ = rejections.record(DeviceTable::Lft(block), &rejected, now);
+            }
+        }
+        let due = rejections.next_retry().unwrap();
+        assert!(rejections.forget_due(due));
+        assert_eq!(rejections.next_retry(), None);
     }
 }

@@ -1,14 +1,14 @@
 //! Reads VL tables that limit routes because devices keep them.
 //!
-//! What is read is planned with, and is written again when it is time to try again. So each table is read twice, and one whose reads differ
-//! stays unknown.
+//! What is read is planned with, and is written again when it is time to try again. So each table is read until two reads in a row agree. One
+//! whose reads differ each time stays unknown.
 
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::smp::DATA_LEN;
 
-use super::{SWITCH_SL_TO_VL, is_linked, live_ports};
+use super::{SWITCH_SL_TO_VL, is_linked, live_ports, normalize_arbitration};
 use crate::ctx::Ctx;
 use crate::plan::vls::has_several_vls;
 use crate::smp::op::SmpOp;
@@ -20,9 +20,19 @@ use crate::tables::vl_arbitration::VlArbitrationBlocks;
 /// The tables that a sweep reads.
 #[derive(Debug, Default)]
 pub(crate) struct KeptReadback {
-    /// First contents of tables that are read a second time.
-    unconfirmed: BTreeMap<TableKey, [u8; DATA_LEN]>,
+    /// Tables that are read again.
+    unconfirmed: BTreeMap<TableKey, LastRead>,
 }
+
+/// The last read of a table.
+#[derive(Debug, Clone, Copy)]
+struct LastRead {
+    contents: [u8; DATA_LEN],
+    reads: u8,
+}
+
+/// Reads of a table in one sweep.
+const READS_MAX: u8 = 4;
 
 /// A table of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,18 +57,32 @@ impl KeptReadback {
         } else {
             return;
         };
-        let first = self.unconfirmed.remove(&key);
+        let last = self.unconfirmed.remove(&key);
         let Some(data) = outcome.data() else {
             return;
         };
-        match first {
-            None => {
-                self.unconfirmed.insert(key, *data);
-                ctx.smps.enqueue(op);
-            }
-            Some(first) if first == *data => store(ctx.fabric, key, data),
-            Some(_) => ctx.effects.invalid_response = true,
+        let contents = key.significant(*data);
+        if last.is_some_and(|last| last.contents == contents) {
+            store(ctx.fabric, key, &contents);
+            return;
         }
+        ctx.effects.invalid_response |= last.is_some();
+        let reads = last.map_or(0, |last| last.reads) + 1;
+        if reads < READS_MAX {
+            self.unconfirmed.insert(key, LastRead { contents, reads });
+            ctx.smps.enqueue(op);
+        }
+    }
+}
+
+impl TableKey {
+    /// The contents without bits that have no meaning.
+    fn significant(self, mut data: [u8; DATA_LEN]) -> [u8; DATA_LEN] {
+        match self {
+            Self::SlToVl(..) => data[8..].fill(0),
+            Self::VlArbitration(..) => normalize_arbitration(&mut data),
+        }
+        data
     }
 }
 
@@ -89,16 +113,17 @@ fn read(ctx: &mut Ctx<'_>) {
         live.retain(|port| has_several_vls(node, *port));
         for &port in &live {
             let p = PortRef::new(n, port);
+            let keeps = node.rejections.keeps(DeviceTable::VlArbitration(port));
             let known = node
                 .ports
                 .get(port.index())
+                .filter(|_| keeps)
                 .map(|port| &port.vl_arbitration);
-            let is_unknown = known.is_some_and(|blocks| blocks.is_empty());
-            if is_unknown && node.rejections.keeps(DeviceTable::VlArbitration(port)) {
-                // The first blocks of low and high priority.
-                for block in [1, 3] {
-                    ctx.smps.enqueue(SmpOp::VlArbitration(p, block));
-                }
+            let is_unknown =
+                |block: u8| known.is_some_and(|known| known.iter().all(|(b, _)| *b != block));
+            // The first blocks of low and high priority.
+            for block in [1, 3].into_iter().filter(|block| is_unknown(*block)) {
+                ctx.smps.enqueue(SmpOp::VlArbitration(p, block));
             }
         }
         if !node.rejections.keeps(SWITCH_SL_TO_VL) {
