@@ -325,6 +325,9 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 Err(stop) => return Err(stop),
             }
         }
+        if fitting.iter().any(|f| f.up.is_some()) {
+            fitting.retain(|f| f.up.is_some());
+        }
         let lightest = fitting.iter().map(|f| f.max_load).min().unwrap_or(0);
         let allowed = match objective {
             Objective::Balance => lightest + lightest / 8,
@@ -333,7 +336,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         fitting.retain(|f| f.max_load <= allowed);
         let best = fitting
             .into_iter()
-            .min_by_key(|f| (f.up.is_none(), f.path_layers, f.max_load));
+            .min_by_key(|f| (f.path_layers, f.max_load));
         Ok((best, vls_needed))
     }
 
