@@ -1,6 +1,6 @@
 //! The loop that owns a [`SubnetManager`] and executes its outputs.
 //!
-//! One per fabric, on one thread. It passes received MADs, timers, results and commands to the SM, sends MADs, runs routing jobs on a
+//! It runs on one thread. It passes received MADs, timers, results and commands to the SM, sends MADs, runs routing jobs on a
 //! thread pool, and passes events and records to the [`Shell`]. It makes no decision about the fabric.
 
 mod commands;

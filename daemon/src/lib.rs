@@ -28,7 +28,7 @@
 //! | `similar_names` | suggestions for unknown names (feature `simulator`) |
 //! | `simulator` | the server of a simulated fabric (feature `simulator`) |
 //! | [`state`] | persisted state |
-//! | [`threads`] | threads that inherit the log span |
+//! | [`threads`] | named threads |
 //! | `verbs` | device attributes and asynchronous events (feature `verbs`) |
 
 pub mod allocator;

@@ -1,13 +1,12 @@
-//! Threads of this crate. They log in the span of the code that started them, which names the fabric.
+//! Threads of this crate.
 
 use core::future::Future;
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
 use tokio::sync::watch;
-use tracing::Span;
 
-/// Starts a thread in the current span.
+/// Starts a thread.
 ///
 /// # Errors
 /// The system cannot create a thread.
@@ -15,10 +14,7 @@ pub(crate) fn spawn(
     name: &str,
     work: impl FnOnce() + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    let span = Span::current();
-    Builder::new()
-        .name(name.to_owned())
-        .spawn(move || span.in_scope(work))
+    Builder::new().name(name.to_owned()).spawn(work)
 }
 
 /// Whether a [`Worker`] is to stop.

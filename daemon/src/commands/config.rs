@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::{ConfigArgs, ConfigCommand};
-use crate::config::{self, ConfigSource, DEFAULT_PATH, Settings};
+use crate::config::{self, ConfigSource, DEFAULT_PATH, INSTANCE_DIR, Settings};
 use crate::failure::Failure;
 use crate::output::{self, table};
 
@@ -25,7 +25,8 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
 fn check(files: &[PathBuf]) -> Result<(), Failure> {
     let mut files = files.to_vec();
     if files.is_empty() {
-        files = config::files_of_host();
+        let unreadable = |e| Failure::runtime(format!("cannot read {INSTANCE_DIR}: {e}"));
+        files = config::files_of_host().map_err(unreadable)?;
     }
     if files.is_empty() {
         files.push(PathBuf::from(DEFAULT_PATH));

@@ -6,7 +6,7 @@ use crate::cli::RunArgs;
 use crate::commands::config;
 use crate::commands::serve::Process;
 use crate::commands::serve_port::{overlay, serve_one};
-use crate::config::{ConfigSource, Settings};
+use crate::config::{ConfigSource, INSTANCE_DIR, Settings};
 use crate::failure::Failure;
 use crate::metrics::{Metrics, server};
 use crate::output::log;
@@ -40,8 +40,17 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 /// Logs what this service shares with other services of this host, but should not. A resource that it cannot share is an error when it is
 /// used.
 fn warn_of_conflicts(source: &ConfigSource, settings: &Settings) {
-    let files = crate::config::files_of_host();
-    for file in files.iter().filter(|file| source.path() != Some(file)) {
+    let files = match crate::config::files_of_host() {
+        Ok(files) => files,
+        Err(error) => {
+            warn!(dir = INSTANCE_DIR, %error, "configurations of other services not checked");
+            return;
+        }
+    };
+    let path = source
+        .path()
+        .and_then(|path| std::path::absolute(path).ok());
+    for file in files.iter().filter(|file| path.as_ref() != Some(file)) {
         let other = crate::config::read(file).and_then(ConfigSource::into_resolved);
         // The errors of another service's file are its own.
         let Ok(other) = other else { continue };

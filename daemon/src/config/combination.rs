@@ -1,6 +1,7 @@
 //! Configurations of several subnets on one host, each with a service and a file of its own: what they must not share.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ferrosm_replication::ReplicationSettings;
@@ -8,18 +9,29 @@ use ferrosm_replication::ReplicationSettings;
 use super::{ConfigErrors, ConfigSource, DEFAULT_PATH, INSTANCE_DIR, Settings};
 
 /// The files of the services of this host: `/etc/ferrosm.toml` and `/etc/ferrosm/NAME.toml`, those that exist.
-#[must_use]
-pub fn files_of_host() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(INSTANCE_DIR).into_iter().flatten();
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_config = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
-    let mut files: Vec<PathBuf> = paths.filter(is_config).collect();
+///
+/// # Errors
+/// The directory exists, but cannot be read.
+pub fn files_of_host() -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    match std::fs::read_dir(INSTANCE_DIR) {
+        Ok(entries) => {
+            for entry in entries {
+                let path = entry?.path();
+                if path.extension().is_some_and(|e| e == "toml") {
+                    files.push(path);
+                }
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
     files.sort();
     let default = PathBuf::from(DEFAULT_PATH);
     if default.exists() {
         files.insert(0, default);
     }
-    files
+    Ok(files)
 }
 
 /// Reads and checks files of several services of one host. Warnings about what they share are those of the later of both.
@@ -56,6 +68,10 @@ pub fn check(subnets: &[(ConfigSource, Settings)]) -> ConfigErrors {
     let mut found = ConfigErrors::none();
     let mut taken: BTreeMap<(&str, String), &ConfigSource> = BTreeMap::new();
     for (source, settings) in subnets {
+        if subnets.len() > 1 && port_name(settings).is_none() {
+            let message = "with several subnets each must name its local port: port.guid, or port.ca and port.number";
+            found = found.and(source.key_error("port.guid", message));
+        }
         for (key, value) in exclusive_values(settings) {
             let Some(other) = taken.insert((key, value.clone()), source) else {
                 continue;
@@ -80,14 +96,18 @@ fn shown(source: &ConfigSource) -> String {
     path.display().to_string()
 }
 
-/// Values that one service of a host can have, with the key that sets each.
-fn exclusive_values(settings: &Settings) -> Vec<(&'static str, String)> {
+/// The local port that the settings name. The same port can have two names: by its GUID, and by adapter and number.
+fn port_name(settings: &Settings) -> Option<String> {
     let port = &settings.port;
-    let port = match (&port.guid, &port.ca, port.number) {
+    match (&port.guid, &port.ca, port.number) {
         (Some(guid), ..) => Some(guid.to_string()),
         (None, Some(ca), Some(number)) => Some(format!("{ca} port {}", number.0)),
         (None, Some(_), None) | (None, None, _) => None,
-    };
+    }
+}
+
+/// Values that one service of a host can have, with the key that sets each.
+fn exclusive_values(settings: &Settings) -> Vec<(&'static str, String)> {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.display().to_string());
     let replication = settings.replication.as_ref();
     let listen = replication.and_then(|r| r.listen().map(str::to_owned));
@@ -103,11 +123,18 @@ fn exclusive_values(settings: &Settings) -> Vec<(&'static str, String)> {
     let prefix = settings.sm.subnet_prefix;
     let name = name.map(|name| format!("{name} with subnet prefix {prefix}"));
     let values = [
-        ("port.guid", port),
+        ("port.guid", port_name(settings)),
         ("files.state-dir", path(&settings.state_dir)),
         ("files.dump-dir", path(&settings.dump_dir)),
         ("files.capture", path(&settings.capture)),
         ("replication.listen", listen),
+        (
+            "metrics.listen",
+            settings
+                .metrics
+                .filter(|at| at.port() != 0)
+                .map(|at| at.to_string()),
+        ),
         ("replication.fabric", name),
         ("subnet.prefix", Some(prefix.to_string())),
     ];
@@ -123,6 +150,15 @@ mod tests {
 
     /// What is found in two files.
     fn two(a: &str, b: &str) -> String {
+        let named = |text: &str, guid: u8| {
+            let port = if text.contains("[port]") {
+                String::new()
+            } else {
+                format!("[port]\nguid = \"{guid:#x}\"\n")
+            };
+            format!("{text}{port}")
+        };
+        let (a, b) = (&named(a, 1), &named(b, 2));
         let resolved =
             [("/etc/ferrosm/a.toml", a), ("/etc/ferrosm/b.toml", b)].map(|(path, text)| {
                 let source = ConfigSource::parse(Path::new(path), text).unwrap();
@@ -136,7 +172,7 @@ mod tests {
 
     #[test]
     fn equal_prefixes_are_a_warning() {
-        let found = two("", "[port]\nguid = \"0x1\"\n");
+        let found = two("", "");
         assert!(found.contains("/etc/ferrosm/a.toml has"), "{found}");
         assert_eq!(found.lines().count(), 1, "{found}");
         assert_eq!(two("", OTHER_PREFIX), "");
@@ -148,6 +184,14 @@ mod tests {
         let found = two(port, &format!("{port}{OTHER_PREFIX}"));
         assert!(
             found.contains("/etc/ferrosm/b.toml:2:8: port.guid: 0x0000000000000001 is also used by /etc/ferrosm/a.toml"),
+            "{found}"
+        );
+        let found = two("[port]\nca = \"x\"\n", OTHER_PREFIX);
+        assert!(found.contains("each must name its local port"), "{found}");
+        let metrics = "[metrics]\nlisten = \"127.0.0.1:1\"\n";
+        let found = two(metrics, &format!("{metrics}{OTHER_PREFIX}"));
+        assert!(
+            found.contains("metrics.listen: 127.0.0.1:1 is also used by"),
             "{found}"
         );
         let dir = "[files]\nstate-dir = \"/s\"\n";

@@ -106,17 +106,19 @@ impl ConfigSource {
     /// The defaults of `/etc/ferrosm/NAME.toml`: a state directory of its own, and in replication its name, which rejects standbys of another
     /// subnet at the same address.
     fn set_instance_defaults(&mut self) {
-        let path = self.path.as_deref();
-        let name = path
-            .filter(|path| path.parent() == Some(Path::new(INSTANCE_DIR)))
-            .and_then(|path| path.file_stem()?.to_str());
+        let path = self
+            .path
+            .as_deref()
+            .and_then(|p| std::path::absolute(p).ok());
+        let path = path.filter(|path| path.parent() == Some(Path::new(INSTANCE_DIR)));
+        let name = path.as_deref().and_then(|path| path.file_stem()?.to_str());
         let Some(name) = name else { return };
-        let has_key = |key: &str| parse::position(&self.text, key).is_some();
-        if !has_key("files.state-dir") {
-            self.raw.files.state_dir = format!("{}/{name}", self.raw.files.state_dir);
+        let (files, replication) = (&mut self.raw.files, &mut self.raw.replication);
+        if files.state_dir == FileKeys::default().state_dir {
+            files.state_dir = format!("{}/{name}", files.state_dir);
         }
-        if !has_key("replication.fabric") {
-            name.clone_into(&mut self.raw.replication.fabric);
+        if replication.fabric.is_empty() {
+            name.clone_into(&mut replication.fabric);
         }
     }
 

@@ -55,22 +55,23 @@ fn remove_fabrics(document: &mut DeTable<'_>, errors: &mut Vec<KeyError>) {
     let Some(list) = document.remove("fabric") else {
         return;
     };
-    let entries = list.get_ref().as_array().into_iter().flatten();
+    let Some(entries) = list.get_ref().as_array() else {
+        let message =
+            "[fabric.SECTION] was removed, this file configures one subnet: write [SECTION]";
+        errors.push((Some(list.span()), message.to_owned()));
+        return;
+    };
     let name = |entry: &Spanned<DeValue<'_>>| {
         let name = entry.get_ref().as_table()?.get("name")?;
         name.get_ref().as_str().map(str::to_owned)
     };
-    let mut names: Vec<String> = entries.filter_map(name).collect();
-    if names.is_empty() {
-        names.push("NAME".to_owned());
-    }
-    let files: Vec<String> = names
-        .iter()
-        .map(|n| format!("{INSTANCE_DIR}/{n}.toml"))
-        .collect();
+    let names: Vec<String> = entries.iter().filter_map(name).collect();
+    let file = |name: &String| format!("{INSTANCE_DIR}/{name}.toml");
+    let files: Vec<String> = names.iter().map(file).collect();
     let units: Vec<String> = names.iter().map(|n| format!("ferrosm@{n}")).collect();
     let message = format!(
-        "[[fabric]] was removed, each subnet has a service of its own: write {} with the sections of each and those in common, then start {}",
+        "[[fabric]] was removed, each subnet has a service of its own: write {} with the sections in common and its own, [fabric.port] as \
+         [port]; stop ferrosm.service, move this file away, and start {}",
         files.join(" and "),
         units.join(" and ")
     );
@@ -322,14 +323,18 @@ mod tests {
         let text = errors(text);
         assert!(text.starts_with("f.toml:1:"), "{text}");
         assert!(
-            text.contains("write /etc/ferrosm/a.toml and /etc/ferrosm/b.toml with the sections"),
+            text.contains(
+                "write /etc/ferrosm/a.toml and /etc/ferrosm/b.toml with the sections in common"
+            ),
             "{text}"
         );
-        assert!(
-            text.contains("then start ferrosm@a and ferrosm@b"),
-            "{text}"
-        );
+        assert!(text.contains("and start ferrosm@a and ferrosm@b"), "{text}");
         assert!(text.contains("unknown key `pirority`"), "{text}");
+        let text = errors("[fabric.port]\nca = \"x\"\n");
+        assert!(
+            text.contains("configures one subnet: write [SECTION]"),
+            "{text}"
+        );
     }
 
     /// All errors are reported together, in the order of the file.

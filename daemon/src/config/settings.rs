@@ -17,7 +17,7 @@ use super::log_level::parse_log_level;
 use super::raw::{LogFormat, RawConfig, RoutingKeys};
 use super::value::{EngineName, Hex64};
 
-/// Effective settings of a fabric.
+/// Effective settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Subnet manager.

@@ -32,7 +32,6 @@ impl DumpWorker {
     pub fn write(&self, view: FabricView, dir: PathBuf) {
         if let Some(job) = self.accept((view, dir)) {
             let worker = self.clone();
-            // The span names the fabric.
             tokio::task::spawn_blocking(move || worker.run(job, write));
         }
     }

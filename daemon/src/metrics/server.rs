@@ -1,6 +1,6 @@
 //! Metrics over HTTP: a thread that answers `GET /metrics`.
 //!
-//! The fabrics are served without metrics if the address cannot be bound: the failure is logged and binding retried. Each connection gets
+//! The subnet is served without metrics if the address cannot be bound: the failure is logged and binding retried. Each connection gets
 //! one response within a time limit; the number of connections is bounded. Plain HTTP without authentication, only at the configured
 //! address.
 
@@ -45,7 +45,7 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts the server if an address is configured. A failure is logged; the fabrics are served without metrics.
+/// Starts the server if an address is configured. A failure is logged; the subnet is served without metrics.
 #[must_use]
 pub fn start_if_configured(listen: Option<SocketAddr>, metrics: &Metrics) -> Option<Server> {
     let started = Server::start(listen?, metrics.clone());

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
 /// The format.
@@ -26,18 +26,12 @@ where
 {
     fn format_event(
         &self,
-        context: &FmtContext<'_, S, N>,
+        _: &FmtContext<'_, S, N>,
         mut out: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
         let mut line = Line::default();
         event.record(&mut line);
-        // The name of the fabric, if the process serves several.
-        for span in context.event_scope().into_iter().flatten() {
-            if let Some(fields) = span.extensions().get::<FormattedFields<N>>() {
-                write!(line.fields, " {fields}")?;
-            }
-        }
         let now = humantime::format_rfc3339_micros(SystemTime::now()).to_string();
         writeln!(
             out,
