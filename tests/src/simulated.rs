@@ -12,8 +12,8 @@ use ferrosm_core::plan::routes::RoutingJobResult;
 use ferrosm_core::records::{RecordKind, RecordRestorer};
 use ferrosm_core::{
     CommandId, CommandReply, DurabilityEvent, Event, Input, LoadedReplica, Output, Persisted,
-    PortRef, ProblemKind, ReplicaEvent, ReplicationRole, RestoredState, SmConfig, SubnetManager,
-    SweepReport,
+    PortRef, Problem, ProblemKind, ReplicaEvent, ReplicationRole, RestoredState, SmConfig,
+    SubnetManager, SweepReport,
 };
 use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{MadHeader, MadIn, MadOut};
@@ -680,9 +680,8 @@ impl Lab {
 
 /// Whether each port is up, addressed and routed. The routing may leave no VL for multicast trees.
 pub fn is_up(report: &SweepReport) -> bool {
-    let severe = report.problems.iter().filter(|p| p.kind.is_severe());
-    let mut severe = severe.filter(|p| p.kind != ProblemKind::MulticastDisabled);
-    !report.failed && severe.next().is_none()
+    let is_fault = |p: &Problem| p.kind.is_severe() && p.kind != ProblemKind::MulticastDisabled;
+    !report.failed && !report.problems.iter().any(is_fault)
 }
 
 /// Expectations of a correct fabric, seen from a port, with the SLs that an SM assigns to paths.

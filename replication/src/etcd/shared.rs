@@ -43,9 +43,10 @@ pub(super) struct EtcdShared {
     sessions: AtomicU64,
 }
 
-/// What a standby last saw of its master's leases. A master that renews its leases acknowledges only what etcd has. Before it acknowledges
-/// more, it stops renewing until the leases are old and [`EtcdSettings::reply_timeout`] has passed. So a lease that was not old is evidence that
-/// etcd is complete, for the duration of that limit.
+/// What a standby last saw of its master's leases. A master that renews its leases acknowledges only
+/// what etcd has. Before it acknowledges more, it stops renewing until the leases are old and
+/// [`EtcdSettings::reply_timeout`] has passed. So a lease that was not old is evidence that etcd is
+/// complete, for the duration of that limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeaseEvidence {
     /// No evidence.
@@ -56,8 +57,8 @@ pub(super) enum LeaseEvidence {
     Released,
 }
 
-/// Term of etcd's Raft leader. A new leader renews all leases itself: until their lifetime and [`EtcdSettings::reply_timeout`] have passed, leases
-/// that are not old are no evidence.
+/// Term of etcd's Raft leader. A new leader renews all leases itself: until their lifetime and
+/// [`EtcdSettings::reply_timeout`] have passed, leases that are not old are no evidence.
 #[derive(Debug, Default)]
 pub(super) struct RaftTerm {
     term: u64,

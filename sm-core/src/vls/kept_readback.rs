@@ -1,7 +1,7 @@
 //! Reads VL tables that limit routes because devices keep them.
 //!
-//! What is read is planned with, and is written again when it is time to try again. So each table is read until two reads in a row agree. One
-//! whose reads differ each time stays unknown.
+//! Routes are planned with what is read, and the next attempt to write the table writes it. So each
+//! table is read until two reads in a row agree. A table whose reads differ each time stays unknown.
 
 use std::collections::BTreeMap;
 
@@ -42,9 +42,44 @@ enum TableKey {
 }
 
 impl KeptReadback {
-    /// Enqueues the reads.
+    /// Reads the tables that are unknown.
     pub(crate) fn start(ctx: &mut Ctx<'_>) -> Self {
-        read(ctx);
+        let fabric = &*ctx.fabric;
+        for (n, node) in fabric.nodes() {
+            if node.rejections.next_retry().is_none() {
+                continue;
+            }
+            let mut live = live_ports(fabric, n, node);
+            live.retain(|port| has_several_vls(node, *port));
+            for &port in &live {
+                let p = PortRef::new(n, port);
+                let keeps = node.rejections.keeps(DeviceTable::VlArbitration(port));
+                let known = node
+                    .ports
+                    .get(port.index())
+                    .filter(|_| keeps)
+                    .map(|port| &port.vl_arbitration);
+                let is_unknown =
+                    |block: u8| known.is_some_and(|known| known.iter().all(|(b, _)| *b != block));
+                // The first blocks of low and high priority.
+                for block in [1, 3].into_iter().filter(|block| is_unknown(*block)) {
+                    ctx.smps.enqueue(SmpOp::VlArbitration(p, block));
+                }
+            }
+            if !node.rejections.keeps(SWITCH_SL_TO_VL) {
+                continue;
+            }
+            for &output in &live {
+                for input in (0..=node.info.num_ports).map(PortNum) {
+                    let at = SlToVlSelector::Pair(input, output);
+                    let is_live = input == PortNum::ZERO || is_linked(fabric, n, node, input);
+                    if input != output && is_live && !node.sl_to_vl.contains_key(&at) {
+                        let port0 = PortRef::new(n, PortNum::ZERO);
+                        ctx.smps.enqueue(SmpOp::SlToVl(port0, at));
+                    }
+                }
+            }
+        }
         Self::default()
     }
 
@@ -97,46 +132,6 @@ fn store(fabric: &mut Subnet, key: TableKey, data: &[u8; DATA_LEN]) {
         TableKey::VlArbitration(p, block) => {
             if let Some(port) = fabric.port_mut(p) {
                 port.vl_arbitration.insert(block, *data);
-            }
-        }
-    }
-}
-
-/// Reads the VL tables that limit routes because devices keep them, as far as they are unknown.
-fn read(ctx: &mut Ctx<'_>) {
-    let fabric = &*ctx.fabric;
-    for (n, node) in fabric.nodes() {
-        if node.rejections.next_retry().is_none() {
-            continue;
-        }
-        let mut live = live_ports(fabric, n, node);
-        live.retain(|port| has_several_vls(node, *port));
-        for &port in &live {
-            let p = PortRef::new(n, port);
-            let keeps = node.rejections.keeps(DeviceTable::VlArbitration(port));
-            let known = node
-                .ports
-                .get(port.index())
-                .filter(|_| keeps)
-                .map(|port| &port.vl_arbitration);
-            let is_unknown =
-                |block: u8| known.is_some_and(|known| known.iter().all(|(b, _)| *b != block));
-            // The first blocks of low and high priority.
-            for block in [1, 3].into_iter().filter(|block| is_unknown(*block)) {
-                ctx.smps.enqueue(SmpOp::VlArbitration(p, block));
-            }
-        }
-        if !node.rejections.keeps(SWITCH_SL_TO_VL) {
-            continue;
-        }
-        for &output in &live {
-            for input in (0..=node.info.num_ports).map(PortNum) {
-                let at = SlToVlSelector::Pair(input, output);
-                let is_live = input == PortNum::ZERO || is_linked(fabric, n, node, input);
-                if input != output && is_live && !node.sl_to_vl.contains_key(&at) {
-                    let port0 = PortRef::new(n, PortNum::ZERO);
-                    ctx.smps.enqueue(SmpOp::SlToVl(port0, at));
-                }
             }
         }
     }

@@ -471,40 +471,43 @@ impl<'a, C: HopCell> Planner<'a, C> {
         )
     }
 
-    /// Adds a spanning tree to one layer, which becomes the first: to a new one if none has room and a VL is left.
+    /// Adds a spanning tree to one layer, which becomes the first. If no layer has room, the tree gets
+    /// a new layer, as far as the usable VLs allow it.
     fn add_spanning_tree(
         &self,
         assignment: &mut VlAssignment,
         is_installed: bool,
         usable: usize,
     ) -> Result<Option<Vec<Option<PortNum>>>, EngineStop> {
+        let index = &self.channels.index;
         let order = self.order();
-        let (index, budget) = (&self.channels.index, self.request.budget);
         let num_layers = assignment.layers.len();
         // Paths that stay would get other SLs.
-        if !is_installed && num_layers < usable {
-            assignment.layers.push(VirtualLayer::new(index));
-        }
+        let may_add = !is_installed && num_layers < usable;
         // The last layer has the fewest packets and so the most room for a tree. An installed tree is on the first.
-        let first = is_installed.then_some(0);
-        let last_first = (0..num_layers).rev();
-        let new = num_layers..assignment.layers.len();
-        for vl in first.into_iter().chain(last_first).chain(new) {
-            let mut with_tree = assignment.layers[vl].clone();
+        let vls = is_installed
+            .then_some(0)
+            .into_iter()
+            .chain((0..num_layers).rev())
+            .chain(may_add.then_some(num_layers));
+        for vl in vls {
+            let layer = assignment.layers.get(vl).cloned();
+            let mut with_tree = layer.unwrap_or_else(|| VirtualLayer::new(index));
             if let Some(up) = spanning_tree::grow_spanning_tree(
                 self.graph,
                 index,
                 &mut with_tree,
                 &order,
-                budget,
+                self.request.budget,
             )? {
-                assignment.layers[vl] = with_tree;
-                assignment.layers.truncate(num_layers.max(vl + 1));
+                match assignment.layers.get_mut(vl) {
+                    Some(layer) => *layer = with_tree,
+                    None => assignment.layers.push(with_tree),
+                }
                 assignment.make_first(vl);
                 return Ok(Some(up));
             }
         }
-        assignment.layers.truncate(num_layers);
         Ok(None)
     }
 
