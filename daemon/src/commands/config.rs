@@ -32,20 +32,17 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
         files.push(PathBuf::from(DEFAULT_PATH));
     }
     let mut text = String::new();
-    for (source, settings) in &config::read_files(&files)? {
-        let warnings = settings.warnings.iter();
-        let warnings: Vec<String> = warnings.map(|warning| format!("{warning}\n")).collect();
+    let resolved = config::read_files(&files)?;
+    for (file, (_, settings)) in files.iter().zip(&resolved) {
+        let line = |warning| format!("{warning}\n");
+        let warnings: Vec<String> = settings.warnings.iter().map(line).collect();
         let count = match warnings.len() {
             0 => "no errors".to_owned(),
             1 => "no errors, 1 warning".to_owned(),
             count => format!("no errors, {count} warnings"),
         };
-        let path = source.path().unwrap_or_else(|| Path::new(DEFAULT_PATH));
-        text.push_str(&format!(
-            "{}{}: {count}\n",
-            warnings.concat(),
-            path.display()
-        ));
+        text.push_str(&warnings.concat());
+        text.push_str(&format!("{}: {count}\n", file.display()));
         text.push_str(&summary(settings));
     }
     output::print(&text)
@@ -84,7 +81,8 @@ pub fn source(file: Option<&Path>) -> Result<ConfigSource, Failure> {
     }
 }
 
-/// The state directory of a service. Combinations of keys are not checked, and the files that the configuration names are not read.
+/// The state directory of a service. Combinations of keys are not checked, and the files that the
+/// configuration names are not read.
 ///
 /// # Errors
 /// The file is invalid, or no state directory is configured.

@@ -37,8 +37,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     serve_one(source, settings, args, (&terminal, &log, &metrics), process)
 }
 
-/// Logs what this service shares with other services of this host, but should not. A resource that it cannot share is an error when it is
-/// used.
+/// Logs what this service shares with other services of this host, but should not. The service starts
+/// nevertheless: a resource that cannot be shared causes an error when it is used.
 fn warn_of_conflicts(source: &ConfigSource, settings: &Settings) {
     let files = match crate::config::files_of_host() {
         Ok(files) => files,
@@ -47,15 +47,15 @@ fn warn_of_conflicts(source: &ConfigSource, settings: &Settings) {
             return;
         }
     };
-    let path = source
-        .path()
-        .and_then(|path| std::path::absolute(path).ok());
+    let path = source.absolute_path();
     for file in files.iter().filter(|file| path.as_ref() != Some(file)) {
-        let other = crate::config::read(file).and_then(ConfigSource::into_resolved);
-        // The errors of another service's file are its own.
-        let Ok(other) = other else { continue };
-        let own = (source.clone(), settings.clone());
-        for found in crate::config::check_combination(&[other, own]).errors() {
+        let other = crate::config::read(file).and_then(|other| other.into_resolved(|_| {}));
+        // The other service reports the errors of its own file.
+        let Ok((other, other_settings)) = other else {
+            continue;
+        };
+        let pair = [(&other, &other_settings), (source, settings)];
+        for found in crate::config::check_combination(&pair).errors() {
             warn!(
                 reason = found.message,
                 "configuration of another service conflicts"

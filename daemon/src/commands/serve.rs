@@ -439,10 +439,8 @@ impl ServiceShell {
             info!("no configuration file to reload");
             return Reload::Unchanged;
         }
-        let read = self.source.reread().and_then(|source| {
-            let settings = source.resolve(|raw| (self.overlay)(raw))?;
-            Ok((source, settings))
-        });
+        let reread = self.source.reread();
+        let read = reread.and_then(|source| source.into_resolved(|raw| (self.overlay)(raw)));
         let (source, settings) = match read {
             Ok(read) => read,
             Err(errors) => {

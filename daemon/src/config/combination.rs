@@ -1,4 +1,5 @@
-//! Configurations of several subnets on one host, each with a service and a file of its own: what they must not share.
+//! Configurations of several subnets on one host, each with a service and a file of its own: what
+//! they must not share.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,7 +9,8 @@ use ferrosm_replication::ReplicationSettings;
 
 use super::{ConfigErrors, ConfigSource, DEFAULT_PATH, INSTANCE_DIR, Settings};
 
-/// The files of the services of this host: `/etc/ferrosm.toml` and `/etc/ferrosm/NAME.toml`, those that exist.
+/// The existing configuration files of the services of this host: `/etc/ferrosm.toml` and
+/// `/etc/ferrosm/NAME.toml`.
 ///
 /// # Errors
 /// The directory exists, but cannot be read.
@@ -34,7 +36,8 @@ pub fn files_of_host() -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Reads and checks files of several services of one host. Warnings about what they share are those of the later of both.
+/// Reads files of several services of one host, and checks them against each other. A warning about
+/// two files belongs to the later one.
 ///
 /// # Errors
 /// All errors and warnings of all files.
@@ -42,12 +45,16 @@ pub fn read_files(files: &[PathBuf]) -> Result<Vec<(ConfigSource, Settings)>, Co
     let mut found = ConfigErrors::none();
     let mut resolved = Vec::new();
     for file in files {
-        match super::read(file).and_then(ConfigSource::into_resolved) {
+        match super::read(file).and_then(|source| source.into_resolved(|_| {})) {
             Ok(settings) => resolved.push(settings),
             Err(errors) => found = found.and(errors),
         }
     }
-    found = found.and(check(&resolved));
+    let subnets: Vec<_> = resolved
+        .iter()
+        .map(|(source, settings)| (source, settings))
+        .collect();
+    found = found.and(check(&subnets));
     if found.has_errors() {
         let warnings = resolved.into_iter().map(|(_, settings)| settings.warnings);
         return Err(warnings.fold(found, ConfigErrors::with).sorted());
@@ -61,13 +68,14 @@ pub fn read_files(files: &[PathBuf]) -> Result<Vec<(ConfigSource, Settings)>, Co
     Ok(resolved)
 }
 
-/// Checks the configurations of several services of one host against each other: two that use the same port, directory, file, address or
-/// name in replication are errors, equal subnet prefixes a warning. Each is reported at the later of both.
+/// Checks the configurations of several services of one host against each other. Two services with
+/// the same port, directory, file, address or name in replication are an error, two with the same
+/// subnet prefix a warning. Each is reported in the later file.
 #[must_use]
-pub fn check(subnets: &[(ConfigSource, Settings)]) -> ConfigErrors {
+pub fn check(subnets: &[(&ConfigSource, &Settings)]) -> ConfigErrors {
     let mut found = ConfigErrors::none();
     let mut taken: BTreeMap<(&str, String), &ConfigSource> = BTreeMap::new();
-    for (source, settings) in subnets {
+    for &(source, settings) in subnets {
         if subnets.len() > 1 && port_name(settings).is_none() {
             let message = "with several subnets each must name its local port: port.guid, or port.ca and port.number";
             found = found.and(source.key_error("port.guid", message));
@@ -96,7 +104,8 @@ fn shown(source: &ConfigSource) -> String {
     path.display().to_string()
 }
 
-/// The local port that the settings name. The same port can have two names: by its GUID, and by adapter and number.
+/// The local port that the settings name. A port has two names: its GUID, and its adapter with the
+/// port number.
 fn port_name(settings: &Settings) -> Option<String> {
     let port = &settings.port;
     match (&port.guid, &port.ca, port.number) {
@@ -112,34 +121,32 @@ fn exclusive_values(settings: &Settings) -> Vec<(&'static str, String)> {
     let replication = settings.replication.as_ref();
     let listen = replication.and_then(|r| r.listen().map(str::to_owned));
     let keys = &settings.raw.replication;
-    // Nodes identify the subnet by name and prefix: with equal ones, two subnets would mix their records.
-    let name = replication.map(|replication| match replication {
-        ReplicationSettings::Etcd(_) => {
-            let name = keys.fabric.replace(['/', ' '], "_");
-            format!("{name:?} below {}", keys.etcd_prefix.trim_end_matches('/'))
-        }
-        ReplicationSettings::Tcp(_) => format!("{:?}", keys.fabric),
-    });
     let prefix = settings.sm.subnet_prefix;
-    let name = name.map(|name| format!("{name} with subnet prefix {prefix}"));
+    // Nodes identify the subnet by name and prefix: two subnets with the same ones would mix their
+    // records.
+    let replicated = replication.map(|replication| {
+        let name = match replication {
+            ReplicationSettings::Etcd(_) => {
+                let name = keys.fabric.replace(['/', ' '], "_");
+                format!("{name:?} below {}", keys.etcd_prefix.trim_end_matches('/'))
+            }
+            ReplicationSettings::Tcp(_) => format!("{:?}", keys.fabric),
+        };
+        format!("{name} with subnet prefix {prefix}")
+    });
+    let metrics = settings.metrics.filter(|at| at.port() != 0);
     let values = [
         ("port.guid", port_name(settings)),
         ("files.state-dir", path(&settings.state_dir)),
         ("files.dump-dir", path(&settings.dump_dir)),
         ("files.capture", path(&settings.capture)),
         ("replication.listen", listen),
-        (
-            "metrics.listen",
-            settings
-                .metrics
-                .filter(|at| at.port() != 0)
-                .map(|at| at.to_string()),
-        ),
-        ("replication.fabric", name),
+        ("metrics.listen", metrics.map(|at| at.to_string())),
+        ("replication.fabric", replicated),
         ("subnet.prefix", Some(prefix.to_string())),
     ];
-    let values = values.into_iter();
     values
+        .into_iter()
         .filter_map(|(key, value)| Some((key, value?)))
         .collect()
 }
@@ -165,7 +172,12 @@ mod tests {
                 let settings = source.resolve(|_| {}).unwrap();
                 (source, settings)
             });
-        check(&resolved).to_string()
+        check(
+            &resolved
+                .each_ref()
+                .map(|(source, settings)| (source, settings)),
+        )
+        .to_string()
     }
 
     const OTHER_PREFIX: &str = "[subnet]\nprefix = \"0xfe80000000000001\"\n";

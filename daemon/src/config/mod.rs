@@ -38,7 +38,8 @@ pub use settings::{LogSettings, PortChoice, Settings};
 
 /// Default configuration file of `ferrosm run`, used if it exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
-/// Directory of the configuration files of hosts with several subnets: `NAME.toml` is that of the service `ferrosm@NAME`.
+/// Directory of the configuration files of a host with several subnets. The service `ferrosm@NAME`
+/// reads `NAME.toml`.
 pub const INSTANCE_DIR: &str = "/etc/ferrosm";
 
 /// Reads a configuration file and checks its keys.
@@ -103,22 +104,25 @@ impl ConfigSource {
         Err(parsed.errors.with(further).sorted())
     }
 
-    /// The defaults of `/etc/ferrosm/NAME.toml`: a state directory of its own, and in replication its name, which rejects standbys of another
-    /// subnet at the same address.
+    /// The defaults of `/etc/ferrosm/NAME.toml`: a state directory of its own, and its name in
+    /// replication, which rejects standbys of another subnet at the same address.
     fn set_instance_defaults(&mut self) {
-        let path = self
-            .path
-            .as_deref()
-            .and_then(|p| std::path::absolute(p).ok());
-        let path = path.filter(|path| path.parent() == Some(Path::new(INSTANCE_DIR)));
-        let name = path.as_deref().and_then(|path| path.file_stem()?.to_str());
-        let Some(name) = name else { return };
-        let (files, replication) = (&mut self.raw.files, &mut self.raw.replication);
+        let Some(path) = self.absolute_path() else {
+            return;
+        };
+        if path.parent() != Some(Path::new(INSTANCE_DIR)) {
+            return;
+        }
+        let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {
+            return;
+        };
+        let files = &mut self.raw.files;
         if files.state_dir == FileKeys::default().state_dir {
             files.state_dir = format!("{}/{name}", files.state_dir);
         }
-        if replication.fabric.is_empty() {
-            name.clone_into(&mut replication.fabric);
+        let fabric = &mut self.raw.replication.fabric;
+        if fabric.is_empty() {
+            name.clone_into(fabric);
         }
     }
 
@@ -135,6 +139,12 @@ impl ConfigSource {
         self.path.as_deref()
     }
 
+    /// Absolute path of the file. Symbolic links are not followed.
+    #[must_use]
+    pub fn absolute_path(&self) -> Option<PathBuf> {
+        std::path::absolute(self.path()?).ok()
+    }
+
     /// Reads the file again. Defaults stay as they are.
     ///
     /// # Errors
@@ -146,12 +156,15 @@ impl ConfigSource {
         }
     }
 
-    /// With its settings, without flags.
+    /// Pairs the source with its settings.
     ///
     /// # Errors
     /// As [`Self::resolve`].
-    pub fn into_resolved(self) -> Result<(Self, Settings), ConfigErrors> {
-        let settings = self.resolve(|_| {})?;
+    pub fn into_resolved(
+        self,
+        flags: impl FnOnce(&mut RawConfig),
+    ) -> Result<(Self, Settings), ConfigErrors> {
+        let settings = self.resolve(flags)?;
         Ok((self, settings))
     }
 
